@@ -10,6 +10,7 @@ import numpy as np
 from softform_client.reach_goal import Code
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.forward.actuator_past import ActuatorPast
 from softform_core.robots import Robot
 from softform_interfaces.msg import ActuatorState, DriverState
 from softform_ros.goal_error import GoalError
@@ -44,6 +45,9 @@ class MeasuredValues:
 class DriverWatch:
     """The newest messages of the driver; written by the executor, read and waited for by the worker.
 
+    Attributes:
+        past: What was measured before.
+
     Args:
         robot: The robot.
         state_timeout: Time after which measured values count as lost, s.
@@ -56,6 +60,7 @@ class DriverWatch:
     ) -> None:
         self._robot, self._timeout, self._clock, self._source = robot, state_timeout, clock, source
         self._news = threading.Condition()
+        self.past = ActuatorPast(robot)
         self._measured: MeasuredValues | None = None
         self._state: int | None = None
         self._reason = self._holder = ""
@@ -67,6 +72,7 @@ class DriverWatch:
             ordered = self._robot.in_order(names, values)
         except SoftformError:
             return
+        self.past.note(ordered)
         with self._news:
             self._measured = MeasuredValues(
                 ordered,

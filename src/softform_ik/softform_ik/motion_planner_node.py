@@ -74,7 +74,7 @@ class MotionPlannerNode(SoftformLifecycleNode):
             values["most_miss"]
             * largest_deformation(models.simulated.points, robot.actuation_min, robot.actuation_max),
         )
-        plan = Plan(robot, models, settings, lambda: self._driver.values)
+        plan = Plan(robot, models, settings, self._driver)
         self._server = PlanServer(self, robot, plan, self._ledger)
         model_in_use = models.description()["sim-to-real"]
         self.get_logger().info(

@@ -51,7 +51,8 @@ class SurfaceServers:
         warm_up(models.simulated, robot)
         warm_up(models.current, robot)
         self._captures: CaptureWatch[PointCloud2] = CaptureWatch()
-        self._drift = DriftWatch(robot, models)
+        past = link.driver.past
+        self._drift = DriftWatch(robot, models, past)
         hardware = link.hardware(robot, self._captures, self._read_capture, self._drift.note)
         deformation_mm = largest_deformation(models.simulated.points, robot.actuation_min, robot.actuation_max)
         most_error_mm = values["most_miss"] * deformation_mm
@@ -65,7 +66,7 @@ class SurfaceServers:
         )
         looping = ClosedLoopSettings(values["max_rounds"], values["gain"], values["least_improvement"])
         reach = Reach(robot, models, ReachSettings(solving, looping), hardware)
-        paths = SurfacePathSolver(robot, models, solving, values["path_smoothness"])
+        paths = SurfacePathSolver(robot, models, solving, past, values["path_smoothness"])
         self._cloud_subscription = node.create_subscription(
             PointCloud2, "captured_cloud", self._on_cloud, qos.CAPTURED_CLOUD
         )
@@ -75,7 +76,8 @@ class SurfaceServers:
         )
 
         def predict(still: MeasuredValues) -> PredictedSurface:
-            return PredictedSurface.of(models.current, robot.nearest_actuation(still.values))
+            model = models.current
+            return PredictedSurface.of(model, past.felt(model.play, still.values))
 
         devices: dict[str, Device] = {
             SCANNER: Scanner(robot, predict, hardware),

@@ -9,6 +9,7 @@ from builtin_interfaces.msg import Time
 from softform_client.follow_goal import ActuatorPath, FollowGoal, PointPath, ShapePath
 from softform_client.follow_messages import goal_from_message, goal_to_message
 from softform_core.bodies.bellows.skin import outline_of
+from softform_core.forward.actuator_past import ActuatorPast
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
@@ -23,7 +24,12 @@ MIDDLE = np.array([0.5, 0.5])
 
 @pytest.fixture(scope="module")
 def solver(robot, pipeline):
-    return SurfacePathSolver(robot, SimpleNamespace(simulated=pipeline, current=pipeline), SolveSettings(), 0.01)
+    return solver_of(robot, pipeline)
+
+
+def solver_of(robot, pipeline):
+    models = SimpleNamespace(simulated=pipeline, current=pipeline)
+    return SurfacePathSolver(robot, models, SolveSettings(), ActuatorPast(robot), 0.01)
 
 
 def never():
@@ -73,8 +79,7 @@ def test_the_tip_of_an_arm_that_has_a_surface_is_led_by_its_name():
     rim = pipeline.at(arm.point_parameters("tip"))
     path = PointPath(rim.points(hidden).mean(axis=1) / MM_PER_M, point="tip")
     goal = goal_from_message(goal_to_message(FollowGoal(path), "arm", Time()), arm, "arm", 0.0, 1.0)
-    arms = SurfacePathSolver(arm, SimpleNamespace(simulated=pipeline, current=pipeline), SolveSettings(), 0.01)
-    found, errors_mm = solved(arms, goal, here=arm.safe)
+    found, errors_mm = solved(solver_of(arm, pipeline), goal, here=arm.safe)
     assert errors_mm.max() < 0.01
     reached = rim.points(found).mean(axis=1)
     assert np.linalg.norm(reached - path.points * MM_PER_M, axis=1) == pytest.approx(errors_mm, abs=1e-3)

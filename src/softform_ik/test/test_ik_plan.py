@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import trimesh
 
+from softform_client.driver_watch import DriverWatch
 from softform_client.plan_goal import Code, PlanGoal
 from softform_client.plan_messages import goal_from_message, goal_to_message
 from softform_core.forward.live_pipeline import LiveModels, LivePipeline
@@ -32,7 +33,7 @@ def ball():
 
 
 def planned(robot, models, goal, on_progress=lambda _: None, stop=None):
-    return Plan(robot, models, SETTINGS, lambda: None).run(goal, stop or StopRequest(), on_progress)
+    return Plan(robot, models, SETTINGS, DriverWatch(robot, 60.0)).run(goal, stop or StopRequest(), on_progress)
 
 
 def test_a_plan_keeps_the_models_that_it_began_with(robot, live):

@@ -132,6 +132,8 @@ def test_a_target_that_never_came_to_an_answer_is_reported_too(robot, shape, wai
     class Broken:
         """A model that predicts nonsense."""
 
+        play = None
+
         def __getattr__(self, name):
             raise ValueError("array must not contain infs or NaNs")
 

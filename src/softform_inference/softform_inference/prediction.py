@@ -18,10 +18,8 @@ from softform_interfaces.msg import Surface, SurfacePatch
 from softform_ros.conversions import cloud_from_points
 
 
-def measured_actuation(robot: Robot, names: Sequence[str], values: Sequence[float]) -> Array:
-    """The actuation (m,) of measured values, within the robot's working range.
-
-    Measured values may lie a little outside the range (sensor offset, noise); N_fk is valid within it.
+def measured_values(robot: Robot, names: Sequence[str], values: Sequence[float]) -> Array:
+    """Measured values (k,) in the order of the robot's actuators.
 
     Args:
         robot: The robot.
@@ -34,7 +32,7 @@ def measured_actuation(robot: Robot, names: Sequence[str], values: Sequence[floa
     ordered = robot.in_order(names, values)
     if not np.isfinite(ordered).all():
         raise SoftformError("A measured value is not a finite number.", "See the driver's diagnostics.")
-    return robot.nearest_actuation(ordered)
+    return ordered
 
 
 def predict_surface(

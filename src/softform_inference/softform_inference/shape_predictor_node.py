@@ -7,8 +7,10 @@ from builtin_interfaces.msg import Time
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.forward.actuator_past import ActuatorPast
+from softform_core.forward.play import Play
 from softform_core.robots import Robot, load_robot
-from softform_inference.prediction import measured_actuation
+from softform_inference.prediction import measured_values
 from softform_inference.surface_predictions import SurfacePredictions
 from softform_inference.tip_predictions import TipPredictions
 from softform_interfaces.msg import ActuatorState, DriverState
@@ -40,6 +42,10 @@ class Predictions(Protocol):
     def fault(self) -> str:
         """Why a model is not in use; empty if all are."""
 
+    @property
+    def play(self) -> Play | None:
+        """What makes of measured values what the body feels; None if its model knows of none."""
+
     def description(self) -> dict[str, object]:
         """Which models are in use, for diagnostics."""
 
@@ -62,7 +68,8 @@ class ShapePredictorNode(SoftformLifecycleNode):
         super().__init__("shape_predictor", PARAMETERS, hardware_id="shape_predictor")
         self._robot: Robot | None = None
         self._predictions: Predictions | None = None
-        self._newest: ActuatorState | None = None
+        self._newest: tuple[Array, Time] | None = None
+        self._past: ActuatorPast | None = None
         self._received = self._driver_heard_at = self._rest_shown = -float("inf")
         self._driver_runs = False
         self._fault = ""
@@ -72,6 +79,7 @@ class ShapePredictorNode(SoftformLifecycleNode):
         values = self.parameters
         robot = self._robot = load_robot(values["robot"])
         self.diagnostics.hardware_id = robot.name
+        self._past = ActuatorPast(robot)
         self._predictions = SurfacePredictions(self, robot) if robot.surfaces else TipPredictions(self, robot)
         self._newest, self._fault, self._driver_heard_at = None, "", -float("inf")
         self._actuator_state = self.create_subscription(
@@ -112,7 +120,18 @@ class ShapePredictorNode(SoftformLifecycleNode):
         return Health(OK, "predicting", values)
 
     def _on_actuator_state(self, message: ActuatorState) -> None:
-        self._newest, self._received = message, time.monotonic()
+        self._received = time.monotonic()
+        if self._robot is None or self._past is None:
+            return
+        try:
+            values = measured_values(self._robot, message.name, message.value)
+        except SoftformError as error:
+            self._fault = str(error)
+            self.get_logger().warning(f"no prediction: {error}", throttle_duration_sec=5.0)
+            return
+        # Between predictions, too: the body remembers where it turned back.
+        self._past.note(values)
+        self._newest, self._fault = (values, message.header.stamp), ""
 
     def _on_driver_state(self, message: DriverState) -> None:
         self._driver_runs, self._driver_heard_at = message.state == DriverState.RUNNING, time.monotonic()
@@ -125,23 +144,17 @@ class ShapePredictorNode(SoftformLifecycleNode):
         return now - self._received > _MEASURED_SECONDS and (is_silent or not self._driver_runs)
 
     def _predict_newest(self) -> None:
-        if not self.is_active or self._robot is None or self._predictions is None:
+        if not self.is_active or self._robot is None or self._predictions is None or self._past is None:
             return
-        message, self._newest = self._newest, None
-        if message is None:
+        newest, self._newest = self._newest, None
+        if newest is None:
             now = time.monotonic()
             if self._is_stale(now) and now - self._rest_shown > _REST_SECONDS:
                 self._rest_shown = now
                 self._predictions.publish(self._robot.rest_actuation, self.get_clock().now().to_msg(), stale=True)
             return
-        try:
-            actuation = measured_actuation(self._robot, message.name, message.value)
-        except SoftformError as error:
-            self._fault = str(error)
-            self.get_logger().warning(f"no prediction: {error}", throttle_duration_sec=5.0)
-            return
-        self._fault = ""
-        self._predictions.publish(actuation, message.header.stamp, stale=False)
+        values, stamp = newest
+        self._predictions.publish(self._past.felt(self._predictions.play, values), stamp, stale=False)
 
 
 def main() -> None:

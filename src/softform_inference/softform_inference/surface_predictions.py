@@ -10,6 +10,7 @@ from softform_client.actuator_values import values_from_message
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import LivePipeline
+from softform_core.forward.play import Play
 from softform_core.robots import Robot
 from softform_inference.point_frames import PointFrames
 from softform_inference.prediction import predict_cloud, predict_surface
@@ -56,6 +57,11 @@ class SurfacePredictions:
     def fault(self) -> str:
         """Why a model is not in use; empty if all are."""
         return f"sim-to-real model rejected: {self._models.fault}" if self._models.fault else ""
+
+    @property
+    def play(self) -> Play | None:
+        """That of the model in use."""
+        return self._models.current.play
 
     def publish(self, actuation: Array, stamp: Time, stale: bool) -> None:
         """Publish the shape predicted for an actuation (m,), the rest one if it is `stale`."""

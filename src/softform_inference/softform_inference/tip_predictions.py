@@ -28,6 +28,7 @@ class TipPredictions:
     """
 
     fault = ""
+    play = None
 
     def __init__(self, node: SoftformLifecycleNode, robot: Robot) -> None:
         self._node, self._robot = node, robot

@@ -15,6 +15,7 @@ from matplotlib import image
 from softform_core.cli.main import main
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.play import pasts
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
@@ -198,7 +199,8 @@ def test_surfaces_are_compared_as_the_paper_compares_arms_and_mannequins() -> No
     weights = extract_mlp(load_forward_kinematics(robot)[0])
     actuation = np.stack([robot.actuation_min, 0.5 * robot.actuation_max])
     points = ForwardPipeline(weights, robot.patches.samples(JUDGED_POINTS), None, robot.patches).points(actuation)
-    judge = Judge(robot, weights, TrueSurfaces(actuation, points / 1000.0, robot.patches.triangles(JUDGED_POINTS)))
+    faces, past = robot.patches.triangles(JUDGED_POINTS), pasts(actuation, robot.rest_actuation)
+    judge = Judge(robot, weights, TrueSurfaces(actuation, points / 1000.0, faces, past))
     lifted = points + [0.0, 0.0, 2.0]
     learned = Learned(judge, points, lifted, SimpleNamespace())  # what was trained is not looked at
     assert chamfer_distances(learned, points) == pytest.approx(0.0, abs=1e-6)

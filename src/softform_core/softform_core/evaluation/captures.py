@@ -7,6 +7,7 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.forward.rbf_warp import SimToReal
 from softform_core.frames.marker_store import MarkerStore
 from softform_core.frames.sources import open_recording
 from softform_core.networks.sim_to_real_card import SurfaceSimToRealCard
@@ -23,12 +24,18 @@ class Capture:
         actuation: (k,), commanded.
         points: (M, 3) m in the robot's frame; of markers all, NaN where one is missing.
         trained_on: Whether the model that is judged has learned from it.
+        past: (h, k), commanded before it, the oldest first; None if that is not known.
     """
 
     number: int
     actuation: Array
     points: Array
     trained_on: bool
+    past: Array | None = None
+
+    def felt(self, sim_to_real: SimToReal | None) -> Array:
+        """What a model takes the body to have felt, (k,); without a model what was commanded."""
+        return self.actuation if sim_to_real is None else sim_to_real.felt_after(self.past, self.actuation)
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,7 @@ def read_captures(path: Path, robot: Robot, card: SurfaceSimToRealCard | None) -
         trained_on = set(card.frames.used)
     frames, left_out = [], {number: f"rejected when collected: {why}" for number, why in recording.rejections.items()}
     uv = register_markers(recording.rest, robot) if isinstance(recording, MarkerStore) else None
+    pasts = recording.pasts(robot.rest_actuation)
     for number in recording.captured.tolist():
         try:
             if isinstance(recording, MarkerStore):
@@ -78,7 +86,8 @@ def read_captures(path: Path, robot: Robot, card: SurfaceSimToRealCard | None) -
         except SoftformError as error:
             left_out[number] = error.message
             continue
-        frames.append(Capture(number, recording.actuation[number], points, number in trained_on))
+        past = None if pasts is None else pasts[number]
+        frames.append(Capture(number, recording.actuation[number], points, number in trained_on, past))
     if not frames:
         reasons = "".join(f" Frame {number}: {reason}" for number, reason in sorted(left_out.items())[:3])
         raise SoftformError(

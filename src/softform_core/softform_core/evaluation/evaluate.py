@@ -16,8 +16,8 @@ SURFACE_POINTS = 10_000
 
 _STANDS_OUT = 5.0
 
-Predict = Callable[[Array], tuple[PredictedSurface, PredictedSurface | None]]
-"""From (k,): the simulated surface, and the corrected one if there is a sim-to-real model."""
+Predict = Callable[[Capture], tuple[PredictedSurface, PredictedSurface | None]]
+"""The simulated surface at the actuation of a capture, and the corrected one if there is a sim-to-real model."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ class JudgedFrame:
 def predict_with(models: LivePipeline) -> Predict:
     """Surfaces on the grid that `models` was made for."""
 
-    def predict(actuation: Array) -> tuple[PredictedSurface, PredictedSurface | None]:
-        simulated = PredictedSurface.of(models.simulated, actuation)
-        sigma = models.uncertainty(actuation)
+    def predict(capture: Capture) -> tuple[PredictedSurface, PredictedSurface | None]:
+        simulated = PredictedSurface.of(models.simulated, capture.actuation)
         if models.current is models.simulated:
             return simulated, None
-        return simulated, PredictedSurface.of(models.current, actuation, sigma)
+        felt = capture.felt(models.current.sim_to_real)
+        return simulated, PredictedSurface.of(models.current, felt, models.uncertainty(felt))
 
     return predict
 
@@ -63,7 +63,7 @@ def judge(capture: Capture, uv: Array | None, predict: Predict) -> JudgedFrame:
     Raises:
         SoftformError: If the prediction is not finite, or the frame cannot be compared with.
     """
-    surfaces = predict(capture.actuation)
+    surfaces = predict(capture)
     compared = []
     for surface in surfaces:
         if surface is None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from softform_core.arrays import Array
+from softform_core.forward.play import Play
 from softform_core.networks.mlp_weights import MlpWeights, chained, perceptron_of
 
 
@@ -16,9 +17,11 @@ class ActuationCorrection:
 
     Attributes:
         layers: (k,) -> (k,), both in the unit of the actuation.
+        play: Comes first where the commands before are known; None if the body has no memory, or it was not learned.
     """
 
     layers: MlpWeights
+    play: Play | None = None
 
     @classmethod
     def affine(cls, matrix: Array, offset: Array) -> "ActuationCorrection":
@@ -26,12 +29,12 @@ class ActuationCorrection:
         return cls(perceptron_of([matrix], [offset], "tanh"))
 
     def felt(self, actuation: Array) -> Array:
-        """The actuation (..., k) of the simulation for commanded ones (..., k)."""
+        """The actuation (..., k) of the simulation for ones (..., k) that are commanded, or felt after the past."""
         return self.layers.forward(actuation)
 
     def after(self, first: "ActuationCorrection") -> "ActuationCorrection":
-        """Both as one: `first`, then this one."""
-        return ActuationCorrection(chained(first.layers, self.layers))
+        """Both as one: this one's play, `first`, and this one's layers."""
+        return ActuationCorrection(chained(first.layers, self.layers), self.play)
 
     def before(self, network: MlpWeights) -> MlpWeights:
         """The network that takes a in place of a', of the same input range; its first layers are this correction."""

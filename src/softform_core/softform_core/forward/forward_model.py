@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.forward.play import Play
 
 
 def batch_of(actuation: ArrayLike, degrees_of_freedom: int) -> tuple[Array, tuple[int, ...]]:
@@ -49,6 +50,11 @@ class ForwardModel(ABC):
     @abstractmethod
     def jacobian(self, state: Any) -> Array:
         """Derivative of the points, (n, P, 3, k) mm per unit of the input."""
+
+    @property
+    def play(self) -> Play | None:
+        """What makes of the commands the actuations that it takes; None if they are the same."""
+        return None
 
     @property
     def degrees_of_freedom(self) -> int:

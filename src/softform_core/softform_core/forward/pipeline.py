@@ -18,6 +18,7 @@ from softform_core.errors import SoftformError
 from softform_core.forward.decoded_network import DecodedNetwork
 from softform_core.forward.forward_model import ForwardModel, batch_of
 from softform_core.forward.mlp import AffineLayers, fold
+from softform_core.forward.play import Play
 from softform_core.forward.rbf_warp import SimToReal, WarpInputs, gaussians, warp, warp_jacobian_along, warp_tangents
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.bspline import apply, unit_normals
@@ -125,6 +126,11 @@ class ForwardPipeline(ForwardModel):
     def inputs(self) -> tuple[str, ...]:
         """Names of the k actuations."""
         return self._inputs
+
+    @property
+    def play(self) -> Play | None:
+        """That of sim-to-real."""
+        return None if self.sim_to_real is None else self.sim_to_real.play
 
     @cached_property
     def coarse(self) -> "ForwardPipeline":

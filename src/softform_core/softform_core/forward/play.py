@@ -3,7 +3,7 @@
 A material with hysteresis does not follow an actuator within a width of a reversal. The play operator says just that;
 Prandtl's and Ishlinskii's model of hysteresis is a sum of such operators, and that of soft actuators is compensated by
 its inverse (Kuhnen, European Journal of Control 9, 2003, pp. 407-418). It does not depend on the rate: the sequence of
-commanded actuations is enough to know what is felt.
+actuations is enough to know what is felt.
 """
 
 from dataclasses import dataclass
@@ -12,6 +12,8 @@ import numpy as np
 
 from softform_core.arrays import Array
 
+REMEMBERED = 4
+"""Commands before a captured frame that are known of it: a random one is all but forgotten after so many."""
 _DEAD_BAND = 0.1
 """Of the width. So near, the command stays: noise of a target must not reverse it, by twice the width, again and
 again."""
@@ -34,24 +36,41 @@ class Play:
     def felt_after(self, past: Array, actuation: Array) -> Array:
         """What is felt (..., k) at an actuation (..., k) after others (..., h, k), the oldest first.
 
-        The oldest is taken to be felt as it was commanded; a few commands later that is forgotten.
+        The oldest is taken to be felt as it was commanded.
         """
-        felt = past[..., 0, :]
+        felt = past[..., 0, :] if past.shape[-2] else actuation
         for place in range(1, past.shape[-2]):
             felt = self.felt(felt, past[..., place, :])
         return self.felt(felt, actuation)
 
-    def command(self, before: Array, wanted: Array, held: Array) -> Array:
-        """The actuation (k,) at which `wanted` (k,) is felt: the inverse play operator.
 
-        Args:
-            before: (k,) felt now.
-            wanted: (k,) to be felt. Where it is felt already, but for a tenth of the width, the command stays.
-            held: (k,) commanded now.
-        """
-        is_felt = np.abs(wanted - before) <= _DEAD_BAND * self.width
-        return np.where(
-            is_felt,
-            np.clip(held, before - self.width, before + self.width),
-            wanted + self.width * np.sign(wanted - before),
-        )
+class InversePlay:
+    """Finds the actuations to command one after the other so that what is wanted is felt: the inverse play operator.
+
+    Args:
+        play: The body's; None if it feels what is commanded.
+        felt: (k,) felt now.
+        commanded: (k,) commanded now.
+        limits: (k,) lowest and highest command. What would take more is not felt in full.
+    """
+
+    def __init__(self, play: Play | None, felt: Array, commanded: Array, limits: tuple[Array, Array]) -> None:
+        self._play, self._limits = play, limits
+        self.felt, self._commanded = felt, commanded
+
+    def command(self, wanted: Array) -> Array:
+        """The actuation (k,) at which `wanted` (k,) is felt next; as it was where that is felt nearly already."""
+        if self._play is None:
+            self.felt = self._commanded = wanted
+            return wanted
+        width, ahead = self._play.width, wanted - self.felt
+        moved = np.clip(wanted + np.copysign(width, ahead), *self._limits)
+        self._commanded = np.where(np.abs(ahead) <= _DEAD_BAND * width, self._commanded, moved)
+        self.felt = self._play.felt(self.felt, self._commanded)
+        return self._commanded
+
+
+def pasts(commands: Array, rest: Array) -> Array:
+    """The `REMEMBERED` commands before each of a sequence (n, k) that begins at rest (k,), oldest first: (n, h, k)."""
+    padded = np.concatenate([np.tile(rest, (REMEMBERED, 1)), commands])
+    return np.stack([padded[place : place + len(commands)] for place in range(REMEMBERED)], axis=1)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.actuation_correction import ActuationCorrection
+from softform_core.forward.play import Play
 from softform_core.networks.mlp_weights import MlpWeights
 
 Floats = NDArray[np.floating]
@@ -46,6 +47,15 @@ class SimToReal:
                 f"{len(self.kernel_uv)} kernels need {expected}.",
                 "Use the network that was trained with these kernels.",
             )
+
+    @property
+    def play(self) -> Play | None:
+        """What the body feels of its commands after others, before anything else; None if it was not learned."""
+        return None if self.actuation is None else self.actuation.play
+
+    def felt_after(self, past: Array | None, actuation: Array) -> Array:
+        """What is felt (..., k) at an actuation (..., k) after others (..., h, k), the oldest first, if known."""
+        return actuation if self.play is None or past is None else self.play.felt_after(past, actuation)
 
 
 def gaussians(points: Array, centers: Array, width: float, precision: type[np.floating] = np.float64) -> Floats:

@@ -116,6 +116,7 @@ class SimToRealNetwork(nn.Module):
     output_offset: Tensor
     output_scale: Tensor
     kernel_uv: Tensor
+    play_width: Tensor
 
     def __init__(
         self, members: Sequence[SimToReal], spread_factor: float, spread_floor_mm: float, patches: PatchSet = SHEET
@@ -156,6 +157,7 @@ class SimToRealNetwork(nn.Module):
             "output_offset": nets[0].output_offset,
             "output_scale": nets[0].output_scale,
             "kernel_uv": first.kernel_uv,
+            "play_width": np.empty(0) if first.play is None else first.play.width,
         }.items():
             self.register_buffer(name, torch.from_numpy(np.ascontiguousarray(value, dtype=np.float64)))
 
@@ -203,7 +205,10 @@ class SimToRealNetwork(nn.Module):
 
     @torch.jit.export
     def felt(self, actuation: Tensor) -> Tensor:
-        """The actuations (n, k) of the simulation that explain commanded ones (n, k): those that N_fk takes."""
+        """The actuations (n, k) of the simulation that explain commanded ones (n, k): those that N_fk takes.
+
+        What a play of `play_width` makes of the commands before has to come first; the module has no memory.
+        """
         x = actuation.to(torch.float64)[None]
         last = len(self.correction) - 1
         for place, layer in enumerate(self.correction):

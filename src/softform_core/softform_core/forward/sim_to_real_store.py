@@ -10,6 +10,7 @@ import numpy as np
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.actuation_correction import ActuationCorrection, gains
+from softform_core.forward.play import Play
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.networks.card import ModelCard
 from softform_core.networks.mlp_weights import MlpWeights, mean_of, perceptron_of
@@ -119,4 +120,5 @@ def _correction_of(state: Mapping[str, Array], activation: str) -> ActuationCorr
         return None
     weights = [state[f"correction.{place}.weight"][0] for place in range(depth)]
     biases = [state[f"correction.{place}.bias"][0, 0] for place in range(depth)]
-    return ActuationCorrection(perceptron_of(weights, biases, activation))
+    width = state.get("play_width", np.empty(0))
+    return ActuationCorrection(perceptron_of(weights, biases, activation), Play(width) if len(width) else None)

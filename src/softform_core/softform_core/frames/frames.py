@@ -1,12 +1,13 @@
 """Captured frames: what sim-to-real learning knows of the real robot (paper 000, Secs. II-C and III)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.forward.play import Play
 from softform_core.surface.patch_set import on_patches
 from softform_core.units import MM_PER_M
 
@@ -23,11 +24,13 @@ class Frames:
         actuation: (n, k), commanded.
         clouds: n captured surfaces S_j^p, (m_j, 3) m each.
         normals: n arrays (m_j, 3) of unit normals, oriented out of the surface.
+        past: (n, h, k) commanded before each, the oldest first; None if that is not known.
     """
 
     actuation: Array
     clouds: list[Array]
     normals: list[Array]
+    past: Array | None = None
 
     def __post_init__(self) -> None:
         """Reject frames that cannot be trained on, with their number.
@@ -45,14 +48,20 @@ class Frames:
         ):
             if fault := _fault(actuation, cloud, normals):
                 raise SoftformError(f"Frame {number}: {fault}.", "Capture this frame again or leave it out.")
+        _check_past(self.past, self.actuation)
 
     def __len__(self) -> int:
         """Number of frames."""
         return len(self.actuation)
 
+    def felt(self, play: Play | None) -> "Frames":
+        """The same frames with what was felt in place of what was commanded, where the past and a play are known."""
+        return self if play is None else replace(self, actuation=_felt(self.past, self.actuation, play), past=None)
+
     def part(self, chosen: NDArray[np.int64]) -> "Frames":
         """The frames of these numbers."""
-        return Frames(self.actuation[chosen], [self.clouds[j] for j in chosen], [self.normals[j] for j in chosen])
+        clouds, normals = [self.clouds[j] for j in chosen], [self.normals[j] for j in chosen]
+        return Frames(self.actuation[chosen], clouds, normals, None if self.past is None else self.past[chosen])
 
 
 @dataclass(frozen=True)
@@ -66,12 +75,14 @@ class MarkerFrames:
         names: M names, the same in every frame.
         uv: (M, 2) surface parameters (u_i, v_i) of the markers, from `registration.markers.register_markers`.
         positions: (n, M, 3) m, NaN in all three coordinates where a marker is missing.
+        past: (n, h, k) commanded before each, the oldest first; None if that is not known.
     """
 
     actuation: Array
     names: list[str]
     uv: Array
     positions: Array
+    past: Array | None = None
 
     def __post_init__(self) -> None:
         """Reject frames that cannot be trained on, with their number.
@@ -94,6 +105,7 @@ class MarkerFrames:
         for number, (actuation, positions) in enumerate(zip(self.actuation, self.positions, strict=True)):
             if fault := _marker_fault(actuation, positions, self.names):
                 raise SoftformError(f"Frame {number}: {fault}.", "Capture this frame again or leave it out.")
+        _check_past(self.past, self.actuation)
 
     def __len__(self) -> int:
         """Number of frames."""
@@ -104,9 +116,31 @@ class MarkerFrames:
         """Which markers are captured, (n, M): w_c of Eq. 13."""
         return np.asarray(np.isfinite(self.positions).all(axis=2))
 
+    def felt(self, play: Play | None) -> "MarkerFrames":
+        """The same frames with what was felt in place of what was commanded, where the past and a play are known."""
+        return self if play is None else replace(self, actuation=_felt(self.past, self.actuation, play), past=None)
+
     def part(self, chosen: NDArray[np.int64]) -> "MarkerFrames":
         """The frames of these numbers."""
-        return MarkerFrames(self.actuation[chosen], self.names, self.uv, self.positions[chosen])
+        past = None if self.past is None else self.past[chosen]
+        return MarkerFrames(self.actuation[chosen], self.names, self.uv, self.positions[chosen], past)
+
+
+def _felt(past: Array | None, actuation: Array, play: Play) -> Array:
+    return actuation if past is None else play.felt_after(past, actuation)
+
+
+def _check_past(past: Array | None, actuation: Array) -> None:
+    if past is None:
+        return
+    if past.ndim != 3 or (len(past), past.shape[2]) != actuation.shape or not past.shape[1]:
+        raise SoftformError(
+            f"Commands of shape {past.shape} before actuations of shape {actuation.shape}.",
+            "Give (n, h, k) commands, h at least one, before (n, k) actuations.",
+        )
+    if not np.isfinite(past).all():
+        number = int(np.flatnonzero(~np.isfinite(past).all(axis=(1, 2)))[0])
+        raise SoftformError(f"Frame {number}: a command before it is not finite.", "Leave its past out.")
 
 
 def _marker_fault(actuation: Array, positions: Array, names: list[str]) -> str | None:

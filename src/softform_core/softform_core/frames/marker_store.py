@@ -71,6 +71,12 @@ class MarkerStore(Recording):
     def _rows(self) -> Rows:
         return _rows(self.actuation.shape[1], len(self.names))
 
+    def _other_commands(self, rest: Array) -> list[tuple[float, Array, int | None]]:
+        """The reference pose is reached from rest."""
+        references = self.references
+        poses = [rest, references.actuation] if len(references) else []
+        return [(moment, pose, None) for moment in references.captured_at.tolist() for pose in poses]
+
     @property
     def names(self) -> list[str]:
         """Names of the M markers."""

@@ -7,6 +7,7 @@ so whatever stops a run leaves a store in which every frame that is marked as ca
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from enum import IntEnum
 from typing import ClassVar
 
@@ -14,7 +15,9 @@ import numpy as np
 import zarr
 from numpy.typing import ArrayLike, NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.forward.play import REMEMBERED, pasts
 from softform_core.stores.actuation_store import ActuationStore
 from softform_core.stores.zarr_stores import Shapes, StoreKind, disk_errors
 
@@ -117,6 +120,31 @@ class Recording(ActuationStore):
     def captured(self) -> NDArray[np.int64]:
         """Frames to learn from."""
         return np.flatnonzero(self.status == FrameStatus.CAPTURED)
+
+    def pasts(self, rest: Array) -> Array | None:
+        """What was commanded before each frame, (n, h, k), the oldest first; None if that is not known.
+
+        Collecting goes from one frame straight to the next, and begins at rest each time.
+
+        Args:
+            rest: (k,), the robot's.
+        """
+        if not self.sessions:  # imported frames: the times of files tell no order
+            return None
+        began = [datetime.fromisoformat(session["began"]).timestamp() for session in self.sessions]
+        frames = list(zip(self.captured_at, self.actuation, range(len(self)), strict=True))
+        commands = [(moment, rest, None) for moment in began] + self._other_commands(rest) + frames
+        commands = sorted((each for each in commands if np.isfinite(each[0])), key=lambda each: each[0])
+        found = np.tile(rest, (len(self), REMEMBERED, 1))
+        before = pasts(np.array([command for _, command, _ in commands]), rest)
+        for past, (_, _, number) in zip(before, commands, strict=True):
+            if number is not None:
+                found[number] = past
+        return found
+
+    def _other_commands(self, rest: Array) -> list[tuple[float, Array, int | None]]:
+        """Times, s since the epoch, and actuations (k,) that were commanded between frames."""
+        return []
 
     def begin_session(self, session: dict[str, str]) -> None:
         """Note that collecting begins or goes on.

@@ -46,6 +46,15 @@ class ReferenceCaptures:
         return moments[np.isfinite(moments)]
 
     @property
+    def actuation(self) -> Array:
+        """The pose, (k,).
+
+        Raises:
+            KeyError: If there is no capture of it.
+        """
+        return np.asarray(self._data_set[_GROUP].attrs["actuation"], dtype=np.float64)
+
+    @property
     def positions(self) -> Array:
         """Markers, (r, M, 3) m."""
         return self._whole("positions", (0, 0, 3))

@@ -4,21 +4,26 @@ Sensors that are off, and a body that is softer or thinner than simulated, chang
 A few numbers are averages over all frames; what a warp of a thousand coefficients would learn of it is spoilt by what
 differs from frame to frame (registration, memory of the material). Not in paper 000.
 
-Scans tell gain and offset of each actuation, and what actuators of alike sections share. Many markers tell more: how
-actuators act on one another, what bends, and how the base sits. An arm is long: an error of a tenth in one section
-moves what hangs on it by its whole length, which a warp would have to learn of each shape anew.
+Scans tell gain and offset of each actuation, what actuators of alike sections share, and, where the commands before
+each frame are known, how far the body stays behind where an actuator turns back (`forward.play`). Many markers tell
+more: how actuators act on one another, what bends, and how the base sits. An arm is long: an error of a tenth in one
+section moves what hangs on it by its whole length, which a warp would have to learn of each shape anew.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
 from softform_core.arrays import Array
 from softform_core.forward.actuation_correction import ActuationCorrection
 from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.play import Play
 from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.mlp_weights import MlpWeights
@@ -44,6 +49,10 @@ _INDEPENDENT = 30.0
 _MARKERS = 100
 """More tell nothing more."""
 _SMALLEST_GAIN = 0.3
+_PLAY, _WIDEST_PLAY, _LEAST_PLAY = 0.05, 0.2, 0.005
+"""Width of the play over half the range, one for all actuators: what is expected, the widest, and the least that is
+told from none."""
+_PLAY_TOLERANCE = 5e-4
 _HUBER = 2.0
 """Robust standard deviations beyond which a distance pulls no harder."""
 
@@ -67,7 +76,7 @@ def fit_actuation(
     Args:
         simulated: Forward kinematics at samples of the surface; what they already correct comes after this one.
         network: N_fk, for its range.
-        frames: Captured frames.
+        frames: Captured frames; the play is fitted too if their past is known.
         deviations: Standard deviations that are expected of the gain's difference from one, and of the offset over
             half the range.
         alike: (r, c) of a body whose sections are alike, see `Robot.alike_actuations`; None or (0, 0) of any other.
@@ -89,16 +98,16 @@ def fit_actuation(
         return rests, rows, [np.zeros((len(rest), 0)) for rest in rests]
 
     still = np.zeros(0)
-    unknowns, _, _ = _affine(model, look, _expected(model, *deviations, 0.0), still)
+    model, play, unknowns, _, _ = _affine(model, look, _expected(model, *deviations, 0.0), still, frames.past)
     if alike is None or not len(alike) or network.activation != "tanh" or len(frames) < len(half):
-        return model.correction([unknowns])
-    shared = AlikeModel(frames.actuation, network.input_offset, half, alike)
+        return replace(model.correction([unknowns]), play=play)
+    shared = AlikeModel(model.actuation, network.input_offset, half, alike)
     expected = shared.expected(*deviations)
     unknowns = shared.unknowns(*model.parts(unknowns)[:2])
     for _ in range(_ROUNDS):
         told, _ = _told(shared, look, unknowns, still)
-        unknowns, _ = shared.improved(unknowns, still, told, expected, still)
-    return shared.correction(unknowns)
+        unknowns, _, _ = shared.improved(unknowns, still, told, expected, still)
+    return replace(shared.correction(unknowns), play=play)
 
 
 def fit_actuation_to_markers(
@@ -134,10 +143,11 @@ def fit_actuation_to_markers(
 
     half = network.input_scale
     model = PerceptronModel(frames.actuation, network.input_offset, half)
-    affine, motion, noise = _affine(model, look, _expected(model, *UNKNOWN, _COUPLING), np.zeros(6))
+    expected = _expected(model, *UNKNOWN, _COUPLING)
+    model, play, affine, motion, noise = _affine(model, look, expected, np.zeros(6), frames.past)
     if network.activation != "tanh":
-        return model.correction([affine]), _transform(motion)
-    model = PerceptronModel(frames.actuation, network.input_offset, half, _NEURONS)
+        return replace(model.correction([affine]), play=play), _transform(motion)
+    model = replace(model, neurons=_NEURONS)
     expected = _expected(model, *UNKNOWN, _COUPLING)
     members, motions = [], []
     for seed in range(_MEMBERS):
@@ -147,10 +157,10 @@ def fit_actuation_to_markers(
         moved = motion
         for _ in range(_ROUNDS):
             told, _ = _told(model, look, unknowns, moved, noise)
-            unknowns, moved = model.improved(unknowns, moved, told, expected, _MOTION)
+            unknowns, moved, _ = model.improved(unknowns, moved, told, expected, _MOTION)
         members.append(unknowns)
         motions.append(moved)
-    return model.correction(members), _transform(np.mean(motions, axis=0))
+    return replace(model.correction(members), play=play), _transform(np.mean(motions, axis=0))
 
 
 def _expected(model: PerceptronModel, gain: float, offset: float, coupling: float) -> Array:
@@ -161,22 +171,57 @@ def _expected(model: PerceptronModel, gain: float, offset: float, coupling: floa
     return np.concatenate([np.full(k, offset), matrix.ravel(), np.full(k * h, _OUT), np.full(h * k + h, _INTO)])
 
 
-def _affine(model: PerceptronModel, look: Look, expected: Array, motion: Array) -> tuple[Array, Array, float]:
-    """Unknowns without neurons, motion, and the noise (mm) that is left."""
+class _Affine(NamedTuple):
+    """The model at the actuations that are felt, the play if there is one, unknowns, motion and noise (mm)."""
+
+    model: PerceptronModel
+    play: Play | None
+    unknowns: Array
+    motion: Array
+    noise: float
+
+
+def _affine(model: PerceptronModel, look: Look, expected: Array, motion: Array, past: Array | None = None) -> _Affine:
+    """Fit without neurons; with the play if the commands (n, h, k) before each frame are known."""
     unknowns, noise, k = np.zeros(len(expected)), 0.0, len(model.half)
+    commanded, width = model, 0.0
     for _ in range(_ITERATIONS):
         told, noise = _told(model, look, unknowns, motion)
-        unknowns, motion = model.improved(unknowns, motion, told, expected, _MOTION[: len(motion)])
+        if past is not None:
+            width = _width(commanded, past, told, expected, unknowns, motion)
+            model = _felt(commanded, past, width)
+        unknowns, motion, _ = model.improved(unknowns, motion, told, expected, _MOTION[: len(motion)])
         gains = unknowns[k:].reshape(k, k)
         gains[np.diag_indices(k)] = np.maximum(gains[np.diag_indices(k)], _SMALLEST_GAIN - 1.0)
-    return unknowns, motion, noise
+    if width < _LEAST_PLAY:
+        return _Affine(commanded, None, unknowns, motion, noise)
+    return _Affine(model, Play(width * model.half), unknowns, motion, noise)
+
+
+def _width(
+    commanded: PerceptronModel, past: Array, told: Told, expected: Array, unknowns: Array, motion: Array
+) -> float:
+    """Width of the play over half the range that explains best what the frames told, the unknowns found anew."""
+
+    def misfit(width: float) -> float:
+        model = _felt(commanded, past, width)
+        _, _, left = model.improved(unknowns, motion, told, expected, _MOTION[: len(motion)])
+        return left + 0.5 * (width / _PLAY) ** 2
+
+    bounds, options = (0.0, _WIDEST_PLAY), {"xatol": _PLAY_TOLERANCE}
+    return float(minimize_scalar(misfit, bounds=bounds, method="bounded", options=options).x)
+
+
+def _felt(commanded: PerceptronModel, past: Array, width: float) -> PerceptronModel:
+    return replace(commanded, actuation=Play(width * commanded.half).felt_after(past, commanded.actuation))
 
 
 def _told(
     model: ActuationModel, look: Look, unknowns: Array, motion: Array, noise: float | None = None
 ) -> tuple[Told, float]:
     """What the frames tell with Huber's weights, and their robust scale, mm; that is the noise if none is given."""
-    rests, rows, moves = look(model.actuation + model.half * model.values(unknowns), motion)
+    felt = model.felt(unknowns)
+    rests, rows, moves = look(model.half * felt, motion)
     every = np.abs(np.concatenate(rests))
     scale = max(1.4826 * float(np.median(every)), 1e-6)
     variance = len(every) / len(rests) / _INDEPENDENT * (scale if noise is None else noise) ** 2
@@ -188,7 +233,7 @@ def _told(
         for part, product in zip(parts, products, strict=True):
             part.append(product)
     matrix, right, by_motion, of_motion, motion_right = (np.array(part) for part in parts)
-    return Told(matrix, right, by_motion, of_motion.sum(axis=0), motion_right.sum(axis=0)), scale
+    return Told(felt, motion, matrix, right, by_motion, of_motion.sum(axis=0), motion_right.sum(axis=0)), scale
 
 
 def _slopes(simulated: ForwardPipeline, felt: Array, points: Array, half: Array) -> Array:

@@ -32,6 +32,8 @@ class Told:
     d . (matrix d / 2 + by_motion m - right) + m . (motion m / 2 - motion_right), over the variance of the noise.
 
     Attributes:
+        felt: (n, k) relative actuations at which they were looked at.
+        moved: (q,) the body's motion then.
         matrix: (n, k, k).
         right: (n, k).
         by_motion: (n, k, q); q is 6, or 0 where the body is known not to move.
@@ -39,6 +41,8 @@ class Told:
         motion_right: (q,).
     """
 
+    felt: Array
+    moved: Array
     matrix: Array
     right: Array
     by_motion: Array
@@ -56,7 +60,7 @@ class ActuationModel(ABC):
     """The correction at the actuations of n frames, as a function of its unknowns.
 
     Attributes:
-        actuation: (n, k), commanded.
+        actuation: (n, k), commanded, or felt after the commands before.
         middle: (k,) of the working range.
         half: (k,) half of the working range.
     """
@@ -74,34 +78,40 @@ class ActuationModel(ABC):
     def values(self, unknowns: Array) -> Array:
         """D (n, k)."""
 
+    def felt(self, unknowns: Array) -> Array:
+        """Relative actuations (n, k) of the simulation."""
+        return np.asarray(self._inputs[0] + self.values(unknowns))
+
     @abstractmethod
     def slopes(self, unknowns: Array) -> Array:
         """Derivative of d by the unknowns, (n, k, number)."""
 
     def improved(
         self, unknowns: Array, motion: Array, told: Told, expected: Array, expected_motion: Array
-    ) -> tuple[Array, Array]:
-        """Unknowns and motion (q,) that explain better what the frames told of `unknowns`, beside what is expected.
+    ) -> tuple[Array, Array, float]:
+        """Unknowns and motion (q,) that explain better what the frames told, beside what is expected.
 
         Args:
-            unknowns: Unknowns at which they were looked at.
-            motion: (q,) the body's motion then.
+            unknowns: Unknowns to begin with.
+            motion: (q,) the body's motion to begin with.
             told: What the frames tell.
             expected: Standard deviations of the unknowns; those of zero stay as they are.
             expected_motion: (q,) those of the motion.
+
+        Returns:
+            Unknowns, motion, and the misfit that is left, with that of what is expected.
         """
         free, number = expected > 0.0, int((expected > 0.0).sum())
-        before, moved_before = self.values(unknowns), motion.copy()
         deviation = np.concatenate([expected[free], expected_motion])
 
         def cost(trial: Array, moved: Array) -> float:
             prior = np.concatenate([trial[free], moved]) / deviation
-            return told.misfit(self.values(trial) - before, moved - moved_before) + 0.5 * float(prior @ prior)
+            return told.misfit(self.felt(trial) - told.felt, moved - told.moved) + 0.5 * float(prior @ prior)
 
         damping, reached = _DAMPING, cost(unknowns, motion)
         for _ in range(_STEPS):
-            change, slopes = self.values(unknowns) - before, self.slopes(unknowns)[..., free]
-            moved = motion - moved_before
+            change, slopes = self.felt(unknowns) - told.felt, self.slopes(unknowns)[..., free]
+            moved = motion - told.moved
             pulled = np.einsum("nij,nj->ni", told.matrix, change) + told.by_motion @ moved - told.right
             flat = slopes.reshape(-1, number)
             across = flat.T @ told.by_motion.reshape(len(flat), len(motion))
@@ -120,7 +130,7 @@ class ActuationModel(ABC):
                 damping *= 5.0
             else:
                 break
-        return unknowns, motion
+        return unknowns, motion, reached
 
     def _correction(self, offset: Array, matrix: Array, out: Array, into: Array, bias: Array) -> ActuationCorrection:
         """As one perceptron; (k,), (k, k), (k, h), (h, k) and (h,), h may be 0."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.evaluation.captures import Capture
 from softform_core.evaluation.comparison import PredictedSurface
 from softform_core.evaluation.evaluate import SURFACE_POINTS, judge, mean_error
 from softform_core.forward.robot_pipeline import pipeline_of
@@ -96,12 +97,11 @@ def measure_frames_needed(robot: Robot, store: Path, seed: int) -> FramesNeeded:
         else:
             trained = train_sim_to_real(weights, frames, replace(DEFAULT, members=1), run)
         pipeline = pipeline_of(robot, weights, grid, trained.sim_to_real)
-        return np.array(
-            [
-                mean_error(judge(each, recorded.uv, lambda at: (PredictedSurface.of(pipeline, at), None)))
-                for each in judging
-            ]
-        )
+
+        def predict(capture: Capture) -> tuple[PredictedSurface, None]:
+            return PredictedSurface.of(pipeline, capture.felt(trained.sim_to_real)), None
+
+        return np.array([mean_error(judge(each, recorded.uv, predict)) for each in judging])
 
     with one_thread():
         return frames_needed(used, errors)

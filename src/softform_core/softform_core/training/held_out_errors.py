@@ -45,9 +45,10 @@ def held_out_errors(
     after = pipeline_of(robot, forward_kinematics, grid, sim_to_real)
     uncertainty = SurfaceUncertainty(after, members, *spread)
 
-    def predict(actuation: Array) -> tuple[PredictedSurface, PredictedSurface]:
-        corrected = PredictedSurface.of(after, actuation, uncertainty.along_normals(actuation))
-        return PredictedSurface.of(before, actuation), corrected
+    def predict(capture: Capture) -> tuple[PredictedSurface, PredictedSurface]:
+        felt = capture.felt(sim_to_real)
+        corrected = PredictedSurface.of(after, felt, uncertainty.along_normals(felt))
+        return PredictedSurface.of(before, capture.actuation), corrected
 
     frames = [judge(capture, uv, predict) for capture in captures]
     compared = [frame.best for frame in frames]

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from softform_core.arrays import Array
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.frames.frames import MarkerFrames
-from softform_core.frames.marker_checks import check_markers, marker_faults
+from softform_core.frames.marker_checks import MarkerFault, check_markers, marker_faults
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.sim_to_real import FunctionPrediction
@@ -90,7 +90,9 @@ def train_sim_to_real_from_markers(
             actuation, motion = fit_actuation_to_markers(simulated_markers, forward_kinematics, frames)
         else:
             actuation = run.start[0].actuation
-        forward_kinematics = actuation.before(forward_kinematics) if actuation is not None else forward_kinematics
+        if actuation is not None:
+            frames = frames.felt(actuation.play)
+            forward_kinematics = actuation.before(forward_kinematics)
     kernels = frames.uv if kernel_uv is None else kernel_uv
     data = WarpData.of(forward_kinematics, frames.actuation, frames.uv, kernels, recipe, patches)
     if check_labels:
@@ -117,11 +119,23 @@ def unfit_markers(forward_kinematics: MlpWeights, frames: MarkerFrames, patches:
     may lie further beside the simulated one than markers lie apart.
     """
     simulated = ForwardPipeline(forward_kinematics, frames.uv, None, patches)
-    actuation = frames.actuation
-    if len(frames.uv) > MARKERS.kernels:
-        actuation = fit_actuation_to_markers(simulated, forward_kinematics, frames)[0].felt(actuation)
-    faults = marker_faults(frames, simulated.points(actuation) / MM_PER_M)
-    return [FrameFlag(fault.frame, fault.reason) for fault in faults]
+    if len(frames.uv) <= MARKERS.kernels:
+        return [FrameFlag(fault.frame, fault.reason) for fault in _faults(simulated, frames, frames.actuation)]
+    kept, flags = np.arange(len(frames)), list[FrameFlag]()
+    while len(kept):
+        # Training corrects the actuation by the frames that are left, and has to find no other unfit.
+        fit = frames.part(kept)
+        correction, _ = fit_actuation_to_markers(simulated, forward_kinematics, fit)
+        faults = _faults(simulated, fit, correction.felt(fit.felt(correction.play).actuation))
+        flags += [FrameFlag(int(kept[fault.frame]), fault.reason) for fault in faults]
+        kept = np.delete(kept, [fault.frame for fault in faults])
+        if not faults:
+            break
+    return sorted(flags, key=lambda flag: flag.frame)
+
+
+def _faults(simulated: ForwardPipeline, frames: MarkerFrames, actuation: Array) -> list[MarkerFault]:
+    return marker_faults(frames, simulated.points(actuation) / MM_PER_M)
 
 
 def _problem(

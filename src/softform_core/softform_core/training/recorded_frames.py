@@ -110,6 +110,7 @@ def _markers(captures: Sequence[Capture], uv: Array, names: list[str]) -> Marker
         names,
         uv,
         np.array([capture.points for capture in captures]),
+        _pasts(captures),
     )
 
 
@@ -125,7 +126,13 @@ def _scans(captures: Sequence[Capture], simulated: ForwardPipeline, seed: int) -
         chosen = np.sort(order[:POINTS])
         clouds.append(capture.points[chosen])
         normals.append(_outward(capture, estimate_normals(capture.points)[chosen], chosen, simulated))
-    return Frames(np.array([capture.actuation for capture in captures]), clouds, normals)
+    return Frames(np.array([capture.actuation for capture in captures]), clouds, normals, _pasts(captures))
+
+
+def _pasts(captures: Sequence[Capture]) -> Array | None:
+    """(n, h, k), or None if those of a capture are not known."""
+    pasts = [capture.past for capture in captures if capture.past is not None]
+    return np.array(pasts) if len(pasts) == len(captures) else None
 
 
 def _outward(capture: Capture, normals: Array, chosen: NDArray[np.int64], simulated: ForwardPipeline) -> Array:

@@ -25,6 +25,7 @@ def refresh(
     """Fit gain and offset of every actuation to new frames (four say enough), before what the model corrects."""
     begun = time.monotonic()
     uv = patches.samples(DEFAULT.surface_points)
+    frames = frames.felt(model.sim_to_real.play)
     predicted = ForwardPipeline(forward_kinematics, uv, model.sim_to_real, patches)
     change = fit_actuation(predicted, forward_kinematics, frames, AGED)
 

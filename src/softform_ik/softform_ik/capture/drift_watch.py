@@ -9,6 +9,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.evaluation.comparison import PredictedSurface, compare_scan
 from softform_core.evaluation.drift import drift
+from softform_core.forward.actuator_past import ActuatorPast
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.robots import Robot
 from softform_ik.reach.capture_checks import check_capture
@@ -20,8 +21,8 @@ CAPTURES = 5
 class DriftWatch:
     """Compares what goals capture with what the model predicts for the measured values; a new model is judged anew."""
 
-    def __init__(self, robot: Robot, models: LivePipeline) -> None:
-        self._robot, self._models = robot, models
+    def __init__(self, robot: Robot, models: LivePipeline, past: ActuatorPast) -> None:
+        self._robot, self._models, self._past = robot, models, past
         self._model = self._warning = ""
         self._errors_mm: deque[float] = deque(maxlen=CAPTURES)
 
@@ -42,7 +43,8 @@ class DriftWatch:
         if models.card.weights_sha256 != self._model:
             self._model, self._warning = models.card.weights_sha256, ""
             self._errors_mm.clear()
-        predicted = PredictedSurface.of(models.pipeline, self._robot.nearest_actuation(settled.values))
+        felt = self._past.felt(models.pipeline.play, settled.values)
+        predicted = PredictedSurface.of(models.pipeline, felt)
         try:
             seen = check_capture(points, predicted.points, self._robot)
             distances = compare_scan(predicted, seen).distances

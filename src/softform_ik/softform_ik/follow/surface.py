@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from softform_client.follow_goal import ActuatorPath, FollowGoal, PointPath, ShapePath
 from softform_core.arrays import Array
+from softform_core.forward.actuator_past import ActuatorPast
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.forward.mean_point import MeanPoint
 from softform_core.forward.pipeline import ForwardPipeline
@@ -28,13 +29,21 @@ class SurfacePathSolver(PathSolver):
         robot: The robot.
         pipelines: Forward kinematics of the robot, with and without sim-to-real.
         settings: Limits of each solve.
+        past: Of the robot's actuators.
         smoothness_mm2: Squared error that an actuator's whole range away from the last waypoint is worth, mm^2: of the
             many actuations that lead one point to its place, the nearest is chosen.
     """
 
-    def __init__(self, robot: Robot, pipelines: Pipelines, settings: SolveSettings, smoothness_mm2: float) -> None:
+    def __init__(
+        self,
+        robot: Robot,
+        pipelines: Pipelines,
+        settings: SolveSettings,
+        past: ActuatorPast,
+        smoothness_mm2: float,
+    ) -> None:
         super().__init__(robot)
-        self._pipelines, self._settings = pipelines, settings
+        self._pipelines, self._settings, self._past = pipelines, settings, past
         self._smoothness_mm2 = smoothness_mm2
 
     def solve(self, goal: FollowGoal, here: Array | None, should_stop: Callable[[], bool]) -> Iterator[SolvedWaypoint]:
@@ -45,12 +54,14 @@ class SurfacePathSolver(PathSolver):
         model = self._led(goal.path, self._pipeline(goal))
         given = goal.seed if goal.seed is not None else here
         before = None if given is None else self._robot.nearest_actuation(given)
+        inverse = self._past.inverse(self._pipeline(goal).play, here)
         for target, features in _wanted(goal.path):
             solution = solve_inverse_kinematics(
                 model, target, self._options(before), features=features, should_stop=should_stop
             )
             cut_short = solution.termination is Termination.TIME_LIMIT
-            yield SolvedWaypoint(solution.actuation, solution.mean_error_mm, solution.miss, cut_short)
+            commanded = inverse.command(solution.actuation)
+            yield SolvedWaypoint(commanded, solution.mean_error_mm, solution.miss, cut_short)
             before = solution.actuation
 
     def uses_sim_to_real(self, goal: FollowGoal) -> bool:

@@ -4,10 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+import numpy as np
+
+from softform_client.driver_watch import DriverWatch
 from softform_client.plan_goal import Code, PlanGoal
 from softform_core.arrays import Array
 from softform_core.forward.live_pipeline import LiveModels
 from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.play import InversePlay, Play
+from softform_core.inverse.timing import slew_durations
 from softform_core.planning.motion import plan_motion
 from softform_core.planning.motion_plan import (
     MotionPlan,
@@ -55,7 +60,8 @@ class PlanOutcome:
     Attributes:
         code: One of the action's error codes; `NONE` is success.
         message: Error and remedy; empty on success.
-        plan: The motion, or None if there is none.
+        plan: The motion, or None if there is none; its actuations are what the body is to feel.
+        commands: (n, k) values of the actuators at which it does, one for each waypoint; None without a plan.
         seconds: Duration, s.
         states_checked: Surfaces that were measured against the obstacle.
         used_sim_to_real: Whether the plan saw the learned reality.
@@ -64,18 +70,17 @@ class PlanOutcome:
     code: int
     message: str
     plan: MotionPlan | None
+    commands: Array | None
     seconds: float
     states_checked: int
     used_sim_to_real: bool
 
 
 class Plan:
-    """Plans motions of one robot, one at a time, from `here`: its measured actuator values (k,), if known."""
+    """Plans motions of one robot, one at a time, from where its driver says that it is."""
 
-    def __init__(
-        self, robot: Robot, models: Models, settings: MotionSettings, here: Callable[[], Array | None]
-    ) -> None:
-        self._robot, self._models, self._settings, self._here = robot, models, settings, here
+    def __init__(self, robot: Robot, models: Models, settings: MotionSettings, driver: DriverWatch) -> None:
+        self._robot, self._models, self._settings, self._driver = robot, models, settings, driver
 
     def run(self, goal: PlanGoal, stop: StopRequest, on_progress: Callable[[Progress], None]) -> PlanOutcome:
         """Carry out a goal; returns an outcome whatever happens. Models that come meanwhile do not change it."""
@@ -88,14 +93,16 @@ class Plan:
             latest = progress
             on_progress(progress)
 
-        plan, code, message = None, Code.NONE, ""
+        plan, commands, code, message = None, None, Code.NONE, ""
         try:
             surface = (
                 MarginedSurface(models.pipeline, models.uncertainty)
                 if used
                 else MarginedSurface(self._models.simulated, None)
             )
-            plan = self._plan(surface, goal, stop, note)
+            start, inverse = self._start(goal, surface.pipeline.play)
+            plan = self._plan(surface, goal, start, stop, note)
+            plan, commands = self._commanded(plan, inverse)
         except NoMotionError as error:
             stopped = error.rejection is Rejection.STOPPED
             code, message = (stop.code, _STOPPED[stop.code]) if stopped else (CODE_OF[error.rejection], str(error))
@@ -106,12 +113,16 @@ class Plan:
         seconds, states = (
             (latest.seconds, latest.states_checked) if plan is None else (plan.seconds, plan.states_checked)
         )
-        return PlanOutcome(code, message, plan, seconds, states, used)
+        return PlanOutcome(code, message, plan, commands, seconds, states, used)
 
     def _plan(
-        self, surface: MarginedSurface, goal: PlanGoal, stop: StopRequest, on_progress: Callable[[Progress], None]
+        self,
+        surface: MarginedSurface,
+        goal: PlanGoal,
+        start: Array,
+        stop: StopRequest,
+        on_progress: Callable[[Progress], None],
     ) -> MotionPlan:
-        start = self._start() if goal.start is None else self._robot.nearest_actuation(goal.start)
         target = goal.target if isinstance(goal.target, TargetShape) else self._robot.nearest_actuation(goal.target)
         settings = self._settings
         if goal.accept_unreachable:
@@ -121,17 +132,28 @@ class Plan:
         request = MotionRequest(start, target, obstacle_of(goal.obstacle), goal.clearance)
         return plan_motion(surface, self._robot, request, settings, stop, on_progress)
 
-    def _start(self) -> Array:
-        """Where the robot is, (m,).
+    def _commanded(self, plan: MotionPlan, inverse: InversePlay) -> tuple[MotionPlan, Array]:
+        """The motion with the time that its commands take, and the commands (n, k): a turn takes twice the play."""
+        commands = np.array([inverse.command(actuation) for actuation in plan.actuations])
+        legs = slew_durations(commands[0], commands[1:], self._robot.actuation_slew)
+        times = np.concatenate([[0.0], np.cumsum(np.maximum(legs, np.diff(plan.times)))])
+        return replace(plan, times=times), self._robot.actuators_of(commands)
+
+    def _start(self, goal: PlanGoal, play: Play | None) -> tuple[Array, InversePlay]:
+        """What the body feels (m,) at the start of a goal, and what finds the commands from there.
 
         Raises:
-            GoalError: If that is not known.
+            GoalError: If no start is given, and it is not known where the robot is.
         """
-        here = self._here()
+        if goal.start is not None:
+            start = self._robot.nearest_actuation(goal.start)
+            return start, InversePlay(play, start, start, (self._robot.actuation_min, self._robot.actuation_max))
+        here = self._driver.values
         if here is None:
             raise GoalError(
                 Code.INVALID_START,
                 f"No values of '{self._robot.name}' come on actuator_state: where the robot is, is not known.",
                 "Start the driver and activate it, or give start.",
             )
-        return self._robot.nearest_actuation(here)
+        inverse = self._driver.past.inverse(play, here)
+        return inverse.felt, inverse

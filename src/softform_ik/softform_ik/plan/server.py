@@ -41,7 +41,8 @@ class PlanServer(GoalServer[PlanGoal, PlanOutcome]):
         )
         plan = outcome.plan
         if plan is not None:
-            result.actuators = values_to_message(self.robot.actuators_of(plan.actuations), self.robot)
+            assert outcome.commands is not None
+            result.actuators = values_to_message(outcome.commands, self.robot)
             result.times = plan.times.tolist()
             result.clearances = plan.clearances.tolist()
             result.margins = plan.margins.tolist()

@@ -100,6 +100,16 @@ class Course:
     plan: IkResult | None = None
     rounds: list[Round] = field(default_factory=list)
     promised: float = float("nan")
+    _moved_to: tuple[IkResult, Array] | None = None
+
+    @property
+    def commands(self) -> Array | None:
+        """Values (k,) that bring the actuators from where they are to the best plan, or have brought them there."""
+        if self.best is None:
+            return None
+        if self._moved_to is not None and self._moved_to[0] is self.best:
+            return self._moved_to[1]
+        return self._commands_for(self.best.actuation)
 
     @property
     def best(self) -> IkResult | None:
@@ -184,10 +194,15 @@ class Course:
         self._move(solution, number)
 
     def _move(self, solution: IkResult, number: int) -> MeasuredValues | None:
+        commands = self._commands_for(solution.actuation)
+        self._moved_to = solution, commands
         self._tell("moving", solution, number)
-        return self.hardware.move(
-            self.robot.actuators_of(solution.actuation), self.stop, lambda: self._tell("settling", solution, number)
-        )
+        return self.hardware.move(commands, self.stop, lambda: self._tell("settling", solution, number))
+
+    def _commands_for(self, actuation: Array) -> Array:
+        play = self.pipeline.play
+        commanded = actuation if play is None else self.hardware.inverse(play).command(actuation)
+        return self.robot.actuators_of(commanded)
 
     def _actuation(self, commands: Array | None) -> Array | None:
         return None if commands is None else self.robot.nearest_actuation(commands)
@@ -195,7 +210,7 @@ class Course:
     def _solve(self, model: ForwardModel, start: Array | None, pose: RigidTransform, number: int) -> IkResult:
         def report(iteration: int, best: IkIteration | IkResult) -> None:
             errors = best.mean_error_mm / MM_PER_M, best.max_error_mm / MM_PER_M
-            commands = self.robot.actuators_of(best.actuation)
+            commands = self._commands_for(best.actuation)
             self.on_progress(Progress("solving", iteration, *errors, commands, number))
 
         goal = self.goal
@@ -227,16 +242,9 @@ class Course:
         )
 
     def _tell(self, stage: str, solution: IkResult, number: int) -> None:
-        self.on_progress(
-            Progress(
-                stage,
-                solution.iterations,
-                solution.mean_error_mm / MM_PER_M,
-                solution.max_error_mm / MM_PER_M,
-                self.robot.actuators_of(solution.actuation),
-                number,
-            )
-        )
+        errors = solution.mean_error_mm / MM_PER_M, solution.max_error_mm / MM_PER_M
+        assert self._moved_to is not None
+        self.on_progress(Progress(stage, solution.iterations, *errors, self._moved_to[1], number))
 
 
 def _check_improved(solution: IkResult) -> None:

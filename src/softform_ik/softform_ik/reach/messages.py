@@ -39,7 +39,8 @@ def result_to_message(outcome: ReachOutcome, robot: Robot, frame: str, stamp: Ti
     )
     if outcome.solution is not None:
         result.solve = report_to_message(outcome.solution, frame, stamp)
-        result.actuators = values_to_message(robot.actuators_of(outcome.solution.actuation), robot)
+    if outcome.commands is not None:
+        result.actuators = values_to_message(outcome.commands, robot)
     result.solve.used_sim_to_real, result.solve.reachable = outcome.used_sim_to_real, outcome.reachable
     if outcome.measured is not None:
         result.measured = fit_to_message(outcome.measured, frame, stamp)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from softform_client.reach_goal import Code, ReachGoal
+from softform_core.arrays import Array
 from softform_core.evaluation.measured_errors import MeasuredErrors
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.inverse.ik_result import IkResult
@@ -54,6 +55,7 @@ class ReachOutcome:
         used_sim_to_real: Whether the plans saw the learned reality.
         promised: Mean error that the closed loop's last plan promises, m; NaN without one.
         reachable: Whether the solution is within the tolerance, or the model's own error, of what is wanted.
+        commands: (k,) actuator values that have brought the robot to the solution, or would from where it is.
     """
 
     code: int
@@ -63,6 +65,7 @@ class ReachOutcome:
     used_sim_to_real: bool = False
     promised: float = float("nan")
     reachable: bool = False
+    commands: Array | None = None
 
     @property
     def measured(self) -> MeasuredErrors | None:
@@ -96,7 +99,14 @@ class Reach:
             best = course.best
             reachable = best is not None and best.mean_error_mm <= near_mm
             return ReachOutcome(
-                code, message, best, tuple(course.rounds), pipeline is not simulated, course.promised, reachable
+                code,
+                message,
+                best,
+                tuple(course.rounds),
+                pipeline is not simulated,
+                course.promised,
+                reachable,
+                course.commands,
             )
 
         try:

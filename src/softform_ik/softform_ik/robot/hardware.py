@@ -12,6 +12,7 @@ from softform_client.driver_watch import DriverWatch, MeasuredValues
 from softform_client.reach_goal import Code
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.forward.play import InversePlay, Play
 from softform_core.robots import Robot
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.stop_request import StopRequest
@@ -103,6 +104,10 @@ class Hardware:
         if settled is None and stop.code == Code.CANCELLED:
             self.stay(stop)
         return settled
+
+    def inverse(self, play: Play | None) -> InversePlay:
+        """What finds the commands at which a body of this play feels what is wanted next."""
+        return self._driver.past.inverse(play, self._driver.values)
 
     def stay(self, goal: StopRequest) -> None:
         """Hold the present measured values, if they are known and the goal still has the robot.

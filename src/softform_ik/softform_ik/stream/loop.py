@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from softform_client.driver_watch import DriverWatch
 from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import ForwardModel
+from softform_core.forward.play import InversePlay
 from softform_core.inverse.servo import Servo, ServoCommand
 from softform_core.inverse.servo import ServoState as Doing
 from softform_core.inverse.servo_solve import ServoErrors
@@ -93,6 +94,7 @@ class ServoLoop:
         self._sent_at = 0.0
         self._resumes = True
         self._answered: ServoTarget | None = None
+        self._inverse: InversePlay | None = None
         self.report = ServoReport()
 
     @property
@@ -173,7 +175,8 @@ class ServoLoop:
             except SoftformError as error:
                 self._give_way(replace(self.report, state=ServoState.OFF, reason=str(error)), self._period)
                 return
-            self._servo.resume_from(self._robot.nearest_actuation(start))
+            self._inverse = self._driver.past.inverse(self._model().play, start)
+            self._servo.resume_from(self._inverse.felt)
             self._sent_at, self._resumes = time.monotonic(), True
         deadline = self._sent_at + (1.0 - _EARLY) * self._period
         if not self._servo.refine(self._model(), deadline):
@@ -183,7 +186,9 @@ class ServoLoop:
         command = self._servo.command()
         moment = time.monotonic()
         if command.actuation is not None and command.answers is not None:
-            if not self._commander.hold_for_stream(self._robot.actuators_of(command.actuation), command.answers.stamp):
+            assert self._inverse is not None
+            values = self._robot.actuators_of(self._inverse.command(command.actuation))
+            if not self._commander.hold_for_stream(values, command.answers.stamp):
                 self._servo.pause()
                 self._news.wait(self._period)
                 return

@@ -156,7 +156,10 @@ def _confidence_auc(
     control_points = simulated.control_points(scans.actuation).reshape(len(scans), -1)
     confidence = confidence_map(trained, control_points, simulated.points(scans.actuation))
     return holes_auc(
-        confidence, judge.pipeline(trained.sim_to_real).points(scans.actuation) / MM_PER_M, scans.clouds, MISSING_M
+        confidence,
+        judge.pipeline(trained.sim_to_real).points(scans.felt(trained.sim_to_real.play).actuation) / MM_PER_M,
+        scans.clouds,
+        MISSING_M,
     )
 
 

@@ -22,7 +22,7 @@ from softform_rig.reality import Reality
 from softform_studies.sim_to_real.judge import Errors, Judge
 from softform_studies.sim_to_real.learners import Learners, recipe_for
 from softform_studies.sim_to_real.ledger import Ledger
-from softform_studies.sim_to_real.make_frames import FRAMES_VERSION, TrueSurfaces, make_captured
+from softform_studies.sim_to_real.make_frames import FRAMES_VERSION, make_captured
 from softform_studies.sim_to_real.memory_floor import memory_floor
 from softform_studies.sim_to_real.reality_floors import floors
 
@@ -125,7 +125,7 @@ def _measure(
     judge = Judge(robot, forward_kinematics, held_out)
     learners = Learners(forward_kinematics, judge.patches, seed, prior=prior, alike=robot.alike_actuations)
     frames, unfit = learners.fit_frames(frames, settings.recipe)
-    few = TrueSurfaces(held_out.actuation[:_FLOOR_SHAPES], held_out.vertices[:_FLOOR_SHAPES], held_out.faces)
+    few = held_out.part(slice(_FLOOR_SHAPES))
     found: dict[str, Any] = {
         "missing": round(missing, 3),
         "left_out": len(unfit),

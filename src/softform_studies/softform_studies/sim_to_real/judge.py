@@ -62,8 +62,13 @@ class Judge:
         return ForwardPipeline(self._forward_kinematics, self.uv, sim_to_real, self.patches)
 
     def predicted(self, sim_to_real: SimToReal | None) -> Array:
-        """Points (n, P, 3) mm that the pipeline predicts at the held-out actuations."""
-        return self.pipeline(sim_to_real).points(self.held_out.actuation)
+        """Points (n, P, 3) mm that the pipeline predicts at the held-out actuations, after the commands before them."""
+        return self.pipeline(sim_to_real).points(self.felt(sim_to_real))
+
+    def felt(self, sim_to_real: SimToReal | None) -> Array:
+        """What is felt (n, k) at the held-out actuations; what was commanded, if the model knows no play."""
+        actuation = self.held_out.actuation
+        return actuation if sim_to_real is None else sim_to_real.felt_after(self.held_out.past, actuation)
 
     def errors(self, predicted: Array) -> Errors:
         """Errors of points (n, P, 3) mm, predicted for the held-out actuations in their order."""

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
+from softform_core.forward.play import pasts
 from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.registration.base_alignment import base_alignment
@@ -24,7 +25,7 @@ from softform_rig.motion_capture import MotionCapture
 from softform_rig.reality import Reality, ScannerDescription
 from softform_rig.scanner import Scan, Scanner
 
-FRAMES_VERSION = 2
+FRAMES_VERSION = 3
 """Of how scans are made; ledgers hold it, so that what was learned from frames made otherwise is learned again."""
 _SCANNER_POSE = DevicePose.from_list([0.0, -0.22, 0.52, 0.978599773253286, 0.0, 0.0, -0.205772893716877])
 """As `config/nodes/scanner_pose.yaml` has it; which one it is changes nothing but rounding."""
@@ -40,15 +41,23 @@ MISSING_M = 0.006
 
 @dataclass(frozen=True)
 class TrueSurfaces:
-    """Shapes (n, V, 3) m, faces (F, 3), that a reality really takes under (n, k) Pa; for evaluation only."""
+    """Shapes that a reality really takes; for evaluation only.
+
+    Attributes:
+        actuation: (n, k), commanded.
+        vertices: (n, V, 3) m.
+        faces: (F, 3).
+        past: (n, h, k) commanded before each, the oldest first.
+    """
 
     actuation: Array
     vertices: Array
     faces: NDArray[np.int32]
+    past: Array
 
     def part(self, chosen: slice) -> "TrueSurfaces":
         """Some of the shapes."""
-        return TrueSurfaces(self.actuation[chosen], self.vertices[chosen], self.faces)
+        return TrueSurfaces(self.actuation[chosen], self.vertices[chosen], self.faces, self.past[chosen])
 
 
 def true_surfaces(robot: Robot, reality: Reality, count: int, seed: int) -> TrueSurfaces:
@@ -58,7 +67,8 @@ def true_surfaces(robot: Robot, reality: Reality, count: int, seed: int) -> True
         SoftformError: If an actuation has no equilibrium in this reality.
     """
     live, actuation = LiveBody(robot, reality), random_actuations(robot, count, seed)
-    return TrueSurfaces(actuation, np.array([live.commanded_shape(each) for each in actuation]), live.faces)
+    vertices = np.array([live.commanded_shape(each) for each in actuation])
+    return TrueSurfaces(actuation, vertices, live.faces, pasts(actuation, robot.rest_actuation))
 
 
 def make_captured(
@@ -136,7 +146,7 @@ def make_frames(
         chosen = draw.choice(len(registered), min(points, len(registered)), replace=False)
         clouds.append(registered[chosen])
         normals.append(registration.rotate(_estimated(scan))[chosen])
-    captured = Frames(shapes.actuation[:frames], clouds, normals)
+    captured = Frames(shapes.actuation[:frames], clouds, normals, shapes.past[:frames])
     return captured, shapes.part(slice(frames, frames + held_out)), float(np.mean(missing))
 
 
@@ -210,7 +220,11 @@ def make_marker_frames(
     rest = np.nanmean([cameras.capture(unmoved, next(clock)) for _ in range(_REST_CAPTURES)], axis=0)
     positions = [cameras.capture(vertices, next(clock)) for vertices in shapes.vertices[:frames]]
     captured = MarkerFrames(
-        shapes.actuation[:frames], cameras.names, register_markers(rest, robot), np.array(positions)
+        shapes.actuation[:frames],
+        cameras.names,
+        register_markers(rest, robot),
+        np.array(positions),
+        shapes.past[:frames],
     )
     share = float(1.0 - captured.visible.mean())
     return captured, shapes.part(slice(frames, frames + held_out)), share

@@ -182,7 +182,7 @@ class Laboratory:
     def _from_simulated_shapes(self, judge: Judge, sim_to_real: SimToReal) -> Array:
         """Eq. 4 with control points fitted to the simulator's own shapes (Sec. V-C5), (n, P, 3) mm."""
         simulator, patches = self._robot.body.simulator(), judge.patches
-        actuation, correction = judge.held_out.actuation, sim_to_real.actuation
+        actuation, correction = judge.felt(sim_to_real), sim_to_real.actuation
         corrected = actuation if correction is None else correction.felt(actuation)
         shapes = equilibrium_points(simulator, self._robot.actuators_of(corrected))
         control = self._robot.parametrised(rest_points(simulator), simulator.faces).fit(MM_PER_M * shapes)
