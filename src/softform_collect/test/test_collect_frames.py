@@ -318,6 +318,12 @@ def test_drift_of_the_reference_pose_is_reported_kept_and_ends_collecting(tmp_pa
     assert list(references.frames_done) == [0, 1, 2, 3, 3, 5, 6]
     assert np.nanmean(references.drift(), axis=1) == pytest.approx([*shifts, 0.0, 0.0, 0.0], abs=3e-4)
     assert np.abs(references.measured - reference_actuation(ROBOT)).max() < 1.0
+    store = open_recording(path, ROBOT)
+    # The reference pose, reached from rest, came before frames 3 and 5, and frame 3 before frame 4.
+    pasts = store.pasts(ROBOT.rest_actuation)
+    assert np.array_equal(pasts[3][-2:], pasts[5][-2:])
+    assert np.array_equal(pasts[5][-2:], [ROBOT.rest_actuation, reference_actuation(ROBOT)])
+    assert np.array_equal(pasts[4][-1], store.actuation[3])
 
 
 def hide_most(message):

@@ -4,6 +4,8 @@ import resource
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 
 from softform_core.errors import SoftformError
 from softform_core.files import only_writer
+from softform_core.forward.play import REMEMBERED
 from softform_core.frames.quality import COVERAGE_CELLS, FrameQuality
 from softform_core.frames.recording import FrameStatus
 from softform_core.frames.store import FrameStore, create_frames, open_frames
@@ -95,6 +98,25 @@ def test_a_growth_that_was_cut_short_is_done_again(tmp_path):
     assert len(again) == 4 and list(again.pending) == [1, 2, 3]
     again.extend(actuations(9))
     assert len(again) == 9 and list(again.captured) == [0]
+
+
+def test_what_was_commanded_before_each_frame_is_known_from_when_they_were_captured(tmp_path):
+    """Frame 1 is taken again in a second session, which begins at rest as the first did."""
+    store, rest = created(tmp_path / "frames.zarr"), np.full(9, 7.0)
+    assert store.pasts(rest) is None  # nobody says that these were collected one after the other
+    store.begin_session({"began": datetime.fromtimestamp(99.0, UTC).isoformat()})
+    write(store, 0)
+    write(store, 1, quality=replace(GOOD, fault="a hand before the scanner."))
+    write(store, 2)
+    a, known = store.actuation, store.pasts(rest)
+    assert np.array_equal(known[0], np.tile(rest, (REMEMBERED, 1)))
+    assert np.array_equal(known[2], [rest, rest, a[0], a[1]])
+    store.take_back([1])
+    store.begin_session({"began": datetime.fromtimestamp(150.0, UTC).isoformat()})
+    store.write_captured(1, cloud(1, 50), a[1], 160.0, GOOD)
+    again = open_frames(store.path, ROBOT).pasts(rest)
+    assert again.shape == (4, REMEMBERED, 9)
+    assert np.array_equal(again[1], [rest, a[0], a[2], rest])
 
 
 def test_rejected_frames_keep_their_cloud_and_reason(tmp_path):

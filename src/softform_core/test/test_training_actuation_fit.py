@@ -12,6 +12,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.actuation_correction import gains
 from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.play import Play, pasts
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.geometry.rigid import RigidTransform
@@ -62,6 +63,31 @@ def test_gain_and_offset_are_found(network: MlpWeights, simulated: ForwardPipeli
     np.testing.assert_allclose(offset, OFFSET, atol=45.0)
 
 
+@pytest.mark.parametrize("width", [0.0, 0.05])
+def test_the_play_is_found_beside_gain_and_offset(
+    network: MlpWeights, simulated: ForwardPipeline, width: float
+) -> None:
+    random = np.random.default_rng(3)
+    commanded = random.uniform(500.0, 4000.0, (30, 9))
+    past = pasts(commanded, np.zeros(9))
+    real = GAIN * Play(np.full(9, 2500.0 * width)).felt_after(past, commanded) + OFFSET
+    clouds, normals = [], []
+    for points, normal in zip(simulated.points(real), simulated.normals(real), strict=True):
+        chosen = random.choice(len(points), 500, replace=False)
+        clouds.append(0.001 * (points[chosen] + random.normal(0.0, 0.2, (500, 3))))
+        normals.append(normal[chosen])
+    frames = Frames(commanded, clouds, normals, past)
+    found = fit_actuation(simulated, network, frames)
+    assert np.abs(found.felt(frames.felt(found.play).actuation) - real).mean() < 25.0
+    if width:
+        assert found.play is not None and found.play.width == pytest.approx(np.full(9, 2500.0 * width), rel=0.1)
+        without = fit_actuation(simulated, network, replace(frames, past=None))
+        assert without.play is None
+        assert np.abs(without.felt(commanded) - real).mean() > 60.0
+    else:
+        assert found.play is None or found.play.width.max() < 0.01 * 2500.0
+
+
 def test_networks_in_a_row_are_one_and_only_of_one_kind() -> None:
     random = np.random.default_rng(0)
 
@@ -100,10 +126,31 @@ def test_markers_tell_what_couples_what_bends_and_how_the_base_sits() -> None:
     markers[random.random(markers.shape[:2]) < 0.1] = np.nan
     frames = MarkerFrames(captured, [f"m{number}" for number in range(len(uv))], uv, 0.001 * markers)
     found, motion = fit_actuation_to_markers(simulated, network, frames)
+    assert found.play is None
     predicted = motion.apply(ForwardPipeline(found.before(network), uv, None, robot.patches).points(others))
     before, after = (np.abs(each - real(others)).mean() for each in (simulated.points(others), predicted))
     assert before > 5.0 and after < 0.5, (before, after)
     np.testing.assert_allclose(found.before(network).forward(others), network.forward(found.felt(others)), atol=1e-6)
+
+
+def test_markers_tell_the_play_of_an_arm() -> None:
+    robot = load_robot("compressible")
+    network = extract_mlp(load_forward_kinematics(robot)[0])
+    random, uv = np.random.default_rng(1), robot.patches.samples(64)
+    simulated = ForwardPipeline(network, uv, None, robot.patches)
+    commanded = random.uniform(robot.actuation_min, robot.actuation_max, (60, 9))
+    past, play = pasts(commanded, robot.rest_actuation), Play(0.06 * network.input_scale)
+    markers = simulated.points(0.9 * play.felt_after(past, commanded)) + random.normal(0.0, 0.2, (60, len(uv), 3))
+    frames = MarkerFrames(commanded, [f"m{number}" for number in range(len(uv))], uv, 0.001 * markers, past)
+    found, _ = fit_actuation_to_markers(simulated, network, frames)
+    assert found.play is not None and found.play.width == pytest.approx(play.width, rel=0.05)
+
+
+def test_a_past_that_is_none_of_these_frames_is_rejected() -> None:
+    uv, actuation = SHEET.samples(4), np.zeros((3, 9))
+    for past in (np.zeros((2, 4, 9)), np.zeros((3, 9)), np.zeros((3, 0, 9)), np.full((3, 4, 9), np.nan)):
+        with pytest.raises(SoftformError, match="before"):
+            MarkerFrames(actuation, list("abcd"), uv, np.zeros((3, 4, 3)), past)
 
 
 def test_exchanged_labels_are_found_beside_the_corrected_actuation() -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,13 @@ from rclpy.executors import ExternalShutdownException, ShutdownException, Single
 from sensor_msgs.msg import PointCloud2
 
 from softform_client.client import Code, GoalFailedError, Mode, ShapeClient
-from softform_core.forward.robot_pipeline import load_pipeline
+from softform_core.forward.actuation_correction import gains
+from softform_core.forward.play import Play
+from softform_core.forward.robot_pipeline import load_pipeline, pipeline_of
+from softform_core.forward.sim_to_real_store import load_sim_to_real
+from softform_core.networks.mlp_weights import extract_mlp
+from softform_core.networks.store import load_forward_kinematics
+from softform_core.paths import models_dir
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
 from softform_core.surface.patch_set import SHEET
@@ -43,6 +50,32 @@ def robot():
 @pytest.fixture(scope="session")
 def pipeline(robot):
     return load_pipeline(robot)
+
+
+PLAY = Play(np.full(9, 150.0))
+"""Pa."""
+
+
+@pytest.fixture(scope="session")
+def remembering(robot):
+    """A model of sim-to-real whose body remembers."""
+    learned = load_sim_to_real(robot, models_dir() / robot.name / "rig_default").sim_to_real
+    correction = replace(gains(np.ones(9), np.zeros(9)), play=PLAY)
+    weights = extract_mlp(load_forward_kinematics(robot)[0])
+    return pipeline_of(robot, weights, SHEET.samples(1000), replace(learned, actuation=correction))
+
+
+@pytest.fixture
+def body(remembering):
+    """What such a body does: the shape (P, 3) mm under values, one after the other."""
+    felt = np.zeros(9)
+
+    def shape(values):
+        nonlocal felt
+        felt = PLAY.felt(felt, values)
+        return remembering.points(felt)
+
+    return shape
 
 
 @pytest.fixture(scope="session")

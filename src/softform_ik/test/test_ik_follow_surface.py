@@ -118,3 +118,15 @@ def test_given_actuator_values_are_taken_as_they_are(solver):
 def test_a_start_measured_beside_the_range_is_taken_into_it(solver, robot):
     start = solver.start(FollowGoal(ActuatorPath(ENDS)), np.array([-40.0] * 8 + [5030.0]))
     assert (start == [0.0] * 8 + [5000.0]).all()
+
+
+def test_a_path_is_commanded_so_that_a_body_that_remembers_feels_it(robot, remembering):
+    hidden = between([0.0, 0.5, 1.0, 0.5, 0.0])
+    shapes = tuple(TargetShape(remembering.points(values) / MM_PER_M) for values in hidden)
+    goal = FollowGoal(ShapePath(shapes))
+    found, errors_mm = solved(solver_of(robot, remembering), goal, here=np.full(9, 400.0))
+    felt, play = np.full(9, 400.0), remembering.play
+    for command, wanted in zip(found, hidden, strict=True):
+        felt = play.felt(felt, command)
+        assert felt == pytest.approx(wanted, abs=60.0)
+    assert errors_mm.max() < 0.1 and np.abs(found - hidden).max() > 0.9 * play.width.max()

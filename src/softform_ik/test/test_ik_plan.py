@@ -1,5 +1,6 @@
 """Goals of `plan_to_shape` without ROS's transport: which models a plan uses, and what each failure is called."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,8 +15,10 @@ from softform_core.paths import models_dir
 from softform_core.planning.motion_plan import MotionSettings
 from softform_core.planning.planner_settings import PlannerSettings
 from softform_core.shapes.target import TargetShape
+from softform_core.surface.patch_set import SHEET
 from softform_ik.plan.plan import CODE_OF, Plan
 from softform_ik.robot.stop_request import StopRequest
+from softform_interfaces.msg import ActuatorState
 from softform_ros.conversions import stamp_from_seconds
 
 START, GOAL = np.full(9, 500.0), np.full(9, 3000.0)
@@ -87,3 +90,21 @@ def test_a_goal_survives_its_message(robot, target):
     assert back.obstacle.faces is None and back.obstacle.points == pytest.approx(goal.obstacle.points, abs=1e-6)
     assert back.start == pytest.approx(START)
     assert (back.clearance, back.max_time, back.without_sim_to_real) == (0.002, 12.0, True)
+
+
+def test_the_commands_of_a_plan_take_a_body_that_remembers_along_it(robot, live, remembering):
+    model = remembering.at(SHEET.samples(41**2))
+    models = SimpleNamespace(models=replace(live.models, pipeline=model), simulated=live.simulated)
+    driver, play = DriverWatch(robot, 60.0), remembering.play
+    for values in (np.full(9, 1500.0), START):  # the body came from above
+        driver.note_values(robot.actuators, values, [ActuatorState.SETTLED] * 9, 0.0)
+    outcome = Plan(robot, models, SETTINGS, driver).run(PlanGoal(GOAL, ball()), StopRequest(), lambda _: None)
+    assert outcome.code == Code.NONE, outcome.message
+    felt = START + play.width
+    assert outcome.plan.actuations[0] == pytest.approx(felt)
+    assert outcome.commands[0] == pytest.approx(START)  # it stays where it is until it goes
+    for command, wanted in zip(outcome.commands, outcome.plan.actuations, strict=True):
+        felt = play.felt(felt, command)
+        assert felt == pytest.approx(wanted, abs=0.11 * play.width.max())
+    rates = np.abs(np.diff(outcome.commands, axis=0)) / np.diff(outcome.plan.times)[:, None]
+    assert (np.diff(outcome.plan.times) > 0.0).all() and (rates <= robot.actuation_slew * (1.0 + 1e-9)).all()

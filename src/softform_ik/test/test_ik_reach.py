@@ -13,6 +13,8 @@ from softform_client.held_command import HeldCommand
 from softform_client.reach_goal import Code, Mode, ReachGoal
 from softform_core.forward.corrected_pipeline import CorrectedPipeline
 from softform_core.shapes.features import FeaturePoints
+from softform_core.shapes.target import TargetShape
+from softform_core.surface.patch_set import SHEET
 from softform_ik.goals.goal_server import FeedbackThrottle
 from softform_ik.reach.course import Progress, SolveSettings
 from softform_ik.reach.reach import Reach, ReachSettings
@@ -390,3 +392,39 @@ def test_nothing_escapes_the_worker(reach, shape_of):
 
     outcome = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_ONLY), StopRequest(), broken)
     assert outcome.code == Code.INTERNAL_ERROR and "feedback is gone" in outcome.message
+
+
+@pytest.mark.parametrize("mode", [Mode.PLAN_MOVE_AND_VERIFY, Mode.CLOSED_LOOP])
+def test_a_body_that_remembers_is_commanded_so_that_it_feels_the_plan(robot, remembering, body, mode):
+    """Forth, back, and forth again; each goal starts from where the goal before has left the body."""
+    following = FollowingRobot(robot, remembering, Clock())
+    following.scan = lambda values: body(values) / 1000.0
+    reach = make_reach(robot, remembering, following)
+    grid = SHEET.triangles(len(remembering.uv))
+    for actuation in (HIDDEN, 0.6 * HIDDEN + 300.0, HIDDEN + 200.0):
+        target = TargetShape.from_mesh(remembering.points(actuation) / 1000.0, grid)
+        planned = reach.run(ReachGoal(target, Mode.PLAN_ONLY), StopRequest(), lambda _: None)
+        outcome = reach.run(ReachGoal(target, mode), StopRequest(), lambda _: None)
+        assert outcome.code == Code.NONE, outcome.message
+        assert outcome.commands == pytest.approx(planned.commands, abs=60.0)  # what a plan alone says is to be sent
+        assert np.array_equal(outcome.commands, following.sent[-1])
+        off = np.abs(outcome.commands - outcome.solution.actuation)
+        assert off.max() <= 151.0 and np.median(off) > 130.0  # nearly all actuators moved
+        assert outcome.measured.mean < 5e-5
+
+
+def test_values_at_the_end_of_the_range_are_commanded_no_further(robot, remembering, body):
+    following = FollowingRobot(robot, remembering, Clock())
+    following.scan = lambda values: body(values) / 1000.0
+    grid = SHEET.triangles(len(remembering.uv))
+    target = TargetShape.from_mesh(remembering.points(robot.actuation_max) / 1000.0, grid)
+    goal = ReachGoal(target, Mode.PLAN_MOVE_AND_VERIFY)
+    outcome = make_reach(robot, remembering, following).run(goal, StopRequest(), lambda _: None)
+    assert outcome.code == Code.NONE and (following.sent[-1] <= robot.actuator_max).all()
+
+
+def test_the_simulation_alone_knows_of_no_memory(robot, pipeline, remembering, following, shape_of):
+    reach = make_reach(robot, remembering, following, simulated=pipeline)
+    goal = ReachGoal(shape_of(HIDDEN), Mode.PLAN_AND_MOVE, without_sim_to_real=True)
+    outcome = reach.run(goal, StopRequest(), lambda _: None)
+    assert np.array_equal(outcome.commands, outcome.solution.actuation)

@@ -215,3 +215,33 @@ def test_a_failure_holds_the_robot_and_the_thread_lives_on(bench, shape, model, 
     assert bench.state == ServoState.HOLDING and bench.loop.is_alive and bench.commander.values is not None
     bench.model = model
     wait_for(lambda: bench.loop.report.converged, "the stream to be followed again")
+
+
+def test_a_stream_leads_a_body_that_remembers_forth_and_back(robot, remembering, wait_for):
+    model = remembering.at(SHEET.samples(400))
+    bench = Bench(robot, model)
+    felt, seen = np.zeros(9), 0
+
+    def feel():
+        nonlocal felt, seen
+        for values in bench.sent[seen:]:
+            felt, seen = model.play.felt(felt, values), seen + 1
+        return felt
+
+    def is_reached(since):
+        return bench.loop.report.converged and bench.loop.report.target_stamp > since
+
+    bench.loop.start()
+    try:
+        for wanted in (HIDDEN, 0.7 * HIDDEN + 200.0):
+            shape = closest_points_on(TargetShape(remembering.at(SHEET.samples(5000)).points(wanted) / MM_PER_M))
+            begun = time.time_ns()
+            bench.stream(shape)
+            wait_for(lambda since=begun: is_reached(since), "the target to be reached")
+            bench.streams.clear()
+            time.sleep(0.05)
+            assert feel() == pytest.approx(wanted, abs=60.0)
+            assert np.median(np.abs(bench.sent[-1] - wanted)) > 100.0
+    finally:
+        bench.streams.clear()
+        bench.loop.stop()

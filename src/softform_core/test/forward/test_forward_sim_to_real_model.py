@@ -1,11 +1,15 @@
 """The sim-to-real model file: the same function in TorchScript and in kinematics; rejected where it does not fit."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from softform_core.errors import SoftformError
+from softform_core.forward.actuation_correction import gains
 from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.play import Play
 from softform_core.forward.sim_to_real_export import SimToRealNetwork
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL, load_sim_to_real, members_of
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty, members_spread, uncertainty
@@ -71,6 +75,16 @@ def test_members_come_back_as_they_were(random_sim_to_real):
     for one, other in zip(members, back, strict=True):
         assert np.abs(one.coefficients.forward(shapes) - other.coefficients.forward(shapes)).max() < 1e-9
         assert one.width == other.width
+
+
+def test_the_play_comes_back_as_it_was(random_sim_to_real):
+    correction = replace(gains(np.full(9, 1.1), np.zeros(9)), play=Play(np.linspace(10.0, 90.0, 9)))
+    for actuation in (correction, replace(correction, play=None)):
+        member = replace(random_sim_to_real(0, kernels=16), actuation=actuation)
+        back = members_of(SavedNetwork(export(SimToRealNetwork([member], 1.0, 0.1))))[0]
+        assert (back.play is None) == (actuation.play is None)
+        past, commanded = np.zeros((1, 2, 9)), np.full((1, 9), 1000.0)
+        assert np.array_equal(back.felt_after(past, commanded), member.felt_after(past, commanded))
 
 
 def test_members_of_different_ensembles_are_rejected(random_sim_to_real):

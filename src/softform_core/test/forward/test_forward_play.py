@@ -1,0 +1,93 @@
+"""The play operator and its inverse, and what a running robot's measured values tell of what its body feels."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from softform_core.arrays import Array
+from softform_core.forward.actuator_past import ActuatorPast
+from softform_core.forward.play import REMEMBERED, InversePlay, Play, pasts
+from softform_core.robots import load_robot
+
+ROBOT = load_robot("membrane")
+LOW, HIGH = np.zeros(9), np.full(9, 5000.0)
+PLAY = Play(np.linspace(50.0, 200.0, 9))
+
+sequences = arrays(np.float64, st.tuples(st.integers(1, 12), st.just(9)), elements=st.floats(0.0, 5000.0))
+
+
+def felt_along(commands: Array, felt: Array) -> Array:
+    along = []
+    for command in commands:
+        felt = PLAY.felt(felt, command)
+        along.append(felt)
+    return np.array(along)
+
+
+def test_a_body_stays_behind_on_the_way_and_does_not_follow_a_turn_within_twice_the_width() -> None:
+    play = Play(np.array([100.0]))
+    felt = play.felt(np.zeros(1), np.array([1000.0]))
+    assert felt == 900.0
+    assert play.felt(felt, np.array([850.0])) == 900.0
+    assert play.felt(felt, np.array([700.0])) == 800.0
+
+
+@given(sequences)
+def test_many_frames_are_felt_as_one_after_the_other(commands: Array) -> None:
+    past = pasts(commands, LOW)
+    assert past.shape == (len(commands), REMEMBERED, 9)
+    assert np.array_equal(past[0], np.zeros((REMEMBERED, 9)))
+    assert np.array_equal(past[-1][-1], commands[-2] if len(commands) > 1 else LOW)
+    if len(commands) <= REMEMBERED:  # all of it is remembered
+        np.testing.assert_array_equal(PLAY.felt_after(past, commands), felt_along(commands, LOW))
+
+
+@given(sequences)
+def test_what_is_wanted_is_felt_as_far_as_the_limits_allow(wanted: Array) -> None:
+    inverse, felt = InversePlay(PLAY, LOW, LOW, (LOW, HIGH)), LOW
+    for each in wanted:
+        command = inverse.command(each)
+        assert (command >= LOW).all() and (command <= HIGH).all()
+        felt = PLAY.felt(felt, command)
+        np.testing.assert_array_equal(inverse.felt, felt)
+        reachable = np.clip(each, LOW + PLAY.width, HIGH - PLAY.width)
+        missed = np.abs(felt - each)
+        assert (missed <= np.abs(reachable - each) + 0.1 * PLAY.width + 1e-9).all()
+
+
+def test_noise_of_what_is_wanted_turns_nothing_back() -> None:
+    inverse = InversePlay(PLAY, LOW, LOW, (LOW, HIGH))
+    random = np.random.default_rng(0)
+    commands = [inverse.command(2000.0 + 0.05 * PLAY.width * random.uniform(-1.0, 1.0, 9)) for _ in range(50)]
+    assert np.ptp(commands, axis=0).max() < 0.2 * PLAY.width.max()
+
+
+def test_without_a_play_commands_are_what_is_wanted() -> None:
+    wanted = np.linspace(0.0, 900.0, 9)
+    assert np.array_equal(InversePlay(None, LOW, LOW, (LOW, HIGH)).command(wanted), wanted)
+
+
+@settings(max_examples=40)
+@given(sequences, st.integers(0, 2**32 - 1))
+def test_measured_values_tell_what_is_felt_after_any_way(corners: Array, seed: int) -> None:
+    """Slewing at different rates, with a sensor's noise: turns are enough to know what stepwise play makes of all."""
+    random = np.random.default_rng(seed)
+    past, felt, values = ActuatorPast(ROBOT), np.zeros(9), np.zeros(9)
+    past.note(values)
+    for corner in corners:
+        rate = random.uniform(20.0, 300.0, 9)
+        while (values != corner).any():
+            values = values + np.clip(corner - values, -rate, rate)
+            felt = PLAY.felt(felt, values)
+            past.note(values + random.uniform(-2.0, 2.0, 9))
+    assert np.abs(past.felt(PLAY, values) - felt).max() < 20.0  # 0.25 % of the range are not noted, and noise
+
+
+def test_a_robot_whose_values_are_not_known_is_commanded_as_it_is_wanted() -> None:
+    wanted = np.full(9, 1200.0)
+    assert np.array_equal(ActuatorPast(ROBOT).inverse(PLAY, None).command(wanted), wanted)
+    first = ActuatorPast(ROBOT).inverse(PLAY, np.full(9, 1000.0))
+    assert first.felt == pytest.approx(1000.0)  # nothing came before: felt as it is measured
+    np.testing.assert_allclose(first.command(wanted), wanted + PLAY.width)
