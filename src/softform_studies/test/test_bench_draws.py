@@ -56,7 +56,7 @@ def test_draws_are_measured_once_and_their_figures_have_the_form(tmp_path, monke
     spread = {"median", "p10", "worst"}
     cuts = {"mean_reduction", "max_reduction"}
     for part in (figures, figures["fixed_confidence"], figures["without_prior"]):
-        assert all(set(part[cut]) == spread == set(part["above_memory_floor"][cut]) for cut in cuts)
+        assert all(set(part[cut]) == spread for cut in cuts)
     assert figures["by_kind"]
     assert all(kind["draws"] == 1 for kind in figures["by_kind"].values())
     assert set(figures["floors"]) == {"memory", "spline", "forward_kinematics", "warp"}
@@ -70,8 +70,8 @@ def test_draws_are_measured_once_and_their_figures_have_the_form(tmp_path, monke
     again = CliRunner().invoke(main, command)
     assert json.loads(again.stdout) == figures
     tables = CliRunner().invoke(main, command[:-2]).stdout
-    cut = f"{100.0 * figures['above_memory_floor']['mean_reduction']['median']:.1f}"
-    assert re.search(rf"^learned: mean error, above memory +{re.escape(cut)} ", tables, re.MULTILINE)
+    cut = f"{100.0 * figures['mean_reduction']['median']:.1f}"
+    assert re.search(rf"^learned: mean error +{re.escape(cut)} ", tables, re.MULTILINE)
     for kind in figures["by_kind"]:
         assert re.search(rf"^{kind.replace('_', ' ')} +1 ", tables, re.MULTILINE)
 
@@ -88,8 +88,7 @@ def test_cuts_are_of_each_reality_and_failed_ones_do_not_count() -> None:
     figures = draw_figures(measured)
     assert figures["draws"] == 2
     assert figures["mean_reduction"] == {"median": 0.375, "p10": 0.275, "worst": 0.25}
-    assert figures["above_memory_floor"]["mean_reduction"]["median"] == 0.75
-    assert figures["above_memory_floor"]["max_reduction"]["worst"] == 0.5
+    assert figures["max_reduction"]["worst"] == 0.25
     assert figures["by_kind"]["creep"]["draws"] == 2
     assert figures["by_kind"]["prestretch"]["mean_reduction"] == 0.25
     assert figures["by_kind"]["missing_above_0.3"]["draws"] == 1

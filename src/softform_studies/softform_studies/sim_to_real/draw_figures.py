@@ -21,12 +21,11 @@ def draw_figures(draws: Sequence[Draw]) -> dict[str, Any]:
 
     Returns:
         JSON-ready: `draws`, their number; `mean_reduction` and `max_reduction`, each as `median`, `p10` (10th
-        percentile) and `worst`; `above_memory_floor`, the same of (before - after) / (before - floor);
-        `fixed_confidence`, all that with w_c = 1, of robots that are scanned; `without_prior`, all that without the
-        robot's displacement prior, if it has one, and of how many realities the errors then are larger; `missing` and
-        `memory_floor_mm`, medians; `left_out`, number of frames that were found unfit and not learned from; `before`
-        and `after`, `mean_mm` and `max_mm`, and `floors`, by name, also the cuts that they would be, medians;
-        `by_kind`, all medians over the realities that differ in a field.
+        percentile) and `worst`; `fixed_confidence`, all that with w_c = 1, of robots that are scanned;
+        `without_prior`, all that without the robot's displacement prior, if it has one, and of how many realities the
+        errors then are larger; `missing` and `memory_floor_mm`, medians; `left_out`, number of frames that were found
+        unfit and not learned from; `before` and `after`, `mean_mm` and `max_mm`, and `floors`, by name, also the cuts
+        that they would be, medians; `by_kind`, all medians over the realities that differ in a field.
 
     Raises:
         SoftformError: If no reality was measured.
@@ -98,16 +97,12 @@ def _kinds(draws: Sequence[Draw]) -> list[str]:
 
 def _cuts(draws: Sequence[Draw], learner: str, say: Callable[[list[float]], Any]) -> dict[str, Any]:
     """What `say` makes of the cuts of a learner in each of the realities."""
-    cuts: dict[str, list[float]] = {}
-    for error in ("mean", "max"):
-        trios = [[draw[what][f"{error}_mm"] for what in ("before", learner, "memory")] for draw in draws]
-        cuts[error] = [(before - after) / before for before, after, _ in trios]
-        cuts[f"{error}_above"] = [(before - after) / (before - floor) for before, after, floor in trios]
-    return {
-        "mean_reduction": say(cuts["mean"]),
-        "max_reduction": say(cuts["max"]),
-        "above_memory_floor": {"mean_reduction": say(cuts["mean_above"]), "max_reduction": say(cuts["max_above"])},
-    }
+
+    def cut(error: str) -> Any:
+        pairs = [[draw[what][f"{error}_mm"] for what in ("before", learner)] for draw in draws]
+        return say([(before - after) / before for before, after in pairs])
+
+    return {"mean_reduction": cut("mean"), "max_reduction": cut("max")}
 
 
 def _median(values: list[float]) -> float:

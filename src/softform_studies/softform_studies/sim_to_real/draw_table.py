@@ -8,7 +8,7 @@ _SPREAD = ("median", "p10", "worst")
 _ERRORS = {
     "simulation alone": "before",
     "learned": "after",
-    "floor: memory": "memory",
+    "floor without history": "memory",
     "floor: spline": "spline",
     "floor: N_fk": "forward_kinematics",
     "floor: warp": "warp",
@@ -30,10 +30,8 @@ def _cuts(figures: Mapping[str, Any]) -> str:
     learners = {"learned": figures} | {name: figures[key] for name, key in others.items() if key in figures}
     rows = []
     for name, of in learners.items():
-        above = of["above_memory_floor"]
-        for part, suffix in ((of, ""), (above, ", above memory")):
-            for cut, what in zip(_CUTS, ("mean error", "largest of a shape"), strict=True):
-                rows.append([f"{name}: {what}{suffix}", *(_percent(part[cut][each]) for each in _SPREAD)])
+        for cut, what in zip(_CUTS, ("mean error", "largest of a shape"), strict=True):
+            rows.append([f"{name}: {what}", *(_percent(of[cut][each]) for each in _SPREAD)])
     return _table(["cut, %", *("median", "10th percentile", "worst")], rows)
 
 
@@ -51,21 +49,10 @@ def _errors(figures: Mapping[str, Any]) -> str:
 def _kinds(kinds: Mapping[str, Any]) -> str:
     rows = []
     for name, of in kinds.items():
-        parts = [of, of["above_memory_floor"]]
-        if "fixed_confidence" in of:
-            parts.append(of["fixed_confidence"]["above_memory_floor"])
+        parts = [of, of["fixed_confidence"]] if "fixed_confidence" in of else [of]
         cuts = (part[cut] for part in parts for cut in _CUTS)
         rows.append([name.replace("_", " "), str(of["draws"]), *map(_percent, cuts)])
-    header = [
-        "differs in; medians, %",
-        "draws",
-        "mean",
-        "largest",
-        "above memory: mean",
-        "largest",
-        "w = 1: mean",
-        "largest",
-    ]
+    header = ["differs in; medians, %", "draws", "mean", "largest", "w = 1: mean", "largest"]
     return _table(header[: len(rows[0])], rows)
 
 
