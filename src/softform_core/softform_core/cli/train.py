@@ -246,6 +246,8 @@ def _report(learned: "Learned", folder: Path) -> None:
     click.echo(f"  with sim-to-real    {errors.after_mean:7.3f}      {errors.after_99_percentile:7.2f}")
     if errors.noise_floor_mean is not None:
         click.echo(f"  scanner noise alone {errors.noise_floor_mean:7.3f}")
+    if card.transfer.play:
+        click.echo(f"memory: {card.transfer.memory}.")
     click.echo(
         f"uncertainty: {errors.within_one_sigma:.0%} within one standard deviation, "
         f"{errors.within_two_sigma:.0%} within two."

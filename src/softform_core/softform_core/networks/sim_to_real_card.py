@@ -10,7 +10,10 @@ Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class Transfer(Entry):
-    """N_rbf and the warp."""
+    """N_rbf, the warp and what comes before them.
+
+    `play` is the part of its range by which the body stays behind an actuation that turns back; 0 without a memory.
+    """
 
     members: Count
     kernels: Count
@@ -19,6 +22,12 @@ class Transfer(Entry):
     activation: str
     spread_factor: Annotated[float, Field(ge=0.0)]
     spread_floor_mm: Millimetres
+    play: Share = 0.0
+
+    @property
+    def memory(self) -> str:
+        """The play in words."""
+        return f"the body stays up to {self.play:.1%} of the range behind actuations that turn back"
 
 
 class FramesUsed(Entry):
@@ -86,6 +95,7 @@ class SurfaceSimToRealCard(SurfaceCard):
             )
         left_out = "".join(f"\n- frame {number} is left out: {reason}" for number, reason in sorted(d.left_out.items()))
         flagged = "".join(f"\n- look at frame {number}: {reason}" for number, reason in sorted(d.flagged.items()))
+        memory = f"| memory | {t.memory} |\n" if t.play else ""
         continued = "" if r.continues is None else f" Continues the model `{r.continues[:12]}`."
         return f"""{self._head("Sim-to-real transfer")}
 
@@ -95,7 +105,7 @@ class SurfaceSimToRealCard(SurfaceCard):
 | gives | those points of the real surface (paper 000, Eqs. 2-4) and one standard deviation along its normal, mm |
 | network | N_rbf (Eq. 3): {t.members} member(s), hidden layers {t.hidden}, {t.activation}; {t.kernels} kernels, \
 c = {t.kernel_width_per_mm2:g} / mm^2 |
-| uncertainty | sqrt(({t.spread_factor:.3f} x spread of the members)^2 + ({t.spread_floor_mm:.3f} mm)^2) |
+{memory}| uncertainty | sqrt(({t.spread_factor:.3f} x spread of the members)^2 + ({t.spread_floor_mm:.3f} mm)^2) |
 | N_fk | sha256 `{k.weights_sha256}`: the model is rejected beside any other |
 {self._files()}
 

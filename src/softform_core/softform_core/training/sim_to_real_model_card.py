@@ -36,7 +36,8 @@ def make_sim_to_real_card(
         weights: Exported weights.
         command: Makes it again.
     """
-    network = trained.members[0].coefficients
+    network, play = trained.members[0].coefficients, trained.sim_to_real.play
+    ranges = robot.actuation_max - robot.actuation_min
     return SurfaceSimToRealCard(
         **card_identity(robot, weights),
         surfaces=surface_entries(robot),
@@ -49,6 +50,7 @@ def make_sim_to_real_card(
             activation=network.activation,
             spread_factor=trained.spread_factor,
             spread_floor_mm=trained.spread_floor_mm,
+            play=0.0 if play is None else float((play.width / ranges).mean()),
         ),
         frames=frames,
         training=training,

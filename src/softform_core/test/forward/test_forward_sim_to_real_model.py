@@ -111,6 +111,9 @@ def test_the_card_speaks_to_people(model_folder, robot):
         "rejected beside any other",
     ):
         assert word in page
+    assert "| memory |" not in page
+    remembers = card.model_copy(update={"transfer": card.transfer.model_copy(update={"play": 0.031})})
+    assert "| memory | the body stays up to 3.1% of the range behind" in remembers.to_markdown()
 
 
 def test_a_model_beside_another_n_fk_is_rejected(robot, tmp_path, save_random_model):
