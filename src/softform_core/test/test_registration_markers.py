@@ -7,6 +7,7 @@ from scipy.spatial.transform import Rotation
 from softform_core.errors import SoftformError
 from softform_core.registration.base_alignment import base_alignment
 from softform_core.registration.markers import register_markers
+from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import Robot, load_robot
 
 
@@ -69,3 +70,17 @@ def test_base_markers_in_line_align_nothing() -> None:
     base = {"a": [0.0, 0.0, 0.0], "b": [0.1, 0.0, 0.0], "c": [0.3, 0.01, 0.0]}
     with pytest.raises(SoftformError, match="in line"):
         base_alignment(list(base), np.array(list(base.values())), base, 1e-3)
+
+
+@pytest.mark.parametrize("apart", [0.007, 0.003])
+def test_dense_markers_on_a_long_arm_may_be_less_than_a_hundredth_of_its_length_apart(apart: float) -> None:
+    arm = load_robot("compressible")
+    surface, uv = rest_surface(arm), arm.patches.samples(400)
+    rest = arm.patches.evaluate(surface.control_points, uv)
+    along = rest[1] - rest[0]
+    rest[0] = rest[1] - apart * along / np.linalg.norm(along)
+    if apart > 0.005:
+        assert register_markers(rest, arm).shape == (400, 2)
+    else:
+        with pytest.raises(SoftformError, match=f"Markers 1, 2 are {apart:.4f} m apart"):
+            register_markers(rest, arm)

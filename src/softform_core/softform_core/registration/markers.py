@@ -16,8 +16,9 @@ from softform_core.surface.patch_set import PatchSet
 _FEWEST_MARKERS = 4
 _LARGEST_DISTANCE = 0.05
 """Distance over the robot's size: a marker further from the rest surface is not on it; a real sheet may sag."""
-_LEAST_SPACING = 0.01
-"""Distance over the robot's size: markers closer together cannot be distinguished."""
+_LEAST_SPACING, _LEAST_OF_USUAL = 0.01, 0.2
+"""Distance over the robot's size, and over the usual one to the next marker: closer than both they cannot be told
+apart."""
 _SEARCH_GRID = 91
 _SEARCH_ITERATIONS = 50
 _SEARCH_STEP = 1e-12
@@ -46,7 +47,7 @@ def register_markers(rest: Array, robot: Robot) -> Array:
         )
     size = float(robot.extent.max())
     gaps = squareform(pdist(markers)) + np.diag(np.full(len(markers), np.inf))
-    if gaps.min() < _LEAST_SPACING * size:
+    if gaps.min() < min(_LEAST_SPACING * size, _LEAST_OF_USUAL * float(np.median(gaps.min(axis=1)))):
         pair = np.unravel_index(gaps.argmin(), gaps.shape)
         raise SoftformError(
             f"Markers {_listed(np.sort(pair))} are {gaps.min():.4f} m apart.",
