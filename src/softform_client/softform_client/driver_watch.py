@@ -72,7 +72,7 @@ class DriverWatch:
             ordered = self._robot.in_order(names, values)
         except SoftformError:
             return
-        self.past.note(ordered)
+        self.past.note(ordered, stamp)
         with self._news:
             self._measured = MeasuredValues(
                 ordered,

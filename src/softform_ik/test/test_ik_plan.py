@@ -96,8 +96,8 @@ def test_the_commands_of_a_plan_take_a_body_that_remembers_along_it(robot, live,
     model = remembering.at(SHEET.samples(41**2))
     models = SimpleNamespace(models=replace(live.models, pipeline=model), simulated=live.simulated)
     driver, play = DriverWatch(robot, 60.0), remembering.play
-    for values in (np.full(9, 1500.0), START):  # the body came from above
-        driver.note_values(robot.actuators, values, [ActuatorState.SETTLED] * 9, 0.0)
+    for second, values in enumerate((np.full(9, 1500.0), START)):  # the body came from above
+        driver.note_values(robot.actuators, values, [ActuatorState.SETTLED] * 9, 10.0 * second)
     outcome = Plan(robot, models, SETTINGS, driver).run(PlanGoal(GOAL, ball()), StopRequest(), lambda _: None)
     assert outcome.code == Code.NONE, outcome.message
     felt = START + play.width

@@ -15,6 +15,7 @@ from softform_inference.surface_predictions import SurfacePredictions
 from softform_inference.tip_predictions import TipPredictions
 from softform_interfaces.msg import ActuatorState, DriverState
 from softform_ros import qos
+from softform_ros.conversions import seconds_from_stamp
 from softform_ros.diagnostics import OK, WARN, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.parameters import MODEL_PARAMETERS, Parameter
@@ -130,7 +131,7 @@ class ShapePredictorNode(SoftformLifecycleNode):
             self.get_logger().warning(f"no prediction: {error}", throttle_duration_sec=5.0)
             return
         # Between predictions, too: the body remembers where it turned back.
-        self._past.note(values)
+        self._past.note(values, seconds_from_stamp(message.header.stamp))
         self._newest, self._fault = (values, message.header.stamp), ""
 
     def _on_driver_state(self, message: DriverState) -> None:

@@ -1,48 +1,51 @@
 """What the actuators of a running robot did before, as far back as its body may remember; see `forward.play`."""
 
-from collections import deque
-
 import numpy as np
 
 from softform_core.arrays import Array
-from softform_core.forward.play import InversePlay, Play
+from softform_core.forward.play import WIDEST, InversePlay, Play
 from softform_core.robots import Robot
 
-_STEP = 0.0025
-"""Of the range. Smaller motions are noise of a sensor."""
-_TURNS = 64
-"""A turn is forgotten once a wider one has come; so many in a row that grow narrower are none that a robot does."""
+_SMOOTHING_S = 0.2
+"""Time constant of the mean of measured values: peaks of their noise are no turns."""
 
 
 class ActuatorPast:
-    """Where measured values turned back. One thread notes, others may ask."""
+    """Where each actuation has turned back, of measured values. One thread notes, others may ask.
+
+    Turns that every play has forgotten are dropped: those of a loop that was closed by a wider one (Madelung's rules),
+    and all before a way of twice the widest play.
+    """
 
     def __init__(self, robot: Robot) -> None:
         self._robot = robot
-        self._step = _STEP * (robot.actuator_max - robot.actuator_min)
-        self._turns: deque[Array] = deque(maxlen=_TURNS)
+        self._forgets = 2.0 * WIDEST * 0.5 * (robot.actuation_max - robot.actuation_min)
+        self._turns: tuple[tuple[float, ...], ...] = ()
+        self._mean, self._stamp = np.empty(0), 0.0
 
-    def note(self, values: Array) -> None:
-        """Take the newest measured values (k,)."""
-        turns = self._turns
-        if not turns:
-            turns.append(values)
+    def note(self, values: Array, stamp: float) -> None:
+        """Take the newest measured values (k,), of a moment in s."""
+        passed, self._stamp = stamp - self._stamp, stamp
+        if not self._turns:
+            self._mean = values
+            self._turns = tuple((float(value),) for value in self._robot.nearest_actuation(values))
             return
-        ahead = self._moved(values - turns[-1])
-        if not ahead.any():
-            return
-        if len(turns) > 1 and (ahead * self._moved(turns[-1] - turns[-2]) >= 0.0).all():
-            turns[-1] = values
-        else:
-            turns.append(values)
+        if passed < 0.0:  # the clock was set back
+            passed = _SMOOTHING_S
+        self._mean = values + (self._mean - values) * np.exp(-passed / _SMOOTHING_S)
+        newest = self._robot.nearest_actuation(self._mean).tolist()
+        each = zip(self._turns, newest, self._forgets.tolist(), strict=True)
+        self._turns = tuple(_turned(turns, value, forgets) for turns, value, forgets in each)
 
     def felt(self, play: Play | None, values: Array) -> Array:
         """The actuation (m,) that is felt at measured values (k,), the newest."""
-        actuation = self._robot.nearest_actuation(values)
-        turns = list(self._turns)
-        if play is None or not turns:
+        actuation, past = self._robot.nearest_actuation(values), self._turns
+        if play is None or not past:
             return actuation
-        return play.felt_after(self._robot.nearest_actuation(np.array(turns)), actuation)
+        longest = max(len(turns) for turns in past)
+        # One that has turned less often has stayed where it was.
+        turns = np.array([(*turns, *turns[-1:] * (longest - len(turns))) for turns in past])
+        return play.felt_after(turns.T, actuation)
 
     def inverse(self, play: Play | None, values: Array | None) -> InversePlay:
         """What finds the next commands; the newest values are (k,), or are not known: then nothing is corrected."""
@@ -52,5 +55,15 @@ class ActuatorPast:
         limits = robot.actuation_min, robot.actuation_max
         return InversePlay(play, self.felt(play, values), robot.nearest_actuation(values), limits)
 
-    def _moved(self, change: Array) -> Array:
-        return np.where(np.abs(change) > self._step, change, 0.0)
+
+def _turned(turns: tuple[float, ...], value: float, forgets: float) -> tuple[float, ...]:
+    """The turns of one actuation, the newest value last."""
+    if len(turns) > 1 and (value - turns[-1]) * (turns[-1] - turns[-2]) >= 0.0:
+        turns = turns[:-1]
+    turns = (*turns, value)
+    while len(turns) > 3:
+        outer, before, inner, newest = turns[-4:]
+        if not abs(before - inner) <= min(abs(outer - before), abs(inner - newest)):
+            break
+        turns = (*turns[:-3], newest)
+    return turns[-2:] if len(turns) > 1 and abs(turns[-1] - turns[-2]) >= forgets else turns

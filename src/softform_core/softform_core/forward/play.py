@@ -12,6 +12,8 @@ import numpy as np
 
 from softform_core.arrays import Array
 
+WIDEST = 0.2
+"""Of half the range: no play that is learned is wider."""
 REMEMBERED = 4
 """Commands before a captured frame that are known of it: a random one is all but forgotten after so many."""
 _DEAD_BAND = 0.1

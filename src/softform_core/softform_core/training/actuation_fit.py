@@ -23,7 +23,7 @@ from scipy.spatial.transform import Rotation
 from softform_core.arrays import Array
 from softform_core.forward.actuation_correction import ActuationCorrection
 from softform_core.forward.pipeline import ForwardPipeline
-from softform_core.forward.play import Play
+from softform_core.forward.play import WIDEST, Play
 from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.mlp_weights import MlpWeights
@@ -49,9 +49,9 @@ _INDEPENDENT = 30.0
 _MARKERS = 100
 """More tell nothing more."""
 _SMALLEST_GAIN = 0.3
-_PLAY, _WIDEST_PLAY, _LEAST_PLAY = 0.05, 0.2, 0.005
-"""Width of the play over half the range, one for all actuators: what is expected, the widest, and the least that is
-told from none."""
+_PLAY, _LEAST_PLAY = 0.05, 0.005
+"""Width of the play over half the range, one for all actuators: what is expected, and the least that is told from
+none."""
 _PLAY_TOLERANCE = 5e-4
 _HUBER = 2.0
 """Robust standard deviations beyond which a distance pulls no harder."""
@@ -208,7 +208,7 @@ def _width(
         _, _, left = model.improved(unknowns, motion, told, expected, _MOTION[: len(motion)])
         return left + 0.5 * (width / _PLAY) ** 2
 
-    bounds, options = (0.0, _WIDEST_PLAY), {"xatol": _PLAY_TOLERANCE}
+    bounds, options = (0.0, WIDEST), {"xatol": _PLAY_TOLERANCE}
     return float(minimize_scalar(misfit, bounds=bounds, method="bounded", options=options).x)
 
 

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from softform_core.arrays import Array
 from softform_core.forward.actuator_past import ActuatorPast
-from softform_core.forward.play import REMEMBERED, InversePlay, Play, pasts
+from softform_core.forward.play import REMEMBERED, WIDEST, InversePlay, Play, pasts
 from softform_core.robots import load_robot
 
 ROBOT = load_robot("membrane")
@@ -72,17 +72,47 @@ def test_without_a_play_commands_are_what_is_wanted() -> None:
 @settings(max_examples=40)
 @given(sequences, st.integers(0, 2**32 - 1))
 def test_measured_values_tell_what_is_felt_after_any_way(corners: Array, seed: int) -> None:
-    """Slewing at different rates, with a sensor's noise: turns are enough to know what stepwise play makes of all."""
-    random = np.random.default_rng(seed)
+    """Slewing at different rates and holding, at 30 Hz with a sensor's noise of 30 Pa."""
+    random, stamp = np.random.default_rng(seed), 100.0
     past, felt, values = ActuatorPast(ROBOT), np.zeros(9), np.zeros(9)
-    past.note(values)
+    past.note(values, stamp)
     for corner in corners:
-        rate = random.uniform(20.0, 300.0, 9)
-        while (values != corner).any():
+        rate = random.uniform(50.0, 300.0, 9)
+        held = 0
+        while held < 60:
+            held += int((values == corner).all())
             values = values + np.clip(corner - values, -rate, rate)
-            felt = PLAY.felt(felt, values)
-            past.note(values + random.uniform(-2.0, 2.0, 9))
-    assert np.abs(past.felt(PLAY, values) - felt).max() < 20.0  # 0.25 % of the range are not noted, and noise
+            felt, stamp = PLAY.felt(felt, values), stamp + 1.0 / 30.0
+            past.note(values + random.normal(0.0, 30.0, 9), stamp)
+    assert np.abs(past.felt(PLAY, values) - felt).max() < 50.0  # without the mean of them, 100
+
+
+long_ways = arrays(np.float64, st.tuples(st.integers(1, 40), st.just(9)), elements=st.floats(0.0, 5000.0))
+
+
+@given(long_ways, st.floats(0.0, WIDEST))
+def test_turns_tell_any_play_exactly(ways: Array, width: float) -> None:
+    """Seconds apart, so that nothing is averaged; ways of all lengths, the play wide or narrow."""
+    play, past = Play(np.full(9, 2500.0 * width)), ActuatorPast(ROBOT)
+    felt = ways[0]
+    for second, values in enumerate(ways):
+        past.note(values, 100.0 + 10.0 * second)
+        felt = play.felt(felt, values)
+        np.testing.assert_allclose(past.felt(play, values), felt, atol=1e-6)
+
+
+def test_a_clock_that_is_set_back_loses_no_turn() -> None:
+    past = ActuatorPast(ROBOT)
+    for stamp, pressure in ((100.0, 0.0), (110.0, 2000.0), (50.0, 2000.0), (60.0, 1800.0)):
+        past.note(np.full(9, pressure), stamp)
+    assert past.felt(PLAY, np.full(9, 1800.0)) == pytest.approx(np.minimum(2000.0 - PLAY.width, 1800.0 + PLAY.width))
+
+
+def test_hours_at_one_place_cost_no_memory() -> None:
+    past, random = ActuatorPast(ROBOT), np.random.default_rng(0)
+    for second in range(20_000):
+        past.note(2000.0 + random.normal(0.0, 30.0, 9), second / 30.0)
+    assert max(len(turns) for turns in past._turns) < 30
 
 
 def test_a_robot_whose_values_are_not_known_is_commanded_as_it_is_wanted() -> None:
