@@ -12,7 +12,7 @@ section moves what hangs on it by its whole length, which a warp would have to l
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,8 @@ none."""
 _PLAY_TOLERANCE = 5e-4
 _HUBER = 2.0
 """Robust standard deviations beyond which a distance pulls no harder."""
+
+Model = TypeVar("Model", bound=ActuationModel)
 
 Look = Callable[[Array, Array], tuple[list[Array], list[Array], list[Array]]]
 """From actuations (n, k) and motion (q,): for each frame distances (m,) mm still to go, and their derivatives by the
@@ -101,11 +103,15 @@ def fit_actuation(
     model, play, unknowns, _, _ = _affine(model, look, _expected(model, *deviations, 0.0), still, frames.past)
     if alike is None or not len(alike) or network.activation != "tanh" or len(frames) < len(half):
         return replace(model.correction([unknowns]), play=play)
-    shared = AlikeModel(model.actuation, network.input_offset, half, alike)
-    expected = shared.expected(*deviations)
+    commanded = AlikeModel(frames.actuation, network.input_offset, half, alike)
+    shared = replace(commanded, actuation=model.actuation)
+    expected = commanded.expected(*deviations)
     unknowns = shared.unknowns(*model.parts(unknowns)[:2])
     for _ in range(_ROUNDS):
         told, _ = _told(shared, look, unknowns, still)
+        if frames.past is not None:
+            # What bends passes for a play where nothing else can tell of it: a width without it is found anew.
+            shared, play = _played(commanded, frames.past, told, expected, unknowns, still)
         unknowns, _, _ = shared.improved(unknowns, still, told, expected, still)
     return replace(shared.correction(unknowns), play=play)
 
@@ -184,36 +190,32 @@ class _Affine(NamedTuple):
 def _affine(model: PerceptronModel, look: Look, expected: Array, motion: Array, past: Array | None = None) -> _Affine:
     """Fit without neurons; with the play if the commands (n, h, k) before each frame are known."""
     unknowns, noise, k = np.zeros(len(expected)), 0.0, len(model.half)
-    commanded, width = model, 0.0
+    commanded, play = model, None
     for _ in range(_ITERATIONS):
         told, noise = _told(model, look, unknowns, motion)
         if past is not None:
-            width = _width(commanded, past, told, expected, unknowns, motion)
-            model = _felt(commanded, past, width)
+            model, play = _played(commanded, past, told, expected, unknowns, motion)
         unknowns, motion, _ = model.improved(unknowns, motion, told, expected, _MOTION[: len(motion)])
         gains = unknowns[k:].reshape(k, k)
         gains[np.diag_indices(k)] = np.maximum(gains[np.diag_indices(k)], _SMALLEST_GAIN - 1.0)
-    if width < _LEAST_PLAY:
-        return _Affine(commanded, None, unknowns, motion, noise)
-    return _Affine(model, Play(width * model.half), unknowns, motion, noise)
+    return _Affine(model, play, unknowns, motion, noise)
 
 
-def _width(
-    commanded: PerceptronModel, past: Array, told: Told, expected: Array, unknowns: Array, motion: Array
-) -> float:
-    """Width of the play over half the range that explains best what the frames told, the unknowns found anew."""
+def _played(
+    commanded: Model, past: Array, told: Told, expected: Array, unknowns: Array, motion: Array
+) -> tuple[Model, Play | None]:
+    """The model at what is felt after the play that explains best what the frames told, the unknowns found anew."""
+
+    def felt(width: float) -> Model:
+        return replace(commanded, actuation=Play(width * commanded.half).felt_after(past, commanded.actuation))
 
     def misfit(width: float) -> float:
-        model = _felt(commanded, past, width)
-        _, _, left = model.improved(unknowns, motion, told, expected, _MOTION[: len(motion)])
+        _, _, left = felt(width).improved(unknowns, motion, told, expected, _MOTION[: len(motion)])
         return left + 0.5 * (width / _PLAY) ** 2
 
     bounds, options = (0.0, WIDEST), {"xatol": _PLAY_TOLERANCE}
-    return float(minimize_scalar(misfit, bounds=bounds, method="bounded", options=options).x)
-
-
-def _felt(commanded: PerceptronModel, past: Array, width: float) -> PerceptronModel:
-    return replace(commanded, actuation=Play(width * commanded.half).felt_after(past, commanded.actuation))
+    width = float(minimize_scalar(misfit, bounds=bounds, method="bounded", options=options).x)
+    return (felt(width), Play(width * commanded.half)) if width >= _LEAST_PLAY else (commanded, None)
 
 
 def _told(
