@@ -110,7 +110,7 @@ def fit_actuation(
     for _ in range(_ROUNDS):
         told, _ = _told(shared, look, unknowns, still)
         if frames.past is not None:
-            # What bends passes for a play where nothing else can tell of it: a width without it is found anew.
+            # The affine fit takes a nonlinear response for a play; the shared function explains it.
             shared, play = _played(commanded, frames.past, told, expected, unknowns, still)
         unknowns, _, _ = shared.improved(unknowns, still, told, expected, still)
     return replace(shared.correction(unknowns), play=play)
