@@ -19,7 +19,7 @@ class ActuatorPast:
 
     def __init__(self, robot: Robot) -> None:
         self._robot = robot
-        self._forgets = 2.0 * WIDEST * 0.5 * (robot.actuation_max - robot.actuation_min)
+        self._forgets = WIDEST * (robot.actuation_max - robot.actuation_min)
         self._turns: tuple[tuple[float, ...], ...] = ()
         self._mean, self._stamp = np.empty(0), 0.0
 
