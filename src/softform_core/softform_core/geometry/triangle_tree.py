@@ -5,7 +5,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.geometry.box_tree import STACK, box_tree, push_children
+from softform_core.geometry.box_tree import STACK, box_tree, push_children, push_siblings
 
 _LEAF = 4
 
@@ -21,10 +21,15 @@ class TriangleTree:
         a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
         self._tree = box_tree(np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c), _LEAF)
         self._corners = np.ascontiguousarray(corners[self._tree.order])
+        self._last = np.zeros(0, dtype=np.int64)
 
     def query(self, points: Array) -> tuple[NDArray[np.int64], Array, Array]:
         """Of each of (P, 3): the closest triangle (P,), the closest point on it (P, 3), and its barycentrics (P, 3)."""
-        triangle, along = _search(np.ascontiguousarray(points), self._corners, self._tree.boxes, self._tree.leaf)
+        # A solve asks for points that have moved a little: the last answers bound the search of any caller.
+        last = self._last
+        triangle = last.copy() if len(last) == len(points) else np.full(len(points), -1)
+        along = _search(np.ascontiguousarray(points), self._corners, self._tree.boxes, self._tree.leaf, triangle)
+        self._last = triangle
         barycentric = np.stack([1.0 - along.sum(axis=1), along[:, 0], along[:, 1]], axis=1)
         closest = np.einsum("pc,pcx->px", barycentric, self._corners[triangle])
         return self._tree.order[triangle], closest, barycentric
@@ -65,30 +70,41 @@ def _closest_on_triangle(x, y, z, corners, t):  # type: ignore[no-untyped-def]  
 
 
 @njit(cache=True, nogil=True)
-def _search(points, corners, boxes, leaf):  # type: ignore[no-untyped-def]  # numba infers the types
+def _search(points, corners, boxes, leaf, found):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Replace the guesses in `found`, -1 where there is none, by the closest triangles; where on them (P, 2)."""
     inner = len(boxes)
-    triangle = np.zeros(len(points), dtype=np.int64)
     along = np.empty((len(points), 2))
-    stack, bound = np.empty(STACK, dtype=np.int64), np.empty(STACK)
+    stack, bound, distances = np.empty(STACK, dtype=np.int64), np.empty(STACK), np.empty(4)
     for index in range(len(points)):
         x, y, z = points[index, 0], points[index, 1], points[index, 2]
         # Neighbouring queries follow each other: the last answer bounds the next one from the start.
-        nearest = triangle[max(index - 1, 0)]
+        guess, nearest, seen = found[index], max(found[index - 1], 0) if index > 0 else 0, 0
         best, best_v, best_w = _closest_on_triangle(x, y, z, corners, nearest)
         stack[0], bound[0], depth = 0, 0.0, 1
+        if guess >= 0:
+            distance, v, w = _closest_on_triangle(x, y, z, corners, guess)
+            if distance <= best:
+                # Upwards from its leaf, instead of down from the root: what lies beside the way is seldom near enough.
+                best, best_v, best_w, nearest = distance, v, w, guess
+                seen = inner + guess // leaf
+                stack[0] = seen
         while depth > 0:
-            depth -= 1
-            if bound[depth] >= best:
-                continue
-            node = stack[depth]
-            if node < inner:
-                depth = push_children(x, y, z, boxes, node, best, stack, bound, depth)
-                continue
-            start = (node - inner) * leaf
-            for candidate in range(start, min(start + leaf, len(corners))):
-                distance, v, w = _closest_on_triangle(x, y, z, corners, candidate)
-                if distance < best:
-                    best, best_v, best_w, nearest = distance, v, w, candidate
-        triangle[index] = nearest
+            while depth > 0:
+                depth -= 1
+                if bound[depth] >= best:
+                    continue
+                node = stack[depth]
+                if node < inner:
+                    depth = push_children(x, y, z, boxes, node, best, stack, bound, depth)
+                    continue
+                start = (node - inner) * leaf
+                for candidate in range(start, min(start + leaf, len(corners))):
+                    distance, v, w = _closest_on_triangle(x, y, z, corners, candidate)
+                    if distance < best:
+                        best, best_v, best_w, nearest = distance, v, w, candidate
+            while depth == 0 and seen > 0:
+                depth = push_siblings(x, y, z, boxes, seen, best, stack, bound, distances)
+                seen = (seen - 1) // 4
+        found[index] = nearest
         along[index, 0], along[index, 1] = best_v, best_w
-    return triangle, along
+    return along
