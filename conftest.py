@@ -35,7 +35,7 @@ _MARKS = {
     ),
     "training": re.compile(
         r"\b(?:train\w*|learn_\w+|identify\w*|generate|simulate_tips|fit_tips|fit_actuation\w*|measure_gap)\("
-        r"|\[\"(?:train|bench\", \"sim2real)\"|\bimport train\b|\bbench\w* import\b|\bstudies\b"
+        r"|\[\"(?:train|bench\", \"sim2real)\"|\bimport train\b|\bbench\w* import\b|\bstudies\b|\bmake_frames import\b"
         r"|\bevaluat\w+ import run\b",
         re.MULTILINE,
     ),
