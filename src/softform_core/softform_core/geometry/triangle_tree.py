@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 from softform_core.geometry.box_tree import STACK, box_tree, push_children, push_siblings
 
-_LEAF = 4
+_LEAF = 1
+"""Boxes of several triangles let in those of which a box of its own keeps out."""
 
 
 class TriangleTree:
@@ -28,7 +29,7 @@ class TriangleTree:
         # A solve asks for points that have moved a little: the last answers bound the search of any caller.
         last = self._last
         triangle = last.copy() if len(last) == len(points) else np.full(len(points), -1)
-        along = _search(np.ascontiguousarray(points), self._corners, self._tree.boxes, self._tree.leaf, triangle)
+        along = _search(np.ascontiguousarray(points), self._corners, self._tree.boxes, triangle)
         self._last = triangle
         barycentric = np.stack([1.0 - along.sum(axis=1), along[:, 0], along[:, 1]], axis=1)
         closest = np.einsum("pc,pcx->px", barycentric, self._corners[triangle])
@@ -70,7 +71,7 @@ def _closest_on_triangle(x, y, z, corners, t):  # type: ignore[no-untyped-def]  
 
 
 @njit(cache=True, nogil=True)
-def _search(points, corners, boxes, leaf, found):  # type: ignore[no-untyped-def]  # numba infers the types
+def _search(points, corners, boxes, found):  # type: ignore[no-untyped-def]  # numba infers the types
     """Replace the guesses in `found`, -1 where there is none, by the closest triangles; where on them (P, 2)."""
     inner = len(boxes)
     along = np.empty((len(points), 2))
@@ -84,27 +85,24 @@ def _search(points, corners, boxes, leaf, found):  # type: ignore[no-untyped-def
         if guess >= 0:
             distance, v, w = _closest_on_triangle(x, y, z, corners, guess)
             if distance <= best:
-                # Upwards from its leaf, instead of down from the root: what lies beside the way is seldom near enough.
+                # Upwards from there, instead of down from the root: what lies beside the way is seldom near enough.
                 best, best_v, best_w, nearest = distance, v, w, guess
-                seen = inner + guess // leaf
-                stack[0] = seen
-        while depth > 0:
-            while depth > 0:
-                depth -= 1
-                if bound[depth] >= best:
-                    continue
-                node = stack[depth]
-                if node < inner:
-                    depth = push_children(x, y, z, boxes, node, best, stack, bound, depth)
-                    continue
-                start = (node - inner) * leaf
-                for candidate in range(start, min(start + leaf, len(corners))):
-                    distance, v, w = _closest_on_triangle(x, y, z, corners, candidate)
-                    if distance < best:
-                        best, best_v, best_w, nearest = distance, v, w, candidate
-            while depth == 0 and seen > 0:
+                seen, depth = inner + guess, 0
+        while depth > 0 or seen > 0:
+            if depth == 0:
                 depth = push_siblings(x, y, z, boxes, seen, best, stack, bound, distances)
                 seen = (seen - 1) // 4
+                continue
+            depth -= 1
+            if bound[depth] >= best:
+                continue
+            node = stack[depth]
+            if node < inner:
+                depth = push_children(x, y, z, boxes, node, best, stack, bound, depth)
+                continue
+            distance, v, w = _closest_on_triangle(x, y, z, corners, node - inner)
+            if distance < best:
+                best, best_v, best_w, nearest = distance, v, w, node - inner
         found[index] = nearest
         along[index, 0], along[index, 1] = best_v, best_w
     return along

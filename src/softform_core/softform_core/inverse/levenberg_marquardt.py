@@ -106,7 +106,8 @@ def box_minimum(hessian: Array, gradient: Array, lower: Array, upper: Array) -> 
     step = np.linalg.solve(hessian, -gradient)
     if (step >= low).all() and (step <= high).all():
         return np.asarray(step)
-    step, free = np.zeros(size), np.ones(size, dtype=bool)
+    # What the slope presses against a bound that it lies on already stays there, until that turns out to be wrong.
+    step, free = np.zeros(size), ~(((low >= 0.0) & (gradient > 0.0)) | ((high <= 0.0) & (gradient < 0.0)))
     tolerance = 1e-12 * (1.0 + float(np.abs(gradient).max()))
     for _ in range(4 * size):
         change = np.zeros(size)
