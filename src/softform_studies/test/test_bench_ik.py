@@ -64,7 +64,7 @@ OPPONENTS = ("algorithm_2", "algorithm_2_analytic", "algorithm_2_compiled", "lm_
 
 def test_algorithm_2_has_the_same_targets_and_is_given_time(monkeypatch):
     monkeypatch.setattr(ik_algorithm2, "TARGETS", 1)
-    monkeypatch.setattr(ik_algorithm2, "LIMIT_S", 0.3)
+    monkeypatch.setattr(ik_algorithm2, "LIMIT_S", 0.1)
     figures = ik_algorithm2.algorithm2(points=49)
     assert set(figures["reachable"]) == {"reachable_0", "reachable_0_moved"}
     assert set(figures["out_of_reach"]) == {"dem", "dem_free", "stretched_0"}
