@@ -31,7 +31,7 @@ def test_shipped_model_predicts_freshly_solved_shapes():
     robot = load_robot("membrane")
     network, _ = load_forward_kinematics(robot)
     membrane = build_membrane(robot.body)
-    fitter = SurfaceFitter(parametrise(membrane.rest_vertices, membrane.faces))
+    fitter = SurfaceFitter(parametrise(membrane.rest_vertices, membrane.faces).uv)
     # Another seed than that of the training data: the samples behind the corners are new.
     fresh = sample_actuations(robot.actuation_min, robot.actuation_max, 512 + FRESH_SHAPES, seed=4711)[-FRESH_SHAPES:]
     solved = MM_PER_M * np.stack([solve_equilibrium(membrane, actuation).vertices for actuation in fresh])

@@ -59,7 +59,7 @@ def sheet() -> Sheet:
     a, b, c = (xy[faces[:, corner]] for corner in range(3))
     doubled = (b - a)[:, 0] * (c - a)[:, 1] - (b - a)[:, 1] * (c - a)[:, 0]
     faces = np.where(doubled[:, None] < 0.0, faces[:, ::-1], faces)
-    return Sheet(rest, faces, parametrise(rest, faces), deformed(xy) + 0.02 * rng.normal(size=rest.shape))
+    return Sheet(rest, faces, parametrise(rest, faces).uv, deformed(xy) + 0.02 * rng.normal(size=rest.shape))
 
 
 def distances_between(sheet: Sheet, control: Array) -> Array:

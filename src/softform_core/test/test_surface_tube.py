@@ -77,7 +77,7 @@ def gap(control: Array) -> float:
 
 
 def test_the_cut_mesh_covers_the_unit_square_once():
-    uv, seam = parametrise_tube(REST, FACES)
+    (uv, _, _), seam = parametrise_tube(REST, FACES)
     on_first, on_last = PLACES[seam.path[0], 1], PLACES[seam.path[-1], 1]
     assert (on_first, on_last) == (0.0, 1.0)
     steps = np.stack([seam.path[:-1], seam.path[1:]], axis=1)

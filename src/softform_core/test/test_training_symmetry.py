@@ -25,7 +25,7 @@ def _robot(length: float = 0.32) -> Robot:
 def test_images_of_a_solved_shape_are_the_shapes_solved_at_the_permuted_pressures(length, count):
     robot = _robot(length)
     membrane = build_membrane(robot.body)
-    uv = parametrise(membrane.rest_vertices, membrane.faces)
+    uv = parametrise(membrane.rest_vertices, membrane.faces).uv
     fitter = SurfaceFitter(uv, 8, 8)
 
     def solved(actuation: np.ndarray) -> np.ndarray:

@@ -2,7 +2,8 @@
 
 Every inner vertex is a convex combination of its neighbours, so on a convex outline no triangle folds over (Tutte).
 Left open by paper 000 (Sec. II-A, Fig. 3): the corners of the square are the four sharpest corners of the outline, or
-four vertices at even distances along it where it has no four sharp ones; those between are placed by chord length.
+four vertices at even distances along it where it has no four sharp ones; those between are placed by chord length. A
+corner is where the outline turns within a twentieth of its length: a ragged rim turns back and forth at every vertex.
 (0, 0) is the corner nearest to the lower left of the mesh (least x + y + z), and the outline runs (0, 0), (1, 0),
 (1, 1), (0, 1) in the sense of the faces, so that du x dv points to the side where they turn counter-clockwise. For a
 membrane with faces upwards: u is along x, v along y.
@@ -14,9 +15,10 @@ their neighbours on both sides like all others, so that the seam leaves no trace
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_matrix, csc_matrix, diags
 from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.sparse.linalg import splu
@@ -33,13 +35,29 @@ from softform_core.surface.mesh import (
     shared_edges,
 )
 
-# An outline that turns by more than this (rad) at a vertex has a corner there.
 _SHARP_TURN = np.pi / 4
+"""An outline that turns by more than this (rad) has a corner there."""
+_CORNER_PART = 0.05
+"""Part of the outline within which it turns at a corner."""
 
 _SQUARE = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
 
 
-def parametrise(vertices: ArrayLike, faces: ArrayLike) -> Array:
+class Flattened(NamedTuple):
+    """A mesh in the plane.
+
+    Attributes:
+        uv: (V, 2) parameters of the vertices.
+        faces: (F, 3) as given, but for edges that were flipped, since what they cut off would fold flat.
+        flips: Number of these edges.
+    """
+
+    uv: Array
+    faces: Indices
+    flips: int
+
+
+def parametrise(vertices: ArrayLike, faces: ArrayLike) -> Flattened:
     """Parameters of the vertices of a rest mesh.
 
     Args:
@@ -47,11 +65,11 @@ def parametrise(vertices: ArrayLike, faces: ArrayLike) -> Array:
         faces: (F, 3) indices of a connected, consistently oriented mesh with the topology of a disk.
 
     Returns:
-        uv (V, 2) in the unit square; every triangle keeps its orientation.
+        Parameters in the unit square; every triangle keeps its orientation.
 
     Raises:
         ParametrisationError: If the mesh holds NaN, is not a disk, is not manifold, has degenerate triangles, or has a
-            triangle that must fold flat because all of its vertices lie on one side of the square.
+            triangle that is too thin to be told from one that folds flat.
     """
     points, triangles = _flattenable(vertices, faces)
     loops = boundary_loops(triangles, len(points))
@@ -60,11 +78,13 @@ def parametrise(vertices: ArrayLike, faces: ArrayLike) -> Array:
             f"The mesh is no disk: it has {len(loops)} outlines, handles, or vertices where sheets touch.",
             "Fill holes; describe a tube as a surface that is closed around u.",
         )
-    uv = np.zeros((len(points), 2))
-    uv[loops[0]] = _outline_on_square(points, triangles, loops[0])
+    uv, on_side = np.zeros((len(points), 2)), np.zeros((len(points), 4), dtype=bool)
+    uv[loops[0]] = places = _outline_on_square(points, triangles, loops[0])
+    on_side[loops[0]] = np.concatenate([places == 0.0, places == 1.0], axis=1)
+    triangles, flips = _without_chords(triangles, on_side)
     uv = np.clip(_inner(points, triangles, uv, loops[0], np.zeros(triangles.shape)), 0.0, 1.0)
     _check_folds(uv[triangles])
-    return uv
+    return Flattened(uv, triangles, flips)
 
 
 @dataclass(frozen=True)
@@ -80,11 +100,11 @@ class Seam:
     turns: Array
 
 
-def parametrise_tube(vertices: ArrayLike, faces: ArrayLike) -> tuple[Array, Seam]:
+def parametrise_tube(vertices: ArrayLike, faces: ArrayLike) -> tuple[Flattened, Seam]:
     """Parameters of the vertices of a rest mesh with the topology of a tube, and the seam; arguments as `parametrise`.
 
     Returns:
-        uv (V, 2) with u around the tube in 0 ... 1 (0 and 1 are the same place), and the seam.
+        Parameters with u around the tube in 0 ... 1 (0 and 1 are the same place), and the seam.
 
     Raises:
         ParametrisationError: For the reasons of `parametrise`, and unless the mesh has exactly two outlines.
@@ -96,6 +116,8 @@ def parametrise_tube(vertices: ArrayLike, faces: ArrayLike) -> tuple[Array, Seam
             f"The mesh is no tube: it has {len(loops)} outlines, handles, or vertices where sheets touch.",
             "Give a mesh that is open at two ends and has no holes.",
         )
+    on_side = np.stack([np.isin(np.arange(len(points)), loop) for loop in loops], axis=1)
+    triangles, flips = _without_chords(triangles, on_side)
     path = _seam_path(points, triangles, loops[0], loops[1])
     turns = _turns(triangles, path)
     uv = np.zeros((len(points), 2))
@@ -111,7 +133,37 @@ def parametrise_tube(vertices: ArrayLike, faces: ArrayLike) -> tuple[Array, Seam
     lifted[..., 0] += turns
     _check_folds(lifted)
     uv[:, 0] %= 1.0
-    return uv, Seam(path, turns)
+    return Flattened(uv, triangles, flips), Seam(path, turns)
+
+
+def _without_chords(faces: Indices, on_side: NDArray[np.bool_]) -> tuple[Indices, int]:
+    """Flip edges inside the mesh that join two vertices of one side: all that they cut off would fold flat.
+
+    Args:
+        faces: (F, 3).
+        on_side: (V, S) which vertices lie on which side.
+
+    Returns:
+        Faces (F, 3), and the number of flips.
+    """
+    faces, flips = faces.copy(), 0
+
+    def share(one: Indices, other: Indices) -> NDArray[np.bool_]:
+        return np.any(on_side[one] & on_side[other], axis=-1)
+
+    while True:
+        one, other = shared_edges(faces)
+        corners = faces.ravel()
+        a, b, c = (corners[one - one % 3 + (one + step) % 3] for step in range(3))
+        d = corners[other - other % 3 + (other + 2) % 3]
+        # Another chord would be no better: where several cut one piece off, the innermost is the first.
+        chords = np.flatnonzero(share(a, b) & ~share(c, d))
+        if not len(chords):
+            return faces, flips
+        flip = chords[0]
+        faces[one[flip] // 3] = c[flip], a[flip], d[flip]
+        faces[other[flip] // 3] = b[flip], c[flip], d[flip]
+        flips += 1
 
 
 def _flattenable(vertices: ArrayLike, faces: ArrayLike) -> tuple[Array, Indices]:
@@ -156,7 +208,7 @@ def _check_folds(corners: Array) -> None:
     if flipped.size:
         raise ParametrisationError(
             f"{flipped.size} of {len(corners)} triangles would fold flat, the first is face {flipped[0]}.",
-            "Refine the mesh so that no triangle has all of its vertices on one side of the outline.",
+            "Export the mesh with triangles that are less thin.",
         )
 
 
@@ -246,14 +298,20 @@ def _corners(points: Array, faces: Indices, outline: Indices, chords: Array) -> 
     """Places in the outline, rising, of the vertices that become the corners of the square."""
     inside = np.zeros(len(points))
     np.add.at(inside, faces.ravel(), _angles(points, faces).ravel())
-    turns = np.pi - inside[outline]
-    sharpest = np.argsort(-turns, kind="stable")[:4]
-    if turns[sharpest[3]] > _SHARP_TURN:
-        return np.sort(sharpest)
-    travelled = np.cumsum(chords) - chords
+    travelled, length = np.cumsum(chords) - chords, float(chords.sum())
+    apart = np.abs(travelled[:, None] - travelled)
+    nearness = np.maximum(1.0 - np.minimum(apart, length - apart) / (_CORNER_PART * length), 0.0)
+    turns = nearness @ (np.pi - inside[outline])
+    corners: list[int] = []
+    left = turns.copy()
+    while len(corners) < 4 and left.max() > _SHARP_TURN:
+        corners.append(int(left.argmax()))
+        left[nearness[corners[-1]] > 0.0] = -np.inf
+    if len(corners) == 4:
+        return np.sort(np.array(corners))
     start = int(points[outline].sum(axis=1).argmin())
-    distance = (travelled - travelled[start]) % chords.sum()
-    even = np.array([int(np.abs(distance - quarter * chords.sum() / 4).argmin()) for quarter in range(4)])
+    distance = (travelled - travelled[start]) % length
+    even = np.array([int(np.abs(distance - quarter * length / 4).argmin()) for quarter in range(4)])
     if np.unique(even).size < 4:
         raise ParametrisationError("The outline has too few vertices for four corners.", "Refine the mesh.")
     return np.sort(even)

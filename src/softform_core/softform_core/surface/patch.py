@@ -5,6 +5,7 @@ seam is closed whatever control points a fit or a network gives, and a warp (Eq.
 are, keeps it closed.
 """
 
+import logging
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -64,7 +65,11 @@ class Patch(NamedTuple):
         flat = (
             parametrise_tube(mesh.vertices, mesh.faces)[0] if self.periodic else parametrise(mesh.vertices, mesh.faces)
         )
-        return ParametrisedMesh(self, flat, mesh.faces, mesh.kept, len(np.asarray(vertices)), mesh.repairs)
+        repairs = mesh.repairs
+        if flat.flips:
+            repairs += (f"{flat.flips} edges between vertices of one side were flipped.",)
+            logging.getLogger(__name__).warning("Mesh repaired: %s", repairs[-1])
+        return ParametrisedMesh(self, flat.uv, flat.faces, mesh.kept, len(np.asarray(vertices)), repairs)
 
     def evaluate(self, control_points: ArrayLike, uv: ArrayLike) -> Array:
         """Points (..., P, 3) of surfaces with control points (..., rows, cols, 3) at parameters (P, 2), Eq. 1."""
