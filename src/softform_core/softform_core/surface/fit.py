@@ -121,7 +121,7 @@ class SurfaceFitter:
             data, modes = eigh(normal, normal + bending)
         except LinAlgError as error:
             raise self._undetermined() from error
-        data, squares = np.clip(data, 1e-300, 1.0), (dense @ modes) ** 2
+        data, squares = np.clip(data, 1e-150, 1.0), (dense @ modes) ** 2
 
         def excess(exponent: float) -> float:
             """Logarithm of the largest amplification at lambda = 10^exponent over its limit."""
