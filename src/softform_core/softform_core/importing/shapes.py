@@ -121,7 +121,7 @@ def import_shapes(
     corners, faces = read_mesh(at_rest, unit)
     check_scale(robot, table, corners)
     repaired = repair(corners, faces)
-    robot.parametrised(repaired.vertices, repaired.faces)  # what cannot be flattened is said before all is read
+    flattened = robot.parametrised(repaired.vertices, repaired.faces)  # what cannot be is said before all is read
 
     def read(samples: NDArray[np.int64]) -> Solved:
         vertices = []
@@ -144,7 +144,7 @@ def import_shapes(
         "unit": unit,
         "actuation_unit": actuation_unit,
         "rest": at_rest.name,
-        "repairs": list(repaired.repairs),
+        "repairs": [*repaired.repairs, *(done for mesh in flattened.meshes for done in mesh.repairs)],
         "left_out": len(table.columns[meshes]) - len(kept),
     }
     constants: dict[str, NDArray] = {"rest_vertices": repaired.vertices, "faces": repaired.faces.astype(np.int32)}
