@@ -39,6 +39,7 @@ class PointTree:
         points = np.ascontiguousarray(points, dtype=np.float64)
         self._tree = box_tree(points, points, _LEAF)
         self.order, self.points = self._tree.order, self._tree.centres
+        self._last = np.zeros(0, dtype=np.int64)
 
     @cached_property
     def places(self) -> Indices:
@@ -47,16 +48,14 @@ class PointTree:
         places[self.order] = np.arange(len(places))
         return places
 
-    def nearest(self, queries: Array, guesses: Indices | None = None) -> Indices:
-        """Places (M,) of the points nearest to others.
-
-        Args:
-            queries: (M, 3), finite.
-            guesses: (M,) place of a point that may be near each; the better they are, the shorter the search.
-        """
-        # Without a guess: neighbouring queries follow each other, so that the last answer is one (-1).
-        places = np.full(len(queries), -1) if guesses is None else guesses.copy()
+    def nearest(self, queries: Array) -> Indices:
+        """Places (M,) of the points nearest to others, (M, 3), finite."""
+        # A solve asks for points that have moved a little: the last answers bound the search of any caller. Without
+        # them neighbouring queries follow each other, so that the last answer is a guess (-1).
+        last = self._last
+        places = last.copy() if len(last) == len(queries) else np.full(len(queries), -1)
         _nearest(np.ascontiguousarray(queries), self.points, self._tree.boxes, self._tree.leaf, places)
+        self._last = places
         return places
 
     def surroundings(self, places: Indices, neighbours: int) -> tuple[Array, Array]:

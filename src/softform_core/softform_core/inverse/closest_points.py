@@ -91,7 +91,6 @@ class CloudSearch:
         # By place in the tree: the point, the normal, the spacing; a query reads one line of memory for each.
         self._planes = np.empty((len(points), 8))
         self._known = np.zeros(len(points), dtype=bool)
-        self._last = np.zeros(0, dtype=np.int64)
 
     def query(self, points: Array) -> Matches:
         """Closest point of each of (P, 3) mm.
@@ -99,10 +98,7 @@ class CloudSearch:
         Raises:
             SoftformError: If a point is not finite.
         """
-        # A solve asks for points that have moved a little: the last answers bound the search of any caller.
-        last = self._last
-        places = self._tree.nearest(_finite(points), last if len(last) == len(points) else None)
-        self._last = places
+        places = self._tree.nearest(_finite(points))
         self._look_around(places)
         return Matches(*_on_planes(np.ascontiguousarray(points), places, self._planes))
 

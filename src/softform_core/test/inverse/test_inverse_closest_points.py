@@ -50,8 +50,11 @@ def test_mesh_distances_are_exact(distance):
 def test_any_triangle_soup_is_searched_exactly(seed, count, flatness, size):
     rng = np.random.default_rng(seed)
     corners = size * rng.normal(size=(count, 3, 3)) * np.array([1.0, 1.0, flatness])
-    points = 2.0 * size * rng.normal(size=(20, 3))
-    triangle, closest, barycentric = TriangleTree(corners).query(points)
+    points, tree = 2.0 * size * rng.normal(size=(20, 3)), TriangleTree(corners)
+    first = np.linalg.norm(points - tree.query(points)[1], axis=1)
+    tree.query(rng.permutation(points))  # answers to anything else are what the next search starts from
+    triangle, closest, barycentric = tree.query(points)
+    assert np.linalg.norm(points - closest, axis=1) == pytest.approx(first, rel=1e-9, abs=1e-9 * size)
     distances = np.linalg.norm(points - closest, axis=1)
     # trimesh's own tolerances are absolute: it is asked about triangles of size one.
     assert distances / size == pytest.approx(brute_force(points / size, corners / size), rel=1e-6, abs=1e-6)
@@ -120,9 +123,10 @@ def test_any_cloud_is_searched_exactly(seed, count, flatness, size, outlier, dou
         points[: count // 2] = points[count - count // 2 :]
     queries = np.concatenate([2.0 * size * rng.normal(size=(20, 3)), points[:5]])
     tree, reference = PointTree(points), cKDTree(points)
-    for guesses in (None, rng.integers(count, size=len(queries))):
-        found = np.linalg.norm(queries - points[tree.order[tree.nearest(queries, guesses)]], axis=1)
-        assert found == pytest.approx(reference.query(queries)[0], rel=1e-12, abs=1e-12 * size)
+    # From no answers, from near ones, and from those to anything else.
+    for asked in (queries, queries + 1e-3 * size, rng.permutation(queries), queries):
+        found = np.linalg.norm(asked - points[tree.order[tree.nearest(asked)]], axis=1)
+        assert found == pytest.approx(reference.query(asked)[0], rel=1e-12, abs=1e-12 * size)
     normals, spacing = tree.surroundings(tree.places[:30], 16)
     assert np.linalg.norm(normals, axis=1) == pytest.approx(1.0)
     assert np.isfinite(spacing).all() and (spacing > 0.0).all()
