@@ -114,6 +114,12 @@ def test_a_ragged_rim_is_flattened_between_the_corners_of_the_part(seed):
     assert min(np.abs(way - vertices[:, :2] / [2.0, 1.0]).max() for way in ways) < 0.25
 
 
+def test_a_narrow_strip_keeps_its_corners():
+    vertices, faces = _grid(41, 3)
+    vertices[:, 0] *= 20.0  # 40 : 1
+    np.testing.assert_allclose(parametrise(vertices, faces).uv, vertices[:, :2] / [40.0, 1.0], atol=1e-12)
+
+
 def test_a_patch_says_which_edges_it_flips():
     vertices, faces = _ear()
     mesh = Patch(6, 6).parametrised(vertices, faces)

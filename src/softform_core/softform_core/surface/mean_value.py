@@ -2,8 +2,8 @@
 
 Every inner vertex is a convex combination of its neighbours, so on a convex outline no triangle folds over (Tutte).
 Left open by paper 000 (Sec. II-A, Fig. 3): the corners of the square are the four sharpest corners of the outline, or
-four vertices at even distances along it where it has no four sharp ones; those between are placed by chord length. A
-corner is where the outline turns within a twentieth of its length: a ragged rim turns back and forth at every vertex.
+four vertices at even distances along it where it has no four sharp ones; those between are placed by chord length. Of a
+ragged rim, which turns sharply at more than four, corners are where it turns within a twentieth of its length.
 (0, 0) is the corner nearest to the lower left of the mesh (least x + y + z), and the outline runs (0, 0), (1, 0),
 (1, 1), (0, 1) in the sense of the faces, so that du x dv points to the side where they turn counter-clockwise. For a
 membrane with faces upwards: u is along x, v along y.
@@ -38,7 +38,7 @@ from softform_core.surface.mesh import (
 _SHARP_TURN = np.pi / 4
 """An outline that turns by more than this (rad) has a corner there."""
 _CORNER_PART = 0.05
-"""Part of the outline within which it turns at a corner."""
+"""Part of a ragged outline within which it turns at a corner."""
 
 _SQUARE = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
 
@@ -298,17 +298,19 @@ def _corners(points: Array, faces: Indices, outline: Indices, chords: Array) -> 
     """Places in the outline, rising, of the vertices that become the corners of the square."""
     inside = np.zeros(len(points))
     np.add.at(inside, faces.ravel(), _angles(points, faces).ravel())
+    turns = np.pi - inside[outline]
+    sharp = np.flatnonzero(turns > _SHARP_TURN)
     travelled, length = np.cumsum(chords) - chords, float(chords.sum())
-    apart = np.abs(travelled[:, None] - travelled)
-    nearness = np.maximum(1.0 - np.minimum(apart, length - apart) / (_CORNER_PART * length), 0.0)
-    turns = nearness @ (np.pi - inside[outline])
-    corners: list[int] = []
-    left = turns.copy()
-    while len(corners) < 4 and left.max() > _SHARP_TURN:
-        corners.append(int(left.argmax()))
-        left[nearness[corners[-1]] > 0.0] = -np.inf
-    if len(corners) == 4:
-        return np.sort(np.array(corners))
+    if len(sharp) > 4:
+        apart = np.abs(travelled[:, None] - travelled)
+        nearness = np.maximum(1.0 - np.minimum(apart, length - apart) / (_CORNER_PART * length), 0.0)
+        turns, found = nearness @ turns, list[int]()
+        while len(found) < 4 and turns.max() > _SHARP_TURN:
+            found.append(int(turns.argmax()))
+            turns[nearness[found[-1]] > 0.0] = -np.inf
+        sharp = np.sort(np.array(found, dtype=np.int64))
+    if len(sharp) == 4:
+        return sharp
     start = int(points[outline].sum(axis=1).argmin())
     distance = (travelled - travelled[start]) % length
     even = np.array([int(np.abs(distance - quarter * length / 4).argmin()) for quarter in range(4)])
