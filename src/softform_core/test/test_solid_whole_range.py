@@ -15,10 +15,16 @@ PRESSURES = np.array([[30e3, 0.0, 10e3, 0.0, 25e3, 25e3]])
 BODY = load_robot("manipulator").body
 
 
+def coarse(**fields) -> SolidProblem:
+    cells = Cells(chamber=2, rib=2, layers=2)
+    return SolidProblem(
+        build_solid(SolidBody.model_validate(BODY.model_dump() | {"cells": cells.model_dump()} | fields))
+    )
+
+
 @pytest.fixture(scope="module")
 def problem() -> SolidProblem:
-    coarse = Cells(chamber=2, rib=2, layers=2)
-    return SolidProblem(build_solid(SolidBody.model_validate(BODY.model_dump() | {"cells": coarse.model_dump()})))
+    return coarse()
 
 
 def test_the_whole_range_has_equilibria(problem):
@@ -53,3 +59,12 @@ def test_symmetric_images_are_equilibria(problem):
     for pressures, expected in images[1:]:
         found = mesh.fit(equilibrium_points(problem, pressures))
         assert 1000.0 * found.reshape(30, 30, 3) == pytest.approx(expected[0], abs=1e-3)  # mm
+
+
+def test_a_pressure_without_equilibrium_is_told():
+    """Without stiffening and fibres the wall bursts: the load is named."""
+    soft = {"law": "neo_hookean", "coefficients": [30e3]}
+    short = {"material": soft, "fibre_modulus": 0.0, "segments": 1, "length": 0.1}
+    found = find_equilibria(coarse(**short), np.array([[90e3, 90e3, 90e3]]))
+    assert "no equilibrium at actuator values [90000.0, 90000.0, 90000.0]" in found.failures[0]
+    assert "% of the load" in found.failures[0]
