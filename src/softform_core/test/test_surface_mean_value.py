@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import trimesh
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy.spatial import Delaunay
 
@@ -52,6 +52,7 @@ def test_membrane_keeps_its_own_coordinates():
 
 @settings(max_examples=40)
 @given(st.integers(2, 5), st.integers(8, 20), st.floats(0.0, 2.0), st.integers(0, 10_000))
+@example(2, 8, 1.5, 11)  # more than four sharp turns, and no four corners
 def test_parametrisation_is_a_bijection(rings, spokes, roughness, seed):
     vertices, faces = _dish(rings, spokes)
     rng = np.random.default_rng(seed)
@@ -186,9 +187,19 @@ def _ear() -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([vertices, [[0.75, -0.01, 0.0]]]), np.concatenate([faces, [[1, len(vertices), 2]]])
 
 
+def _finger() -> tuple[np.ndarray, np.ndarray]:
+    """A disk whose middle stands out by fifty times its width: in the plane nearly nothing is left of its tip."""
+    vertices, faces = _dish(12, 8)
+    ring = np.concatenate([[0], np.repeat(np.arange(1, 13), 8)])
+    vertices[:, :2] *= np.where(ring < 12, 0.1 / np.maximum(ring, 1) * 12, 1.0)[:, None]
+    vertices[:, 2] = 0.5 * (12 - ring)
+    return vertices, faces
+
+
 @pytest.mark.parametrize(
     ("mesh", "reason"),
     [
+        (_finger, "fold flat"),
         (_closed, "closed"),
         (_ring, "no disk"),
         (_two_parts, "2 separate parts"),

@@ -1,9 +1,11 @@
-"""Trainings in processes of their own give what they give here."""
+"""Trainings in processes of their own give what they give here, and errors of a training reach the caller."""
 
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
+from softform_core.errors import SoftformError
 from softform_core.executors import InProcess, ProcessPool
 from softform_core.frames.frames import Frames
 from softform_core.networks.mlp_weights import MlpWeights
@@ -37,3 +39,10 @@ def test_processes_learn_the_same_as_this_one() -> None:
     for name in here:
         assert np.allclose(here[name], there[name], atol=1e-6)
     assert not np.allclose(here["5"], here["6"])
+
+
+def test_an_error_of_a_training_reaches_the_caller_as_it_is() -> None:
+    """Those of other processes: test_executors.py."""
+    lessons = {str(count): Lesson("directly", (frames(count), SHORT)) for count in (3, 4)}
+    with pytest.raises(SoftformError, match="3 frames|4 frames"):
+        list(learn_all(learners(), lessons, InProcess()))

@@ -57,6 +57,14 @@ def box_tree(low: Array, high: Array, most: int) -> BoxTree:
     return BoxTree(order, centres, boxes, leaf)
 
 
+def guesses(last: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Places to start `count` searches from, -1 where there is none.
+
+    A solve asks for points that have moved a little: the last answers bound the search of any caller.
+    """
+    return last.copy() if len(last) == count else np.full(count, -1)
+
+
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _extent(values):  # type: ignore[no-untyped-def]  # numba infers the types
     low = high = values[0]

@@ -7,7 +7,15 @@ from numba import njit
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.geometry.box_tree import FAST, STACK, box_tree, push_children, push_children_within, push_siblings
+from softform_core.geometry.box_tree import (
+    FAST,
+    STACK,
+    box_tree,
+    guesses,
+    push_children,
+    push_children_within,
+    push_siblings,
+)
 
 Indices = NDArray[np.int64]
 
@@ -50,10 +58,7 @@ class PointTree:
 
     def nearest(self, queries: Array) -> Indices:
         """Places (M,) of the points nearest to others, (M, 3), finite."""
-        # A solve asks for points that have moved a little: the last answers bound the search of any caller. Without
-        # them neighbouring queries follow each other, so that the last answer is a guess (-1).
-        last = self._last
-        places = last.copy() if len(last) == len(queries) else np.full(len(queries), -1)
+        places = guesses(self._last, len(queries))
         _nearest(np.ascontiguousarray(queries), self.points, self._tree.boxes, self._tree.leaf, places)
         self._last = places
         return places
@@ -86,7 +91,7 @@ def _nearest(queries, points, boxes, leaf, found):  # type: ignore[no-untyped-de
     for query in range(len(queries)):
         x, y, z = queries[query, 0], queries[query, 1], queries[query, 2]
         nearest = found[query]
-        if nearest < 0:
+        if nearest < 0:  # neighbouring queries follow each other
             nearest = found[query - 1] if query > 0 else 0
         best, nearest = _nearest_of_leaf(x, y, z, points, nearest // leaf * leaf, leaf, np.inf, nearest)
         # Upwards from that leaf: what lies beside the way is seldom near enough, and then nothing is put on the stack.

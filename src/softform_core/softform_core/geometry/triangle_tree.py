@@ -5,7 +5,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.geometry.box_tree import STACK, box_tree, push_children, push_siblings
+from softform_core.geometry.box_tree import STACK, box_tree, guesses, push_children, push_siblings
 
 _LEAF = 1
 """Boxes of several triangles let in those of which a box of its own keeps out."""
@@ -26,9 +26,7 @@ class TriangleTree:
 
     def query(self, points: Array) -> tuple[NDArray[np.int64], Array, Array]:
         """Of each of (P, 3): the closest triangle (P,), the closest point on it (P, 3), and its barycentrics (P, 3)."""
-        # A solve asks for points that have moved a little: the last answers bound the search of any caller.
-        last = self._last
-        triangle = last.copy() if len(last) == len(points) else np.full(len(points), -1)
+        triangle = guesses(self._last, len(points))
         along = _search(np.ascontiguousarray(points), self._corners, self._tree.boxes, triangle)
         self._last = triangle
         barycentric = np.stack([1.0 - along.sum(axis=1), along[:, 0], along[:, 1]], axis=1)

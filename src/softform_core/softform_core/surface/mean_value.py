@@ -69,7 +69,7 @@ def parametrise(vertices: ArrayLike, faces: ArrayLike) -> Flattened:
 
     Raises:
         ParametrisationError: If the mesh holds NaN, is not a disk, is not manifold, has degenerate triangles, or has a
-            triangle that is too thin to be told from one that folds flat.
+            triangle that is too thin in the plane to be told from one that folds flat, as on a long finger.
     """
     points, triangles = _flattenable(vertices, faces)
     loops = boundary_loops(triangles, len(points))
@@ -208,7 +208,7 @@ def _check_folds(corners: Array) -> None:
     if flipped.size:
         raise ParametrisationError(
             f"{flipped.size} of {len(corners)} triangles would fold flat, the first is face {flipped[0]}.",
-            "Export the mesh with triangles that are less thin.",
+            "Cut off what stands out like a finger, or export the mesh with triangles that are less thin.",
         )
 
 
@@ -299,18 +299,19 @@ def _corners(points: Array, faces: Indices, outline: Indices, chords: Array) -> 
     inside = np.zeros(len(points))
     np.add.at(inside, faces.ravel(), _angles(points, faces).ravel())
     turns = np.pi - inside[outline]
-    sharp = np.flatnonzero(turns > _SHARP_TURN)
     travelled, length = np.cumsum(chords) - chords, float(chords.sum())
-    if len(sharp) > 4:
+    if (turns > _SHARP_TURN).sum() > 4:
         apart = np.abs(travelled[:, None] - travelled)
         nearness = np.maximum(1.0 - np.minimum(apart, length - apart) / (_CORNER_PART * length), 0.0)
-        turns, found = nearness @ turns, list[int]()
-        while len(found) < 4 and turns.max() > _SHARP_TURN:
-            found.append(int(turns.argmax()))
-            turns[nearness[found[-1]] > 0.0] = -np.inf
-        sharp = np.sort(np.array(found, dtype=np.int64))
-    if len(sharp) == 4:
-        return sharp
+        left, found = nearness @ turns, list[int]()
+        while len(found) < 4 and left.max() > _SHARP_TURN:
+            found.append(int(left.argmax()))
+            left[nearness[found[-1]] > 0.0] = -np.inf
+        if len(found) == 4:
+            return np.sort(np.array(found))
+    sharpest = np.argsort(-turns, kind="stable")[:4]
+    if turns[sharpest[3]] > _SHARP_TURN:
+        return np.sort(sharpest)
     start = int(points[outline].sum(axis=1).argmin())
     distance = (travelled - travelled[start]) % length
     even = np.array([int(np.abs(distance - quarter * length / 4).argmin()) for quarter in range(4)])
