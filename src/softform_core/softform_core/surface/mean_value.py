@@ -301,8 +301,8 @@ def _corners(points: Array, faces: Indices, outline: Indices, chords: Array) -> 
     turns = np.pi - inside[outline]
     travelled, length = np.cumsum(chords) - chords, float(chords.sum())
     if (turns > _SHARP_TURN).sum() > 4:
-        apart = np.abs(travelled[:, None] - travelled)
-        nearness = np.maximum(1.0 - np.minimum(apart, length - apart) / (_CORNER_PART * length), 0.0)
+        between = np.abs(travelled[:, None] - travelled)
+        nearness = np.maximum(1.0 - np.minimum(between, length - between) / (_CORNER_PART * length), 0.0)
         left, found = nearness @ turns, list[int]()
         while len(found) < 4 and left.max() > _SHARP_TURN:
             found.append(int(left.argmax()))
@@ -314,7 +314,9 @@ def _corners(points: Array, faces: Indices, outline: Indices, chords: Array) -> 
         return np.sort(sharpest)
     start = int(points[outline].sum(axis=1).argmin())
     distance = (travelled - travelled[start]) % length
-    even = np.array([int(np.abs(distance - quarter * length / 4).argmin()) for quarter in range(4)])
-    if np.unique(even).size < 4:
-        raise ParametrisationError("The outline has too few vertices for four corners.", "Refine the mesh.")
+    along, quarters = np.argsort(distance, kind="stable"), np.arange(4)
+    nearest = np.abs(distance[along] - quarters[:, None] * length / 4).argmin(axis=1)
+    # Four vertices, also where two quarters are nearest to one.
+    apart = np.maximum.accumulate(nearest - quarters) + quarters
+    even = along[np.minimum(apart, len(along) - 4 + quarters)]
     return np.sort(even)
