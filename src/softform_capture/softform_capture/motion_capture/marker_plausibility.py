@@ -44,9 +44,9 @@ class PlausibilityLimits:
 class MarkerPlausibility:
     """Follows M markers from frame to frame.
 
-    Each has a place where it is known to be nearly: where it was believed last, moved since with its neighbours while
-    it was missing. Where most of many markers seem to be wrong it is these places that are out of date: the robot moved
-    far between two frames. All are then believed, as in a first frame.
+    Each has a place where it is known to be nearly: where it was believed last, moved since with its believed
+    neighbours while it was not. Where most of many markers seem to be wrong it is these places that are out of date:
+    the robot moved far between two frames. All are then believed, as in a first frame.
     """
 
     def __init__(self, markers: int, limits: PlausibilityLimits) -> None:
@@ -82,7 +82,8 @@ class MarkerPlausibility:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         believed = visible & ~doubtful
         believed[exchanged] = False
-        self._place = np.where(believed[:, None], positions, self._place + with_neighbours)
+        displacement[~believed] = np.nan  # one that has jumped must not carry those along that are missing beside it
+        self._place = np.where(believed[:, None], positions, self._place + neighbours_motion(displacement, layout))
         self._believed_at[believed] = time
         return np.flatnonzero(doubtful), exchanged
 

@@ -50,6 +50,8 @@ class StreamRecord:
 
 _MEMORY = 0.05
 """Weight of the newest frame in the mean share of missing markers."""
+_LEFT = 5.0
+"""times the largest residual: a base marker so far from where the last alignment had it was not moved by noise."""
 _LONGEST_MISFIT = 1.0
 """s of capture time for which base markers may be seen off their places; then they, or the cameras, were moved."""
 
@@ -134,6 +136,7 @@ class MarkerStream:
         """The alignment: new if the frame's base markers allow it, else the last good one as long as it can hold."""
         try:
             found = base_alignment(names, positions, self._base_markers, self._max_residual)
+            self._check_that_none_left(names, positions)
             self._alignment, self.record.residual = found
             self.record.misalignment, self._misfit_since = "", None
         except SoftformError as error:
@@ -148,6 +151,24 @@ class MarkerStream:
             f"The base or the cameras were moved: {self.record.misalignment}",
             "Put the base's markers back, or measure base_markers of the robot's description anew.",
         )
+
+    def _check_that_none_left(self, names: Sequence[str], positions: Array) -> None:
+        """Reject base markers of which some have moved and others have not: that is neither the base nor the cameras.
+
+        Three can fit with one of them a little above its place, or with two exchanged, and tilt the frame or turn it.
+        """
+        if self._alignment is None:
+            return
+        base = [(name, p) for name, p in zip(names, positions, strict=True) if name in self._base_markers]
+        places = np.array([self._base_markers[name] for name, _ in base])
+        away = np.linalg.norm(self._alignment.apply(np.array([p for _, p in base])) - places, axis=1)
+        left = away > _LEFT * self._max_residual
+        if left.any() and (away <= self._max_residual).any():
+            worst = int(np.nanargmax(away))
+            raise SoftformError(
+                f"Base marker {base[worst][0]} is {away[worst]:.3f} m off its place, others have stayed.",
+                "Put it back, or clear what the cameras take for it.",
+            )
 
     def _base_is_seen(self, names: Sequence[str], positions: Array) -> bool:
         """Whether enough of the base is seen for an alignment, however badly it fits."""
