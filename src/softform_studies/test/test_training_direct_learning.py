@@ -12,6 +12,7 @@ from softform_core.errors import SoftformError
 from softform_core.frames.frames import Frames
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.bspline import basis_matrix
+from softform_core.surface.patch import Patch
 from softform_core.surface.patch_set import SHEET, PatchSet
 from softform_core.training.ensemble import TrainingRun
 from softform_core.training.sim_to_real_losses import Clouds
@@ -84,3 +85,18 @@ def test_the_loss_is_eq_20():
     predicted, captured = np.random.default_rng(1).normal(size=(2, 30, 3)).astype(np.float32)
     loss = direct_loss(torch.from_numpy(predicted)[None], Clouds.of([captured], [captured]))
     assert float(loss) == pytest.approx(measures.direct_loss(predicted, captured), rel=1e-6)
+
+
+def test_of_a_tube_both_sides_of_the_seam_are_one_handle() -> None:
+    tube = PatchSet((Patch(rows=SIDE, cols=SIDE, periodic=True),))
+    turn, height = np.meshgrid(2.0 * np.pi * np.arange(SIDE) / SIDE, np.linspace(0.0, 200.0, SIDE), indexing="ij")
+    rest = np.stack([50.0 * np.cos(turn), 50.0 * np.sin(turn), height], axis=-1)
+    zero, one = np.zeros((rest.size, 1)), np.ones(rest.size)
+    ends = (np.full(1, 500.0), np.full(1, 500.0), rest.ravel(), one)
+    fixed = MlpWeights([np.eye(1), zero], [np.ones(1), zero[:, 0]], "relu", *ends)
+    uv = tube.samples(900)
+    cloud = 0.001 * tube.evaluate(rest.reshape(-1, 3), uv)
+    captured = Frames(np.linspace(0.0, 1000.0, 5)[:, None], [cloud] * 5, [np.tile([0.0, 0.0, 1.0], (len(uv), 1))] * 5)
+    trained = train_direct(fixed, captured, replace(TINY, steps=2), TrainingRun(0, tube))
+    assert trained.handles(captured.actuation).shape == (5, 190, 3)
+    assert np.isfinite(trained.points(captured.actuation, uv)).all()

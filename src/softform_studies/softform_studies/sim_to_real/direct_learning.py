@@ -33,6 +33,9 @@ CHAMFER_WEIGHT = 5.0
 _HANDLES = (20, 10)
 """200 points in the paper; these lie on an even grid that reaches the rim."""
 
+_EQUAL_DIGITS = 3
+"""Digits of a mm to which the places of two handles must differ."""
+
 _OUTPUT_SCALE_MM = 10.0
 _EPOCH_STEPS = 50
 
@@ -69,7 +72,7 @@ class DirectLearning:
         actuation_scale: (k,) Pa.
         mean_shape: (C, 3) mm, control points of the shape that the handles deform.
         patches: Patches that the control points belong to.
-        handle_uv: (H, 2).
+        handle_uv: (H, 2), each at a place of its own.
         seconds: Time spent.
     """
 
@@ -147,6 +150,8 @@ def train_direct(
     handle_uv = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 2)
     offset, scale = forward_kinematics.input_offset, forward_kinematics.input_scale
     mean_shape = forward_kinematics.output_offset.reshape(-1, 3)
+    places = np.round(run.patches.evaluate(mean_shape, handle_uv), _EQUAL_DIGITS)
+    handle_uv = handle_uv[np.sort(np.unique(places, axis=0, return_index=True)[1])]  # both sides of a seam are one
     start = torch.from_numpy(run.patches.evaluate(mean_shape, handle_uv)).float()
     inputs = torch.from_numpy((frames.actuation - offset) / scale).float()
     clouds = Clouds.of([MM_PER_M * cloud for cloud in frames.clouds], frames.normals)

@@ -25,16 +25,18 @@ class Scale:
         is_quick: Whether it only shows that everything runs; its figures mean nothing.
         full_frames: Captured frames of a run of a full study that does not vary them.
         full_points: Points of a scan, likewise.
+        hole_radius: Radius of the holes in scans, where the study varies their number, m.
     """
 
     is_quick: bool = False
     full_frames: int = 40
     full_points: int = 1000
+    hole_radius: float = 0.06
 
     @classmethod
     def of(cls, robot: Robot, is_quick: bool = False) -> Self:
-        """As the paper's Table II has it for an arm of silicone: fewer frames, of fewer points."""
-        return cls(is_quick, 30, 400) if robot.body.kind == "solid" else cls(is_quick)
+        """As the paper's Table II has it for an arm of silicone: fewer frames, of fewer points; and it is slimmer."""
+        return cls(is_quick, 30, 400, 0.03) if robot.body.kind == "solid" else cls(is_quick)
 
     def pick(self, full: T, quick: T) -> T:
         """One of two, by size."""
@@ -126,7 +128,7 @@ def missing(scale: Scale) -> list[Run]:
         (f"{STATIC}, holes left out", "static_visible"),
     )
     return [
-        scale.run(series, count, method, scanner={"holes": count, "hole_radius": 0.06})
+        scale.run(series, count, method, scanner={"holes": count, "hole_radius": scale.hole_radius})
         for count in holes
         for series, method in methods
     ]

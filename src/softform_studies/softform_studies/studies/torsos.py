@@ -32,6 +32,7 @@ from softform_studies.sim_to_real.ledger import digest_of
 from softform_studies.studies.catalogue import BEFORE, OURS
 from softform_studies.studies.learned import identity, learn
 from softform_studies.studies.outcome import Outcome, Setting
+from softform_studies.torsos.bench import torso_pipeline
 from softform_studies.torsos.bodies import BODIES, draw_bodies
 from softform_studies.torsos.picture import ERROR_COLOURS, FRONT, SCALE_MM, SKIN, draw_panel, error_colours
 from softform_studies.torsos.targets import TorsoTarget, torso_targets
@@ -77,7 +78,7 @@ def torsos(setting: Setting) -> Outcome:
     robot, scale = setting.robot, setting.scale
     simulated = load_pipeline(robot, SURFACE_POINTS)
     learned = cache(lambda: learn(setting, scale.frames, _HELD_OUT).pipeline(robot, SURFACE_POINTS))
-    targets = torso_targets(robot, simulated, draw_bodies(BODIES, 0), *scale.pick((7, 3), (1, 0)))
+    targets = torso_targets(robot, torso_pipeline(robot), draw_bodies(BODIES, 0), *scale.pick((7, 3), (1, 0)))
     found: dict[tuple[str, str], Reached] = {}
     with tqdm(total=len(targets) * len(_COLOURS), desc="torsos", unit="shape", disable=not setting.progress) as bar:
         for target in targets:
