@@ -76,7 +76,7 @@ class LeasedCommands:
         """Return the id of a new lease.
 
         Args:
-            source: Who will command.
+            source: Name of the program that will command.
             client: Number that distinguishes the program from others of that name; 0 for none.
             epoch: In which it was decided to move the robot; 0 for now.
 

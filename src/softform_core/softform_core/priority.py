@@ -8,7 +8,7 @@ from pathlib import Path
 _THIS_THREAD = 0
 
 DRIVER, EMULATED_BOARD, STREAM = 20, 15, 10
-"""Who goes before whom: what holds the air; the board, in a lab a computer of its own; what streams targets."""
+"""Priorities of what holds the air, of the emulated board (in a lab a computer of its own), of what streams targets."""
 
 
 def ask_for_priority(priority: int, threads: Iterable[int] = (_THIS_THREAD,)) -> str:

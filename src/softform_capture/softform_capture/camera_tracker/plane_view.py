@@ -18,12 +18,12 @@ _OUTLIER_PIXELS = 3.0
 
 @dataclass(frozen=True)
 class SheetPlacement:
-    """Where the sheet of codes lies: its origin (x, y) m and the direction of its x axis (rad) in the robot's plane.
+    """Where the sheet of codes lies in the robot's plane.
 
     Attributes:
-        x: m.
-        y: m.
-        yaw: rad.
+        x: Coordinate of its origin, m.
+        y: Coordinate of its origin, m.
+        yaw: Direction of its x axis, rad.
         marker_height: Height of the robot's marker above the sheet, m; parallax is corrected only if a lens is given.
     """
 

@@ -51,7 +51,7 @@ class CapturedFrame:
         renamed = [names.get(name, name) for name in self.names]
         if len(set(renamed)) < len(renamed):
             raise SoftformError(
-                f"Frame {self.number} has a name twice after renaming {', '.join(names)}.", "Mend `rename`."
+                f"Frame {self.number} has a name twice after renaming {', '.join(names)}.", "Correct `rename`."
             )
         return replace(self, names=renamed)
 

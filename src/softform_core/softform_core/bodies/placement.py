@@ -77,7 +77,7 @@ def twists(length: Array, before: Array, turns: Turns, stretch: Array) -> Array:
     Args:
         length: (E,) m.
         before: (n, E, 3, 3) directors before the elements.
-        turns: Of the elements (n, E).
+        turns: Turns of the elements (n, E).
         stretch: (n, E), epsilon.
     """
     found = np.zeros((*stretch.shape, 6, 4))

@@ -15,7 +15,7 @@ from softform_core.robots import load_robot
 @click.option("--frames", "store", type=PATH, help="Captured since.  [default: data/ROBOT/refresh.zarr]")
 @click.option("--output", type=PATH, help="Folder of the model.  [default: models/ROBOT]")
 def refresh(robot_name: str, store: Path | None, output: Path | None) -> None:
-    """Mend the sim-to-real model from five scans, after sensors have drifted or the body has softened.
+    """Correct the sim-to-real model by five scans, after sensors have drifted or the body has softened.
 
     Gain and offset of every actuation are fitted anew; what else was learned stays. One of the scans judges the model.
     It replaces the old one only if it is better; nodes that run take it into use by themselves.

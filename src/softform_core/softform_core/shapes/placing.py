@@ -23,7 +23,7 @@ def placement(target: TargetShape, robot: Robot) -> RigidTransform:
     then come to z = 0. The outside of a mesh comes up, of others the side that was up. Nothing is turned about z.
 
     Args:
-        target: m.
+        target: The shape to place, m.
         robot: Robot with a surface about the origin of its frame, at rest in z = 0.
 
     Raises:

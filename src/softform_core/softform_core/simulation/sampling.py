@@ -97,7 +97,7 @@ def sample_actuations(minimum: Array, maximum: Array, samples: int, seed: int, r
         maximum: (m,) highest values.
         samples: Number n of actuations; below 2^m, half of them are corners.
         seed: Seed of the Halton sequence, and of the corners if they are drawn.
-        rest: (m,) where the robot is at rest; by default nought, or what is nearest to it in the range.
+        rest: (m,) where the robot is at rest; by default zero, or what is nearest to it in the range.
 
     Raises:
         SoftformError: If `samples` is not positive.

@@ -29,7 +29,7 @@ class SurfacePathSolver(PathSolver):
         robot: The robot.
         pipelines: Forward kinematics of the robot, with and without sim-to-real.
         settings: Limits of each solve.
-        past: Of the robot's actuators.
+        past: What the robot's actuators were commanded before.
         smoothness_mm2: Squared error that an actuator's whole range away from the last waypoint is worth, mm^2: of the
             many actuations that lead one point to its place, the nearest is chosen.
     """

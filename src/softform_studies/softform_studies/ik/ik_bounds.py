@@ -44,7 +44,7 @@ class PropertyCounts:
     """What was seen.
 
     Attributes:
-        solves: Made.
+        solves: Number of solves.
         bounds_violated: Solves with an actuation out of bounds in any iteration.
         diverged: Solves with a larger merit than at the start, or an error that is not finite.
         iterations: Iterations of each solve.

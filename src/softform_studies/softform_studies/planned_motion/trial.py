@@ -45,8 +45,8 @@ class Motion:
         faces: (F, 3) triangles over it.
         predicted_goal_error: m, mean distance from the goal at the end, as predicted.
         goal_error: m, that of the true surface from a place to touch; NaN for a target shape.
-        corners: Between which it is straight.
-        seconds: Of planning.
+        corners: Actuations between which the motion is straight.
+        seconds: Duration of planning.
         states_checked: Surfaces measured in planning.
     """
 

@@ -161,7 +161,7 @@ def session_registration(robot: Robot, described: ScannerDescription, pose: Devi
         robot: The robot.
         described: The scanner; its noise is that of every coordinate of a marker.
         pose: Where the scanner really stands.
-        seed: Of the noise.
+        seed: Seed of the noise.
 
     Raises:
         SoftformError: If the base markers do not tell the motion.

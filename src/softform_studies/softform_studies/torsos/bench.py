@@ -53,10 +53,10 @@ class Timing:
         closest_ms: Searches for closest points, those of ICP among them.
         rest_ms: Everything else: the steps, and the fit of a pose to its pairs.
         total_ms: Their sum.
-        iterations: Made.
+        iterations: Number of iterations.
         solve_ms: Whole solve, the target's preparation included.
-        mean_error_mm: Reached.
-        max_error_mm: Reached.
+        mean_error_mm: Mean error at the solution.
+        max_error_mm: Largest error at the solution.
         covered: Share of the surface points that have a counterpart on the target.
         termination: Why it ended.
     """
@@ -132,8 +132,8 @@ def compare(
         robot: The mannequin.
         pipeline: Its forward kinematics.
         targets: Torsos.
-        report: Told of each target.
-        starts: Of the search for the least error.
+        report: Called with a line for each target.
+        starts: Number of starts of the search for the least error.
         repeats: Runs of our solve; that of median time counts.
     """
     network, _ = load_forward_kinematics(robot)

@@ -16,9 +16,9 @@ class Stopwatch:
     """Processor seconds spent since it was made.
 
     Attributes:
-        forward: In predictions.
-        gradient: In their derivatives.
-        closest: In searches for closest points.
+        forward: Time in predictions.
+        gradient: Time in their derivatives.
+        closest: Time in searches for closest points.
     """
 
     forward: float = 0.0

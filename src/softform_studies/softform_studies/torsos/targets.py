@@ -36,7 +36,7 @@ class TorsoTarget:
         name: `B1`, `B2` ….
         shape: Mesh, m; open where neck, arms and legs were cut off.
         girths: (3,) m, at `TAPE_HEIGHTS`.
-        stature: Of the whole body, life-size, m.
+        stature: Height of the whole body, life-size, m.
         fits: Whether the body is of the mannequin's size.
     """
 
@@ -55,9 +55,9 @@ def torso_targets(
     Args:
         robot: The mannequin.
         pipeline: Predicts its shapes.
-        bodies: To choose from.
-        fitting: How many of its size.
-        others: How many of another size.
+        bodies: Bodies to choose from.
+        fitting: Number of targets of its size.
+        others: Number of targets of another size.
 
     Raises:
         SoftformError: If there are too few of either.

@@ -21,9 +21,9 @@ class BellowsSection(Description):
     """Parallel bellows between two plates; SI units.
 
     Attributes:
-        length: Of the bellows without load.
+        length: Length of the bellows without load, m.
         count: Number of bellows, evenly around the axis; the first lies on the x axis.
-        pitch_radius: From the section's axis to those of the bellows.
+        pitch_radius: Distance of the bellows' axes from the section's axis.
         radius: Outer radius of a bellow.
         area: Effective area on which the pressure of a bellow acts.
         stiffness: Force over strain of one bellow at its natural length, N.
@@ -31,7 +31,7 @@ class BellowsSection(Description):
         longest: Length at which its folds are flat over its natural length.
         bending: Bending stiffness of one bellow about its own axis, N m^2.
         torsion: Torsional stiffness of one bellow about the section's axis, N m^2.
-        mass: Of one bellow, kg.
+        mass: Mass of one bellow, kg.
     """
 
     length: Positive
@@ -70,7 +70,7 @@ class BellowsBody(Body):
         plate_length: Thickness of the plate behind each section, m.
         plate_mass: kg.
         hanging: Whether it hangs along -z from its base; else it stands along +z.
-        elements: Of each section.
+        elements: Number of elements of each section.
     """
 
     physics: ClassVar[str] = "softform_core.bodies.bellows.reality"

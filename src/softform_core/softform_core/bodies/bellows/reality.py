@@ -51,8 +51,8 @@ class RealBellows(Description):
         place_error: Standard deviation of the two coordinates of each bellow in its section, m.
         plate_tilt: Standard deviation of the two angles at which each plate sits askew, rad.
         base_turn: How the base is mounted: rotation about x, y and z, rad.
-        tilt: Of the mount out of level, about x and y, rad: gravity leans by so much.
-        seed: Of places and plates.
+        tilt: Angles of the mount out of level, about x and y, rad.
+        seed: Seed of places and plates.
     """
 
     folds: Annotated[int, Field(ge=3, le=40)] | None = None

@@ -29,10 +29,10 @@ class Station(Description):
     """A horizontal section of the core; SI units.
 
     Attributes:
-        height: m.
-        side: From the axis to either side, m.
-        front: From the axis to the front, m.
-        back: From the axis to the back, m.
+        height: Height of the section, m.
+        side: Distance from the axis to either side, m.
+        front: Distance from the axis to the front, m.
+        back: Distance from the axis to the back, m.
     """
 
     height: NotNegative
@@ -61,7 +61,7 @@ class Core(Description):
 
     @property
     def height(self) -> float:
-        """M."""
+        """Height of the uppermost station, m."""
         return self.stations[-1].height
 
 
@@ -69,9 +69,9 @@ class Chamber(Description):
     """A chamber: a part of the torso's surface, between two angles and two heights.
 
     Attributes:
-        layer: That it belongs to.
-        turn: From where to where it reaches around, in turns, counter-clockwise from above; 0 is the front.
-        height: From where to where it reaches upwards, m.
+        layer: Layer that it belongs to.
+        turn: Its two ends around the axis, in turns, counter-clockwise from above; 0 is the front.
+        height: Its lower and its upper end, m.
     """
 
     layer: Literal["inner", "middle"]

@@ -53,7 +53,7 @@ class Layers(Membrane):
         nodes_of_layer: (S,) vertices of the core and of each layer, grid line by grid line.
         skin_faces: (F, 3) triangles over the vertices of any layer.
         is_closed: Whether the first direction of the grid ends where it begins.
-        lines: Of the grid in both directions, vertices (U or U + 1, V + 1) of each layer.
+        lines: Number of the grid's lines in both directions: vertices (U or U + 1, V + 1) of each layer.
         normals: (V, 3) of the core below each vertex.
         domes: (V, k) height of each vertex, over the rise of each chamber, from which Newton's method begins.
         level: (V,) number of free sheets from the core to each vertex, its own included.
@@ -97,9 +97,9 @@ class Plan(NamedTuple):
     """A layer to be made.
 
     Attributes:
-        name: For pictures.
+        name: Name in pictures.
         chamber_of_cell: (U, V); -1 where the layer is glued to what lies under it, k where it is free and passive.
-        thickness: m.
+        thickness: Thickness of the layer, m.
         prestretch: Stretch at which it is mounted.
     """
 

@@ -18,9 +18,9 @@ class TorsoMesh(NamedTuple):
     """Cells (U, V) of the torso's surface; U lines around, closed, and V + 1 along.
 
     Attributes:
-        turns: (U,) of the lines, from the first on, rising.
+        turns: (U,) turns of the lines, from the first on, rising.
         heights: (V + 1,) m.
-        chambers: Of each layer, (U, V): the chamber of each cell, -1 where there is none.
+        chambers: (U, V) of each layer: the chamber of each cell, -1 where there is none.
     """
 
     turns: Array
@@ -72,10 +72,10 @@ def _filled(borders: Array, fine: Array, points: Array, cell: float) -> Array:
     """Lines at borders and between them, at even lengths on the surface of about a cell.
 
     Args:
-        borders: Rising.
+        borders: Places of the borders, rising.
         fine: (F,) places that cover them.
         points: (F, L, 3) m on the surface at these places, along several lines across the borders.
-        cell: m.
+        cell: Length of a cell, m.
     """
     steps = np.linalg.norm(np.diff(points, axis=0), axis=-1).mean(axis=1)
     way = np.concatenate([[0.0], np.cumsum(steps)])

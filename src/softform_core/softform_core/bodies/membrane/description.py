@@ -21,9 +21,9 @@ class MembraneBody(Body):
     centred on the origin, and bulges towards +z.
 
     Attributes:
-        width: Along x, m.
-        length: Along y, m.
-        thickness: Before it is stretched, m.
+        width: Extent along x, m.
+        length: Extent along y, m.
+        thickness: Thickness before it is stretched, m.
         prestretch: Stretch at which the sheet is mounted: 1 is slack, 1.03 is 3 % taut in both directions.
         rows: Chambers along y.
         columns: Chambers along x.

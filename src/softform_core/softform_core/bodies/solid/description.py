@@ -19,11 +19,11 @@ class CrossSection(Description):
     """The cross-section of a segment: chambers as sectors of a ring, spread evenly; SI units.
 
     Attributes:
-        radius: Of the body, m.
+        radius: Outer radius of the body, m.
         chambers: Number of chambers; the middle of the first lies at y = 0, x > 0, and they go on counter-clockwise.
         inner: Radius from which the chambers reach, m.
         outer: Radius to which they reach, m.
-        angle: Of each chamber, rad.
+        angle: Angle that each chamber spans, rad.
     """
 
     radius: Positive
@@ -52,12 +52,12 @@ class Cells(Description):
     """Mesh cells; each is two wedges of 18 nodes.
 
     Attributes:
-        chamber: Around each chamber.
-        rib: Around each rib between two chambers.
-        core: Along the radius from the axis to the chambers.
-        depth: Along the radius of the chambers.
-        wall: Through the outer wall.
-        layers: Along each segment.
+        chamber: Cells around each chamber.
+        rib: Cells around each rib between two chambers.
+        core: Cells along the radius from the axis to the chambers.
+        depth: Cells along the radius of the chambers.
+        wall: Cells through the outer wall.
+        layers: Cells along each segment.
     """
 
     chamber: Annotated[int, Field(ge=2, le=24)]
@@ -75,11 +75,11 @@ class SolidBody(Body):
 
     Attributes:
         kind: `solid` is simulated by finite elements; `solid_rod`, its second model, as a rod whose wall bulges.
-        length: Of the whole body, m.
+        length: Length of the whole body, m.
         segments: Number of segments, all alike.
         plate: Thickness of each of the plates, m.
-        cross_section: Of each segment.
-        cells: Of the mesh.
+        cross_section: Cross-section of each segment.
+        cells: Cells of the mesh.
         density: kg/m^3.
         material: Law of the change of shape.
         poisson_ratio: At small strain; says how little the volume changes.

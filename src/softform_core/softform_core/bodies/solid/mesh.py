@@ -60,7 +60,7 @@ def extrude(body: SolidBody, section: SectionMesh, layers: int, *, base_moves: b
     Args:
         body: The description.
         section: Mesh of its cross-section.
-        layers: Along each segment.
+        layers: Cells along each segment.
         base_moves: Whether the base plate has elements; if not it is a part of the support.
     """
     heights, segment = layers_of(body, layers)
@@ -122,7 +122,7 @@ def surface_points(
     Args:
         body: The description.
         section: Mesh of its cross-section.
-        layers: Along each segment.
+        layers: Cells along each segment.
         around: Cells around the first chamber; the first point of each ring is in its middle.
 
     Returns:

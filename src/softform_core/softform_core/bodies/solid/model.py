@@ -122,7 +122,7 @@ def build_solid(
         chamber_shift: Outward shift of each chamber of the cross-section, (n,) m or a number.
         chamber_turn: Turn of each chamber about the axis, (n,) rad or a number.
         fibre_scale: Stiffness of the fibres over the described one.
-        clamp_stiffness: Of the support under the base plate, which is rigid by default; N/m^3.
+        clamp_stiffness: Stiffness of the support under the base plate, N/m^3; rigid by default.
         gravity: (3,) m/s^2.
 
     Raises:

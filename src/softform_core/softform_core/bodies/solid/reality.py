@@ -37,7 +37,7 @@ class RealSolid(Description):
         chamber_shift: How far the core of each chamber of the cross-section was cast outwards, m.
         chamber_turn: By how much it was cast turned about the axis, rad.
         fibre_scale: Stiffness of the fibres over the described one.
-        clamp_stiffness: Of the support under the base plate, N/m^3; rigid, if left out.
+        clamp_stiffness: Stiffness of the support under the base plate, N/m^3; rigid, if left out.
         gravity: m/s^2; as described, if left out.
     """
 

@@ -5,7 +5,7 @@ of the rod's axis, in the rod's directors, so that its way is
 
     L(q) = sum_e l_e |v_e|,   v = (x1' - kappa3 x2,  x2' + kappa3 x1,  1 + epsilon + kappa1 x2 - kappa2 x1),
 
-and its motor stretches it by d = L(q) - L(0) + u. It pulls and never pushes: its energy k phi(d) is nought for d <= 0,
+and its motor stretches it by d = L(q) - L(0) + u. It pulls and never pushes: its energy k phi(d) is zero for d <= 0,
 k d^2 / 2 less a constant slope for d >= w, and between these a cubic that makes the stiffness continuous.
 """
 
