@@ -12,7 +12,7 @@ setup(
     extras_require={  # "test": by this `colcon test` knows what runs the tests
         "test": ["pytest"],
         "parquet": ["pyarrow"],
-        "mkl": ["pypardiso"],
+        "mkl": ["pypardiso"],  # pinned in requirements-pardiso.txt
         "warp": ["warp-lang"],  # pinned in requirements-warp.txt
         "ray": ["ray"],  # pinned in requirements-ray.txt: all nodes of a cluster need the same version
     },
