@@ -10,6 +10,7 @@ import zarr
 from click.testing import CliRunner
 
 from softform_core.cli.evaluate import evaluate as command
+from softform_core.cli.main import main
 from softform_core.errors import SoftformError
 from softform_core.evaluation.run import evaluate
 from softform_core.forward.live_pipeline import LivePipeline
@@ -76,6 +77,8 @@ def test_the_command_writes_a_report_whose_figures_are_those_of_the_captures(mod
         "--output",
         str(tmp_path / "out"),
         "--all",
+        "--device",
+        "cpu",
         "--json",
         "-",
     ]
@@ -132,6 +135,25 @@ def test_by_default_only_frames_that_the_model_has_not_seen_are_judged(store):
     evaluation = evaluate(ROBOT, path, MODEL)
     assert [frame.number for frame in evaluation.judged] == sorted(held_out)
     assert evaluation.others == []
+
+
+def test_the_device_changes_nothing_but_rounding(store, tmp_path):
+    path, _ = store
+    by_default, by_torch = evaluate(ROBOT, path, MODEL).judged, evaluate(ROBOT, path, MODEL, device="cpu:0").judged
+    for one, other in zip(by_default, by_torch, strict=True):
+        for a, b in ((one.before, other.before), (one.after, other.after)):
+            assert not np.array_equal(a.surface.points, b.surface.points)
+            np.testing.assert_allclose(a.surface.points, b.surface.points, atol=1e-3)
+            np.testing.assert_allclose(a.distances, b.distances, atol=2e-3)
+        np.testing.assert_allclose(one.after.surface.sigma, other.after.surface.sigma, rtol=1e-3)
+
+
+def test_a_device_that_is_not_there_is_named(store, tmp_path):
+    path, _ = store
+    options = ["--frames", str(path), "--sim-to-real", MODEL, "--output", str(tmp_path / "out"), "--device", "cuda:99"]
+    result = CliRunner().invoke(main, ["evaluate", *options])
+    assert result.exit_code == 2 and "PyTorch cannot compute on 'cuda:99'" in result.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_model_that_has_seen_every_frame_is_judged_only_on_demand(models, store, tmp_path):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from softform_core.cli.main import main
 from softform_core.cli.refresh import refresh
 from softform_core.cli.train import train
 from softform_core.errors import SoftformError
@@ -137,6 +138,22 @@ def test_an_interrupted_command_goes_on_to_the_same_model(learned, tmp_path, mon
     for one, other in zip(whole.members, resumed.members, strict=True):
         for a, b in zip(one.coefficients.weights, other.coefficients.weights, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+def test_members_are_trained_on_the_device_that_is_named(learned, tmp_path, monkeypatch):
+    quick(monkeypatch)
+    assert run(learned.store, tmp_path / "model", "--device", "cpu").exit_code == 0
+    card = load_sim_to_real(ROBOT, tmp_path / "model").card
+    assert card.weights_sha256 == learned.card.weights_sha256 and card.command.endswith(" --seed 0 --device cpu")
+
+
+@pytest.mark.parametrize("options", [[], ["--frames-needed"]])
+def test_a_device_that_is_not_there_is_named(learned, tmp_path, monkeypatch, options):
+    monkeypatch.setenv("SOFTFORM_RUNS", str(tmp_path / "runs"))
+    arguments = ["train", "s2r", "--frames", str(learned.store), "--output", str(tmp_path / "model"), *options]
+    result = CliRunner().invoke(main, [*arguments, "--device", "cuda:99"])
+    assert result.exit_code == 2 and "PyTorch cannot compute on 'cuda:99'" in result.stderr
+    assert not (tmp_path / "model").exists()
 
 
 def raised(trained, millimetres):

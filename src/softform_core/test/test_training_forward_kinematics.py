@@ -12,6 +12,7 @@ import torch
 from click.testing import CliRunner
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from softform_core.cli.main import main
 from softform_core.cli.train import train
 from softform_core.errors import SoftformError
 from softform_core.networks.mlp_weights import extract_mlp
@@ -136,6 +137,17 @@ def test_components_change_nothing_but_the_way(tmp_path, robot, shapes):
 def test_a_device_that_is_not_there_is_named(tmp_path, robot, shapes, device):
     with pytest.raises(SoftformError, match=f"PyTorch cannot compute on '{device}'"):
         train_forward_kinematics(robot, shapes, QUICK, 0, tmp_path, device=device, progress=False)
+
+
+def test_the_command_computes_where_it_is_told(tmp_path, place, model, monkeypatch):
+    monkeypatch.setenv("SOFTFORM_RUNS", str(tmp_path / "runs"))
+    arguments = ["train", "fk", "--robot", str(place / "little.yaml"), "--data", str(place / "little.zarr")]
+    arguments += ["--output", str(tmp_path), "--epochs", "20", "--device"]
+    assert CliRunner().invoke(main, [*arguments, "cpu"], catch_exceptions=False).exit_code == 0
+    cards = [json.loads((folder / FORWARD_KINEMATICS.card_file).read_text()) for folder in (model, tmp_path)]
+    assert cards[0]["weights_sha256"] == cards[1]["weights_sha256"]
+    absent = CliRunner().invoke(main, [*arguments, "cuda:99"])
+    assert absent.exit_code == 2 and "PyTorch cannot compute on 'cuda:99'" in absent.stderr
 
 
 KILLED_IN_A_CHECKPOINT = """

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from softform_core.cli.shared import PATH, report_figures, robot_option
+from softform_core.cli.shared import PATH, device_option, report_figures, robot_option
 from softform_core.paths import data_dir, runs_dir
 from softform_core.robots import load_robot
 
@@ -29,6 +29,7 @@ from softform_core.robots import load_robot
     show_default=True,
     help="Judge only frames that the model was not trained on, or show the others beside them.",
 )
+@device_option
 @click.option("--json", "json_path", metavar="FILE", help="Also write metrics.json to FILE; - is standard output.")
 def evaluate(
     robot_name: str,
@@ -36,6 +37,7 @@ def evaluate(
     sim_to_real: str,
     output: Path | None,
     held_out_only: bool,
+    device: str | None,
     json_path: str | None,
 ) -> None:
     """Judge the model on captured frames, before and after sim-to-real, and write a report.
@@ -53,7 +55,7 @@ def evaluate(
     from tqdm import tqdm
 
     from softform_core.evaluation.report_tables import headline
-    from softform_core.evaluation.run import HTML_FILE, PDF_FILE, metrics, write_report
+    from softform_core.evaluation.run import CPU, HTML_FILE, PDF_FILE, metrics, write_report
     from softform_core.evaluation.run import evaluate as run
 
     robot = load_robot(robot_name, "surface")
@@ -64,6 +66,7 @@ def evaluate(
         sim_to_real,
         held_out_only,
         lambda captures: tqdm(list(captures), unit="frame", desc="evaluate", disable=None),
+        device or CPU,
     )
     figures = metrics(evaluation, shlex.join(["softform", *sys.argv[1:]]))
     write_report(folder, evaluation, figures)

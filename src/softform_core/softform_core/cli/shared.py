@@ -19,6 +19,7 @@ robot_option = click.option(
 cluster_option = click.option(
     "--cluster", metavar="ADDRESS", help="Of a Ray cluster: HOST:PORT, auto, or local for one of this command's own."
 )
+device_option = click.option("--device", help="Where networks compute, such as cuda.  [default: cpu]")
 json_option = click.option(
     "--json", "json_path", metavar="FILE", help="Write the figures to FILE; - is standard output, the default."
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from softform_core.cli.registered import RegisteredCommands
-from softform_core.cli.shared import PATH, cluster_option, going_on, report_figures, robot_option
+from softform_core.cli.shared import PATH, cluster_option, device_option, going_on, report_figures, robot_option
 from softform_core.cli.train_tip import reject_options, train_tip_kinematics, train_tip_sim_to_real
 from softform_core.paths import data_dir, models_of, runs_dir
 from softform_core.robots import Robot, load_robot
@@ -47,7 +47,7 @@ def train() -> None:
 @click.option("--output", type=PATH, help="Folder of the model.  [default: models/ROBOT]")
 @click.option("--epochs", type=click.IntRange(min=1), help="Passes over the data.  [default: the recipe's]")
 @click.option("--seed", default=0, show_default=True, help="Of the split, the first weights and the batches.")
-@click.option("--device", help="Where PyTorch computes, such as cuda.  [default: cpu]")
+@device_option
 def fk(
     robot_name: str,
     recipe_name: str,
@@ -134,6 +134,7 @@ def _surface_fk(
     "--jobs", type=click.IntRange(min=1), help="Processes that train members of the ensemble.  [default: this one]"
 )
 @cluster_option
+@device_option
 @click.option(
     "--frames-needed", "asks", is_flag=True, help="Instead: say when more frames stop paying; no model is written."
 )
@@ -149,6 +150,7 @@ def s2r(
     goes_on: bool,
     jobs: int | None,
     cluster: str | None,
+    device: str | None,
     asks: bool,
     json_path: str | None,
 ) -> None:
@@ -173,21 +175,23 @@ def s2r(
         raise click.UsageError("--json goes with --frames-needed; a model's figures are in its sim_to_real.json.")
     if not robot.surfaces:
         surface_only = {"--recipe": recipe is not None, "--continue": goes_on, "--frames-needed": asks}
-        reject_options(robot.name, surface_only | {"--jobs": jobs is not None, "--cluster": cluster is not None})
+        surface_only |= {"--jobs": jobs is not None, "--cluster": cluster is not None, "--device": device is not None}
+        reject_options(robot.name, surface_only)
         train_tip_sim_to_real(robot, data_dir() / robot.name / "tips.zarr" if store is None else store, folder, seed)
     elif asks:
-        _surface_frames_needed(robot, store, seed, json_path)
+        _surface_frames_needed(robot, store, seed, json_path, device or "cpu")
     else:
         from softform_core.executors import make_executor
 
         executor = make_executor(1 if jobs is None and cluster is None else jobs, cluster)
-        _surface_s2r(robot, store, folder, recipe, output, seed, goes_on, executor)
+        _surface_s2r(robot, store, folder, recipe, output, seed, goes_on, executor, device)
 
 
-def _surface_frames_needed(robot: Robot, store: Path | None, seed: int, json_path: str | None) -> None:
+def _surface_frames_needed(robot: Robot, store: Path | None, seed: int, json_path: str | None, device: str) -> None:
     from softform_core.training.frames_needed import measure_frames_needed
 
-    found = measure_frames_needed(robot, data_dir() / robot.name / "frames.zarr" if store is None else store, seed)
+    path = data_dir() / robot.name / "frames.zarr" if store is None else store
+    found = measure_frames_needed(robot, path, seed, device)
     if json_path != "-":
         click.echo(found.text)
     if json_path is not None:
@@ -203,6 +207,7 @@ def _surface_s2r(
     seed: int,
     goes_on: bool,
     executor: "Executor",
+    device: str | None,
 ) -> None:
     from softform_core.training.learn_sim_to_real import LearnRequest
 
@@ -211,6 +216,7 @@ def _surface_s2r(
     options += [] if recipe is None else [f"--recipe {recipe}"]
     options += [] if output is None else [f"--output {output.name}"]
     options += [f"--seed {seed}", *(["--continue"] if goes_on else [])]
+    options += [] if device is None else [f"--device {device}"]
     request = LearnRequest(
         robot,
         data_dir() / robot.name / "frames.zarr" if store is None else store,
@@ -220,6 +226,7 @@ def _surface_s2r(
         goes_on,
         f"softform train s2r {' '.join(options)}",
         executor=executor,
+        device=device or "cpu",
     )
     learn_and_report(request)
 

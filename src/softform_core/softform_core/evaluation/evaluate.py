@@ -57,6 +57,30 @@ def predict_with(models: LivePipeline) -> Predict:
     return predict
 
 
+def predict_all_with(models: LivePipeline, captures: Sequence[Capture], device: str) -> Predict:
+    """As `predict_with`, of all of these captures at once by PyTorch on a device.
+
+    Raises:
+        SoftformError: If PyTorch cannot compute on it.
+    """
+    from softform_core.forward.shapes_on_device import ShapesOnDevice  # torch takes a second to load
+    from softform_core.torch_device import checked_device
+
+    place, current, patches = checked_device(device), models.current, models.simulated.patches
+    actuation = np.array([capture.actuation for capture in captures])
+    points, _ = ShapesOnDevice(models.simulated, None, place).predicted(actuation)
+    before = [PredictedSurface(shape, None, patches) for shape in points]
+    after: list[PredictedSurface | None] = [None] * len(before)
+    if current is not models.simulated:
+        felt = np.array([capture.felt(current.sim_to_real) for capture in captures])
+        points, sigma = ShapesOnDevice(current, models.models.uncertainty, place).predicted(felt)
+        assert sigma is not None
+        after = [PredictedSurface(*shape, patches) for shape in zip(points, sigma, strict=True)]
+    numbers = (capture.number for capture in captures)
+    surfaces = dict(zip(numbers, zip(before, after, strict=True), strict=True))
+    return lambda capture: surfaces[capture.number]
+
+
 def judge(capture: Capture, uv: Array | None, predict: Predict) -> JudgedFrame:
     """Compare one frame, of markers at (M, 2) or of a scan, with the surfaces predicted for its actuation.
 

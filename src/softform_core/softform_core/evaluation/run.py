@@ -15,6 +15,7 @@ from softform_core.evaluation.evaluate import (
     findings,
     judge,
     mean_error,
+    predict_all_with,
     predict_with,
     worst_median_best,
 )
@@ -30,6 +31,7 @@ from softform_core.provenance import git_revision
 from softform_core.robots import Robot
 
 METRICS_FILE, HTML_FILE, PDF_FILE = "metrics.json", "report.html", "report.pdf"
+CPU = "cpu"
 SCHEMA, SCHEMA_VERSION = "softform/evaluation", 1
 
 Progress = Callable[[Iterable[Capture]], Iterable[Capture]]
@@ -57,7 +59,12 @@ class Evaluation:
 
 
 def evaluate(
-    robot: Robot, recording: Path, sim_to_real: str, held_out_only: bool = True, progress: Progress = iter
+    robot: Robot,
+    recording: Path,
+    sim_to_real: str,
+    held_out_only: bool = True,
+    progress: Progress = iter,
+    device: str = CPU,
 ) -> Evaluation:
     """Judge a model on captured frames.
 
@@ -67,9 +74,11 @@ def evaluate(
         sim_to_real: `auto`, `none` or a folder; see `LivePipeline`.
         held_out_only: Leave out the frames that the model was trained on.
         progress: Wraps the frames while they are judged.
+        device: Where all surfaces are predicted at once by PyTorch, such as `cuda`; on `cpu` each is, without it.
 
     Raises:
-        SoftformError: If a model or the recording is missing or cannot be used, or no frame is left to judge.
+        SoftformError: If a model or the recording is missing or cannot be used, no frame is left to judge, or PyTorch
+            cannot compute on the device.
     """
     models = LivePipeline(robot, SURFACE_POINTS, None, sim_to_real)
     if models.fault:
@@ -82,7 +91,7 @@ def evaluate(
             f"The model was trained on each of the {len(captures.frames)} frames of {recording}.",
             "Give frames that it has not seen, or --all to judge it on these.",
         )
-    predict = predict_with(models)
+    predict = predict_with(models) if device == CPU else predict_all_with(models, chosen, device)
     frames = [judge(capture, captures.uv, predict) for capture in progress(chosen)]
     held_out = [frame for frame in frames if not frame.trained_on]
     others = [frame for frame in frames if frame.trained_on] if held_out else []

@@ -123,6 +123,11 @@ class ForwardPipeline(ForwardModel):
         return DecodedNetwork(self._network, uv, self.patches, self._precision)
 
     @property
+    def network(self) -> AffineLayers:
+        """N_fk behind what sim-to-real corrects of the actuation, (n, k) -> (n, C * 3) mm."""
+        return self._network
+
+    @property
     def inputs(self) -> tuple[str, ...]:
         """Names of the k actuations."""
         return self._inputs

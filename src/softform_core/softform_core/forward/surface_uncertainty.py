@@ -33,6 +33,9 @@ def members_spread(predictions: Array, normals: Array) -> Array:
 class SurfaceUncertainty:
     """Uncertainty of a pipeline of the members' mean: root of squares of `factor` times their spread and `floor_mm`.
 
+    Attributes:
+        members: N_rbf of each member.
+
     Raises:
         SoftformError: If the members' kernels are not those of the pipeline.
     """
@@ -46,7 +49,7 @@ class SurfaceUncertainty:
                 "The members of the ensemble have other kernels than the pipeline.", "Use members of one model."
             )
         self._pipeline, self._factor, self._floor = pipeline, factor, floor_mm
-        self._members = [fold(member.coefficients) for member in members]
+        self.members = [fold(member.coefficients) for member in members]
 
     def at(self, uv: Array) -> "SurfaceUncertainty":
         """The same at other surface parameters, (P, 2)."""
@@ -63,7 +66,10 @@ class SurfaceUncertainty:
         # In double precision: the spread of the members is a small difference of what they predict.
         points, gaussian = state.simulated, gaussians(state.simulated, state.centers, self._pipeline.kernel_width)
         predictions = [
-            warp(points, gaussian, member.values(control).reshape(len(batch), -1, 3)) for member in self._members
+            warp(points, gaussian, member.values(control).reshape(len(batch), -1, 3)) for member in self.members
         ]
-        spread = members_spread(np.array(predictions), normals)
-        return uncertainty(spread, self._factor, self._floor).reshape(*actuation.shape[:-1], -1)
+        return self.of_spread(members_spread(np.array(predictions), normals)).reshape(*actuation.shape[:-1], -1)
+
+    def of_spread(self, spread: Array) -> Array:
+        """One standard deviation, mm, from the spread of the members (any shape), mm."""
+        return uncertainty(spread, self._factor, self._floor)

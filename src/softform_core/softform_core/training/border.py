@@ -85,7 +85,7 @@ class Border:
             padded = pad(
                 part.reshape(len(part) * sides, 1, -1), (_WINDOW, _WINDOW), "circular" if closed else "constant"
             )
-            sums.append(conv1d(padded, torch.ones(1, 1, 2 * _WINDOW + 1)).reshape(part.shape))
+            sums.append(conv1d(padded, padded.new_ones(1, 1, 2 * _WINDOW + 1)).reshape(part.shape))
         return torch.cat(sums, dim=1)
 
 
@@ -164,7 +164,7 @@ def border_neighbours(line: BorderLine, clouds: Clouds) -> BorderNeighbours:
         & (aside.abs() < 1.2 * spacing)
     )
     inside = (near & (outside < -_INNER_MM)).float()
-    count = torch.zeros(line.length.shape).scatter_add_(1, sample, inside)
+    count = torch.zeros_like(line.length).scatter_add_(1, sample, inside)
     area = line.length * (_STRIP * spacing - _INNER_MM)
     return BorderNeighbours(sample, near.float(), line.border.running_sum(count) / line.border.running_sum(area))
 

@@ -37,7 +37,8 @@ def seen(points: Tensor, normals: Tensor, clouds: Clouds, neighbours: Neighbours
     difference = gathered(clouds.points, neighbours.in_cloud) - points
     between = mean_normals(normals, gathered(clouds.normals, neighbours.in_cloud))
     aside = (difference - (difference * between).sum(-1, keepdim=True) * between).norm(dim=-1)
-    spacing = torch.tensor([_spacing(*frame) for frame in zip(clouds.points, clouds.weight, strict=True)])
+    frames = zip(clouds.points.cpu(), clouds.weight.cpu(), strict=True)
+    spacing = torch.tensor([_spacing(*frame) for frame in frames]).to(points.device)
     return (aside < _AROUND * spacing[:, None]).float()
 
 

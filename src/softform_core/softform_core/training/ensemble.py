@@ -22,6 +22,7 @@ from softform_core.forward.rbf_warp import SimToReal
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.patch_set import SHEET, PatchSet
 from softform_core.threads import one_thread
+from softform_core.torch_device import checked_device, move_parts
 from softform_core.training.checkpoint import FINISHED_FILE, load_checkpoint, remove_checkpoint, save_checkpoint
 from softform_core.training.displacement_prior import DisplacementPrior
 from softform_core.training.loop import cosine, run_batches, train
@@ -62,6 +63,8 @@ class TrainingRun:
         prior: How realities of the robot displace its surface, for learning from scans; None if that is not known.
         executor: Where the members are trained.
         alike: `Robot.alike_actuations`, for learning from scans; None if that is not known.
+        device: Where PyTorch computes while a member is trained, such as `cuda`: the same first weights and batches,
+            other rounding. Trained networks are on the CPU.
     """
 
     seed: int = 0
@@ -72,6 +75,7 @@ class TrainingRun:
     prior: DisplacementPrior | None = None
     executor: Executor = InProcess()
     alike: NDArray[np.int64] | None = None
+    device: str = "cpu"
 
     def start_of(self, member: int) -> MlpWeights | None:
         """N_rbf that the member of this number goes on from."""
@@ -127,11 +131,12 @@ def train_ensemble(
             picklable.
         frames: Number of frames.
         recipe: Settings.
-        run: Seed, checkpoints, the earlier model and the executor.
+        run: Seed, checkpoints, the earlier model, the executor and the device of each of its workers.
         arrays: Training data; a checkpoint is resumed only on the same data.
 
     Raises:
-        SoftformError: If there are too few frames, training diverges, or a worker is lost.
+        SoftformError: If there are too few frames, training diverges, a worker is lost, or PyTorch cannot compute on
+            the device.
     """
     folds = fold_of(frames, recipe.folds, run.seed)
     folders: list[Path | None] = [None] * recipe.members
@@ -141,7 +146,7 @@ def train_ensemble(
     kept = {number: load_checkpoint(folder, FINISHED_FILE) for number, folder in enumerate(folders) if folder}
     finished = {number: state for number, state in kept.items() if state is not None}
     alone = isinstance(run.executor, InProcess)
-    prepare = partial(_trainer, make, recipe, run.seed, folds, folders, run.progress and alone)
+    prepare = partial(_trainer, make, recipe, run.seed, folds, folders, run.progress and alone, run.device)
     missing = [number for number in range(recipe.members) if number not in finished]
     bar = tqdm(missing, unit="member", desc="members", disable=not run.progress or alone)
     with bar:
@@ -165,20 +170,22 @@ def _trainer(
     folds: NDArray[np.int64],
     folders: Sequence[Path | None],
     progress: bool,
+    device: str,
 ) -> Callable[[int], tuple[int, dict[str, Any]]]:
     """What trains the member of a number, and says its best weights and how it came by them."""
 
     def work(number: int) -> tuple[int, dict[str, Any]]:
         with one_thread():
-            task = _MemberTask(
-                _problem(make, number, seed), recipe, seed + 1000 * number, folds == number % recipe.folds
-            )
+            problem = _problem(make, number, seed)
+            move_parts(problem, checked_device(device))
+            task = _MemberTask(problem, recipe, seed + 1000 * number, folds == number % recipe.folds)
             title = f"member {number + 1} of {recipe.members}"
             done = train(
                 task, title, folders[number], epochs=recipe.epochs, patience=recipe.patience,
                 validation_epochs=recipe.refresh, progress=progress, keeps_best=recipe.keeps_best,
             )  # fmt: skip
-        state = {"nets": task.nets.state_dict(), "error": done.best_error, "best_epoch": done.best_epoch}
+        nets = {name: values.cpu() for name, values in task.nets.state_dict().items()}
+        state = {"nets": nets, "error": done.best_error, "best_epoch": done.best_epoch}
         return number, state | {"seconds": done.seconds}
 
     return work

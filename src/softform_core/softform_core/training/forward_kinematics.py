@@ -15,6 +15,7 @@ from softform_core.networks.layers import perceptron
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.robots import Robot
 from softform_core.threads import one_thread
+from softform_core.torch_device import checked_device
 from softform_core.training.checkpoint import remove_checkpoint
 from softform_core.training.loop import cosine, run_batches, train
 from softform_core.training.recipe import TrainingRecipe
@@ -111,7 +112,7 @@ def train_forward_kinematics(
     actuation, control_points = shapes.actuation[split.train], shapes.control_points[split.train]
     images = symmetric_images(robot, actuation, control_points) if recipe.images else [(actuation, control_points)]
     targets = _Targets.of(np.concatenate([image for _, image in images]), recipe.components)
-    task = _Regression(robot, shapes, recipe, seed, split, targets, _checked_device(device))
+    task = _Regression(robot, shapes, recipe, seed, split, targets, checked_device(device))
     task.learn_from(np.concatenate([image for image, _ in images]))
     place = folder / _run_name(shapes, recipe, seed)
     with one_thread():
@@ -233,16 +234,6 @@ class _Regression:
     def _normalised(self, actuation: Array) -> Tensor:
         lowest, highest = self._robot.actuation_min, self._robot.actuation_max
         return torch.from_numpy((2.0 * actuation - highest - lowest) / (highest - lowest)).float().to(self._device)
-
-
-def _checked_device(name: str) -> torch.device:
-    try:
-        device = torch.device(name)
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise SoftformError(f"PyTorch cannot compute on '{name}': {reason}.", "Leave out --device.") from error
-    return device
 
 
 def forget_run(shapes: TrainingShapes, recipe: ForwardKinematicsRecipe, seed: int, folder: Path) -> None:

@@ -77,18 +77,20 @@ class FramesNeeded:
         return f"{said} From {self.needed} frames on{spread} a doubling takes off less than {PAYS:.0%}. {enough}."
 
 
-def measure_frames_needed(robot: Robot, store: Path, seed: int) -> FramesNeeded:
+def measure_frames_needed(robot: Robot, store: Path, seed: int, device: str = "cpu") -> FramesNeeded:
     """Learn from parts of a store by one member of the recipe each, judged by the frames that `train s2r` holds out.
 
     Raises:
-        SoftformError: If the frames cannot be used, or are too few.
+        SoftformError: If the frames cannot be used, or are too few, or PyTorch cannot compute on the device.
     """
     weights = extract_mlp(load_forward_kinematics(robot)[0])
     recorded = read_recorded_frames(store, robot, weights, seed)
     used, held_out = hold_out(recorded.numbers)
     judging = [recorded.captures[place] for place in recorded.places(held_out)]
     grid = robot.patches.samples(SURFACE_POINTS)
-    run = TrainingRun(seed, robot.patches, prior=load_displacement_prior(robot), alike=robot.alike_actuations)
+    run = TrainingRun(
+        seed, robot.patches, prior=load_displacement_prior(robot), alike=robot.alike_actuations, device=device
+    )
 
     def errors(part: Sequence[int]) -> Array:
         frames = recorded.frames.part(recorded.places(part))

@@ -55,6 +55,7 @@ class LearnRequest:
         command: Command that repeats this training, for the card.
         refreshes: Instead: whether only gain and offset of the model in `output` are fitted to the frames.
         executor: Where the members of the ensemble are trained.
+        device: Where PyTorch computes in each of its workers; see `TrainingRun`.
     """
 
     robot: Robot
@@ -66,6 +67,7 @@ class LearnRequest:
     command: str
     refreshes: bool = False
     executor: Executor = InProcess()
+    device: str = "cpu"
 
 
 @dataclass(frozen=True)
@@ -259,7 +261,9 @@ def _train(
     start = None if earlier is None else earlier.members
     prior = load_displacement_prior(request.robot)
     robot = request.robot
-    run = TrainingRun(request.seed, robot.patches, runs, True, start, prior, request.executor, robot.alike_actuations)
+    run = TrainingRun(
+        request.seed, robot.patches, runs, True, start, prior, request.executor, robot.alike_actuations, request.device
+    )
     frames = recorded.frames.part(recorded.places(used))
     if isinstance(frames, MarkerFrames):
         return train_sim_to_real_from_markers(forward_kinematics, frames, recipe, run)

@@ -52,7 +52,7 @@ class Outcome:
         epochs: Number of epochs that were run.
         best_epoch: Epoch of the weights that the networks have now.
         best_error: Validation error of these weights.
-        seconds: Spent, interrupted runs included.
+        seconds: Duration of the training, interrupted runs included.
     """
 
     epochs: int

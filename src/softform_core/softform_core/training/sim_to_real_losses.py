@@ -1,7 +1,7 @@
 """Losses of sim-to-real learning (paper 000, Sec. III), one value a frame; millimetres.
 
-Nearest neighbours are found exactly, by KD-trees; distances are taken in torch, so gradients flow through the points
-but not through the choice of neighbours. Sums over frames (Eqs. 7, 8, 9, 11) are left to the caller.
+Nearest neighbours are found exactly, by KD-trees on the CPU; distances are taken in torch, so gradients flow through
+the points but not through the choice of neighbours. Sums over frames (Eqs. 7, 8, 9, 11) are left to the caller.
 """
 
 from collections.abc import Sequence
@@ -67,12 +67,12 @@ def nearest_neighbours(predicted: Tensor, clouds: Clouds) -> Neighbours:
     """Nearest neighbours both ways between predicted points (n, P, 3) mm and captured ones of weight above zero."""
     in_cloud, on_surface = [], []
     for surface, points, weight in zip(
-        predicted.detach().numpy(), clouds.points.numpy(), clouds.weight.numpy(), strict=True
+        predicted.detach().cpu().numpy(), clouds.points.cpu().numpy(), clouds.weight.cpu().numpy(), strict=True
     ):
         used = np.flatnonzero(weight)
         in_cloud.append(used[cKDTree(points[used]).query(surface)[1]])
         on_surface.append(cKDTree(surface).query(points)[1])
-    return Neighbours(torch.from_numpy(np.array(in_cloud)), torch.from_numpy(np.array(on_surface)))
+    return Neighbours(*(torch.from_numpy(np.array(found)).to(predicted.device) for found in (in_cloud, on_surface)))
 
 
 def gathered(values: Tensor, indices: Tensor) -> Tensor:
