@@ -14,6 +14,7 @@ from softform_capture.scanner.captured_cloud import CapturedCloud, CloudOptions,
 from softform_capture.scanner.folder_source import FolderSource, RejectedFile, ScanFile
 from softform_capture.scanner.folder_watcher import FolderWatcher
 from softform_capture.scanner.registration import Registration
+from softform_capture.scanner.scan_quality import rest_area
 from softform_capture.scanner.scan_record import ScanRecord
 from softform_capture.scanner.workspace import WORKSPACES
 from softform_core.errors import SoftformError
@@ -49,7 +50,7 @@ PARAMETERS = (
     Parameter("max_stamp_gap", 0.1, "Cameras: largest time between clouds that are merged, s.", 0.001, 10.0),
     Parameter("max_disagreement", 0.005, "Cameras: clouds that lie further apart are rejected, m.", 1e-4, 0.1),
     Parameter("crop", True, "Whether points outside the robot's workspace are dropped."),
-    Parameter("workspace", "box", "Its form: close around a membrane's shapes, or the hemisphere of paper 004.",
+    Parameter("workspace", "box", "Its form: a box around the body's shapes, or the hemisphere of paper 004.",
         choices=WORKSPACES),
     Parameter("crop_margin", 0.02, "Room around the robot within the workspace, m.", 0.0, 1.0),
     Parameter("spacing", 0.0, "One point stays in every cube of this side, m; 0 keeps all.", 0.0, 0.1),
@@ -79,6 +80,7 @@ class ScannerNode(SoftformLifecycleNode):
         """Load the robot and check the source: folder, unit and registration, or the cameras' calibration."""
         values = self.parameters
         self._robot = load_robot(values["robot"], "surface")
+        rest_area(self._robot)  # now, as it takes a second
         self._options = CloudOptions(
             values["crop"],
             values["crop_margin"],

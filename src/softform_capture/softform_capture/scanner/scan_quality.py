@@ -1,14 +1,19 @@
 """How good a scan is: how much of the robot it shows, how densely, and how much of it was false."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
 from softform_core.robots import Robot
+from softform_core.shapes.target import TargetShape
+from softform_core.simulation.simulated_body import rest_points
 
-_CELLS = 16
-"""Cells along each side of the robot, by which coverage is counted."""
+_RADIUS = 0.05
+"""Of the discs by which area is counted, over the side of a square as large as the robot's surface."""
+_EXAMINED_POINTS = 4000
 _CM2_PER_M2 = 1e4
 
 
@@ -17,8 +22,8 @@ class ScanQuality:
     """Figures of one scan.
 
     Attributes:
-        coverage: Share of the robot's area, seen from above, on which there are points.
-        density: Points on a square metre of that area, median over what is covered.
+        coverage: Area that the points show over that of the robot's surface at rest, at most 1.
+        density: Points on a square metre of what they show.
         outlier_share: Share of the points on the robot that were dropped as outliers.
     """
 
@@ -35,12 +40,66 @@ class ScanQuality:
         }
 
 
+class RestArea(NamedTuple):
+    """Area of a robot's surface at rest, m^2.
+
+    Attributes:
+        true: Sum over its triangles.
+        seen: As it is counted on a complete scan, which is a little more where the surface has a rim.
+    """
+
+    true: float
+    seen: float
+
+
+_areas: dict[str, RestArea] = {}
+
+
+def rest_area(robot: Robot) -> RestArea:
+    """Area of a robot's surface at rest; kept, as a robot's first one takes a second.
+
+    Of a body without a simulator it is estimated from its extents.
+    """
+    key = robot.fingerprint()
+    if key not in _areas:
+        _areas[key] = _measured_area(robot) if robot.body.is_simulated else _described_area(robot)
+    return _areas[key]
+
+
 def scan_quality(points: Array, robot: Robot, outlier_share: float) -> ScanQuality:
-    """Judge a cleaned scan, (N, 3) m in the robot's frame, of whose points `outlier_share` were dropped."""
-    half = robot.extent / 2.0
-    span = [(-half[0], half[0]), (-half[1], half[1])]
-    counts = np.histogram2d(points[:, 0], points[:, 1], bins=_CELLS, range=span)[0]
-    covered = counts[counts > 0]
-    cell = float(np.prod(robot.extent)) / _CELLS**2
-    density = float(np.median(covered)) / cell if len(covered) else 0.0
-    return ScanQuality(len(covered) / _CELLS**2, density, outlier_share)
+    """Judge a cleaned scan, (N, 3) m in the robot's frame, of whose points `outlier_share` were dropped.
+
+    Area is counted where the points are, so coverage does not depend on where the robot has bent to.
+    """
+    whole = rest_area(robot)
+    share = _seen_area(points, whole.true) / whole.seen
+    return ScanQuality(min(share, 1.0), len(points) / (share * whole.true), outlier_share)
+
+
+def _seen_area(points: Array, whole: float) -> float:
+    """Area m^2 on which points (N, 3) m of a surface of area `whole` lie, however unevenly.
+
+    Each point stands for a disc's area over the number of points in the disc around it. Of points at random the sum
+    is the area itself if there are many in each disc, and less if there are so few that they leave gaps.
+    """
+    examined = TargetShape(points).sample(_EXAMINED_POINTS).points
+    radius = _RADIUS * float(np.sqrt(whole))
+    around = cKDTree(examined).query_ball_point(examined, radius, return_length=True)
+    return float(np.pi * radius**2 * (1.0 / around).sum())
+
+
+def _measured_area(robot: Robot) -> RestArea:
+    body = robot.body.simulator()
+    vertices = rest_points(body)
+    own = np.any([robot.body.faces_of(one.patch, vertices, body.faces) for one in robot.surfaces], axis=0)
+    mesh = TargetShape.from_mesh(vertices, body.faces[own])
+    a, b, c = vertices[body.faces[own]].transpose(1, 0, 2)
+    true = float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum()) / 2.0
+    return RestArea(true, _seen_area(mesh.sample(10 * _EXAMINED_POINTS).points, true))
+
+
+def _described_area(robot: Robot) -> RestArea:
+    width, length = robot.extent
+    across = np.pi * (width + length) / 2.0  # of a tube along z
+    area = float(across * robot.body.size if robot.patches.has_tube else width * length)
+    return RestArea(area, area)

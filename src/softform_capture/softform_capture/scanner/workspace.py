@@ -18,13 +18,16 @@ def inside_workspace(points: Array, robot: Robot, workspace: Workspace, margin: 
     Args:
         points: See above.
         robot: The scanned robot.
-        workspace: `box` is close around every shape that a membrane takes. `hemisphere` is that of paper 004, Sec. V-A:
-            about the base, above it, of the robot's reach, here half the membrane's diagonal.
+        workspace: `box` is around every shape that the body takes, close around a membrane's. `hemisphere` is that of
+            paper 004, Sec. V-A: about the base, of the robot's reach, on the side of the base to which the box reaches
+            further. The reach is half the diagonal of a sheet, and that of the box if that is longer.
         margin: Added on every side, m; the paper's epsilon.
     """
     if workspace == "hemisphere":
-        reach = float(np.linalg.norm(robot.extent)) / 2.0 + margin
-        return np.asarray((np.square(points).sum(axis=1) <= reach**2) & (points[:, 2] >= -margin))
+        low, high = robot.body.box
+        reach = max(float(np.linalg.norm(robot.extent)) / 2.0, float(np.abs([low, high]).max())) + margin
+        side = np.sign(high[2] + low[2])  # 1 of a body above its base, -1 of one that hangs, 0 of one to both sides
+        return np.asarray((np.square(points).sum(axis=1) <= reach**2) & (side * points[:, 2] >= -margin))
     low, high = robot_box(robot, margin)
     return np.all((points >= low) & (points <= high), axis=1)
 

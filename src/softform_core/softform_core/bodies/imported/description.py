@@ -47,6 +47,14 @@ class ImportedBody(Body):
         return np.array([self.width, self.length])
 
     @property
+    def box(self) -> tuple[Array, Array]:
+        """That of a sheet; of a tube, half its size again to every side of the origin."""
+        if self.surface != "tube":
+            return super().box
+        reach = np.full(3, 1.5 * self.size)
+        return -reach, reach
+
+    @property
     def patches(self) -> dict[str, bool]:
         """Its surface, if it has one."""
         return {} if self.surface is None else {self.surface: self.surface == "tube"}
