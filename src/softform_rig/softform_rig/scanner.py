@@ -14,11 +14,15 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from softform_core.arrays import Array
+from softform_core.robots import Robot
 from softform_rig.device_pose import DevicePose
 from softform_rig.reality import ScannerDescription
 
 if TYPE_CHECKING:
     from open3d.t.geometry import RaycastingScene
+
+_STANDING = 0.6
+"""Of the height of a body that is slimmer than high: its ends are wide, too."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,11 @@ class Scan:
     points: Array
     normals: Array
     is_outlier: NDArray[np.bool_]
+
+
+def half_size(robot: Robot) -> float:
+    """How far a robot at rest reaches from its middle, m: half a sheet's diagonal, a little more than half a height."""
+    return max(0.5 * float(np.linalg.norm(robot.extent)), _STANDING * robot.body.size)
 
 
 class Scanner:

@@ -14,11 +14,11 @@ from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faulty_scans import export_faulty_scan
 from softform_rig.reality import ScannerDescription
 from softform_rig.rig_settings import RigSettings
-from softform_rig.scanner import Scanner
+from softform_rig.scanner import Scanner, half_size
 
 LONGEST_WITHOUT_SCAN = 2.0  # s
 _CHANGED = 2e-4  # m; a surface that moved less is not new to a scanner with as much noise
-_COVERAGE = 1.1  # of the robot's half diagonal
+_COVERAGE = 1.1  # of what the robot at rest reaches from its middle
 
 OnSurface = Callable[[Array, float], None]
 """Called at every scan with points (n, 3) m of the true surface and their time, s since the epoch."""
@@ -49,8 +49,7 @@ class SurfaceScans:
         on_surface: OnSurface | None,
     ) -> None:
         pose = DevicePose.from_list(settings.registration)
-        radius = _COVERAGE * 0.5 * float(np.linalg.norm(robot.extent))
-        self._scanner = Scanner(description, pose, radius, settings.seed + 1)
+        self._scanner = Scanner(description, pose, _COVERAGE * half_size(robot), settings.seed + 1)
         self._faces, self._settings, self._schedule, self._on_surface = faces, settings, schedule, on_surface
         self.count = 0
         self.failure: str | None = None

@@ -23,12 +23,14 @@ from softform_rig.live_body import LiveBody
 from softform_rig.markers import glue_markers, marker_layout
 from softform_rig.motion_capture import MotionCapture
 from softform_rig.reality import Reality, ScannerDescription
-from softform_rig.scanner import Scan, Scanner
+from softform_rig.scanner import Scan, Scanner, half_size
 
-FRAMES_VERSION = 3
+FRAMES_VERSION = 4
 """Of how scans are made; ledgers hold it, so that what was learned from frames made otherwise is learned again."""
 _SCANNER_POSE = DevicePose.from_list([0.0, -0.22, 0.52, 0.978599773253286, 0.0, 0.0, -0.205772893716877])
 """As `config/nodes/scanner_pose.yaml` has it; which one it is changes nothing but rounding."""
+_COVERAGE = 1.2
+"""What the scanner covers, over how far the robot at rest reaches from its middle."""
 _LARGEST_RESIDUAL = 0.005
 """m, of the base markers."""
 _NO_REGISTRATION = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
@@ -134,8 +136,7 @@ def make_frames(
         SoftformError: If an actuation has no equilibrium in this reality.
     """
     shapes = shapes or true_surfaces(robot, reality, frames + held_out, seed)
-    radius = 0.6 * float(np.linalg.norm(robot.extent))
-    scanner = Scanner(reality.scanner, _SCANNER_POSE, radius, seed)
+    scanner = Scanner(reality.scanner, _SCANNER_POSE, _COVERAGE * half_size(robot), seed)
     registration = session_registration(robot, reality.scanner, _SCANNER_POSE, seed)
     draw = np.random.default_rng(seed)
     clouds, normals, missing = [], [], []
