@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from rosbags.highlevel import AnyReader
 
 from softform_core.cli.main import main
+from softform_core.errors import SoftformError
 from softform_core.paths import launch_dir
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
@@ -59,6 +60,15 @@ def measured_errors(figures: dict) -> tuple[float, float, float]:
     ways = ("without_sim_to_real", "open_loop", "closed_loop")
     without, open_loop, closed_loop = (figures[f"measured_{way}_mean_mm"] for way in ways)
     return without, open_loop, closed_loop
+
+
+def test_half_a_tube_is_rejected_before_anything_starts(tmp_path):
+    half = trimesh.creation.cylinder(0.025, 0.26, cap=False, sections=64)
+    half.update_faces(half.triangles_center[:, 0] > 0.0)
+    half.export(tmp_path / "half.ply")
+    request = DemoRequest(str(tmp_path / "half.ply"), "m", "manipulator", "default", seed=0)
+    with pytest.raises(SoftformError, match="open"):
+        choose_target(request, load_robot("manipulator"))
 
 
 def test_a_file_in_millimetres_becomes_the_robots_shape(tmp_path):

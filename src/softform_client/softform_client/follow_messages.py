@@ -25,7 +25,7 @@ from softform_client.follow_goal import (
     check_values,
     checked_waypoint,
 )
-from softform_client.reach_goal import check_header, check_seed, check_shape, check_size
+from softform_client.reach_goal import check_header, check_seed, check_shape, check_size, check_whole
 from softform_client.shared_codes import in_codes_of_following
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
@@ -85,8 +85,9 @@ def _path(message: FollowWaypoints.Goal, kind: PathKind, robot: Robot, frame: st
                 f"The shapes have {total} points together, at most {MAX_POINTS} are allowed.",
                 "Thin the shapes out: a thousand points each show a surface.",
             )
+        as_it_is = message.options.accept_unreachable
         shapes = tuple(
-            checked_waypoint(index, lambda cloud: _shape(cloud, surface_robot, frame), cloud)
+            checked_waypoint(index, lambda cloud: _shape(cloud, surface_robot, frame, as_it_is), cloud)
             for index, cloud in enumerate(message.shapes)
         )
         return ShapePath(shapes), len(shapes)
@@ -97,13 +98,16 @@ def _path(message: FollowWaypoints.Goal, kind: PathKind, robot: Robot, frame: st
     return path, len(path.values)
 
 
-def _shape(cloud: PointCloud2, robot: Robot, frame: str) -> TargetShape:
+def _shape(cloud: PointCloud2, robot: Robot, frame: str, as_it_is: bool) -> TargetShape:
     if cloud.header.frame_id not in ("", frame):
         raise SoftformError(
             f"It is in frame '{cloud.header.frame_id}', not in '{frame}'.", "Leave the frame of each shape empty."
         )
     check_size(cloud.width * cloud.height)
-    return check_shape(points_from_cloud(cloud), np.empty((0, 3), dtype=np.int64), robot)
+    shape = check_shape(points_from_cloud(cloud), np.empty((0, 3), dtype=np.int64), robot)
+    if not as_it_is:
+        check_whole(shape, robot)
+    return shape
 
 
 def goal_to_message(goal: FollowGoal, frame: str, stamp: Time) -> FollowWaypoints.Goal:

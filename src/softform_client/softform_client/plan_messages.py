@@ -8,7 +8,7 @@ from shape_msgs.msg import MeshTriangle
 
 from softform_client.actuator_values import check_taken, values_to_message
 from softform_client.plan_goal import Code, PlanGoal, check_choice, check_given_values, check_limits
-from softform_client.reach_goal import check_header, check_shape, check_size, check_upright
+from softform_client.reach_goal import check_header, check_shape, check_size, check_upright, check_whole
 from softform_core.planning.obstacles import check_obstacle
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
@@ -50,6 +50,7 @@ def goal_from_message(message: PlanToShape.Goal, robot: Robot, frame: str, now: 
             target = check_shape(points_of(message.target, "target"), _faces(message.triangles), robot)
             if not options.accept_unreachable:
                 check_upright(target, robot)
+                check_whole(target, robot)
     else:
         target = check_given_values(message.goal, robot, Code.INVALID_TARGET, "goal")
     start = None

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from softform_client.actuator_values import values_from_message
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
+from softform_core.shapes.open_tube import check_goes_around
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_count, check_target
 from softform_interfaces.action import ReachShape
@@ -181,6 +182,17 @@ def check_upright(target: TargetShape | None, robot: Robot) -> None:
             f"The target lies upside down: its mean normal is ({mean}), the surface of '{robot.name}' looks up.",
             "Turn it over, or reverse its triangles or normals; accept_unreachable of a goal takes it as it is.",
         )
+
+
+def check_whole(target: TargetShape | None, robot: Robot) -> None:
+    """Reject a target that is open along its side for a robot whose surface is a tube.
+
+    Raises:
+        GoalError: If it is.
+    """
+    if target is not None:
+        with in_code(Code.INVALID_TARGET):
+            check_goes_around(target, robot)
 
 
 def check_seed(values: ActuatorValues, robot: Robot, what: str = "Seed") -> NDArray[np.float64] | None:

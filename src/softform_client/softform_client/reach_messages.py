@@ -20,6 +20,7 @@ from softform_client.reach_goal import (
     check_shape,
     check_size,
     check_upright,
+    check_whole,
 )
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import Robot
@@ -92,6 +93,8 @@ def goal_from_message(
     )
     if goal.fix_pose and not goal.accept_unreachable:
         check_upright(target, robot)
+    if not (goal.partial or goal.accept_unreachable):
+        check_whole(target, robot)
     return check_wanted(goal)
 
 

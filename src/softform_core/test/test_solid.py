@@ -76,6 +76,33 @@ def grid_section(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return flat, np.array(triangles)
 
 
+def octant_section(cells: int) -> tuple[np.ndarray, np.ndarray]:
+    """Directions (N, 3) over an octant of the sphere, and triangles over them, `cells` along each edge."""
+    side = 2 * cells + 1
+    at = {(i, j): i * side + j for i in range(side) for j in range(side)}
+    triangles = []
+    for i in range(0, side - 1, 2):
+        for j in range(0, side - 1 - i, 2):
+            for corners in (((i, j), (i + 2, j), (i, j + 2)), ((i + 2, j), (i + 2, j + 2), (i, j + 2))):
+                if max(map(sum, corners)) < side:
+                    middles = (np.array(corners) + np.roll(corners, -1, axis=0)) // 2
+                    triangles.append([at[one, other] for one, other in (*corners, *middles)])
+    used, own = np.unique(triangles, return_inverse=True)
+    i, j = used // side, used % side
+    places = np.column_stack([side - 1 - i - j, i, j])
+    return places / np.linalg.norm(places, axis=1, keepdims=True), own.reshape(-1, 6)
+
+
+def small_displacements(problem: SolidProblem, moves: np.ndarray, forces: np.ndarray) -> np.ndarray:
+    """Displacements (V, 3) under small forces (V, 3): one linear solve over what `moves` (V, 3)."""
+    order = problem.solid.pattern.unknowns
+    rows = np.flatnonzero(moves.reshape(-1)[order])
+    matrix = problem.derivatives(problem.rest[None], np.zeros((1, 1)))[1].matrix[rows][:, rows]
+    displaced = np.zeros(problem.solid.nodes.size)
+    displaced[order[rows]] = spsolve(matrix, forces.reshape(-1)[order][rows])
+    return displaced.reshape(-1, 3)
+
+
 def test_volumes_are_exact(problem):
     section = problem.solid
     body = described()
@@ -139,11 +166,9 @@ def test_lame_tube():
     solid = solid_on_mesh(mesh, SOFT, poisson_ratio=nu, cavities=1, is_fixed=np.zeros(len(mesh.nodes), dtype=bool))
     problem = SolidProblem(solid)
     nodes = solid.nodes
-    # Small strains: one linear solve over what symmetry leaves free, the pressure as forces on the inner wall.
+    # The pressure as forces on the inner wall.
     moves = np.abs(nodes) > 1e-12
     moves[:, 2] = False
-    rows = np.flatnonzero(moves.reshape(-1)[solid.pattern.unknowns])
-    matrix = problem.derivatives(problem.rest[None], np.zeros((1, 1)))[1].matrix[rows][:, rows]
     rim = np.flatnonzero(np.abs(np.hypot(nodes[:, 0], nodes[:, 1]) - inner) < 1e-9)
     rim = rim[np.lexsort([np.arctan2(nodes[rim, 1], nodes[rim, 0]), nodes[rim, 2]])].reshape(3, 9)
     force = np.zeros(nodes.shape)
@@ -154,11 +179,7 @@ def test_lame_tube():
             for node, part in zip(arc, simpson, strict=True):
                 normal = nodes[node, :2] / inner
                 force[node, :2] += pressure * length * share * part * inner * np.pi / 8.0 * normal
-    moved = np.zeros(problem.rest.size)
-    moved[rows] = spsolve(matrix, force.reshape(-1)[solid.pattern.unknowns][rows])
-    displaced = np.zeros(nodes.size)
-    displaced[solid.pattern.unknowns] = moved
-    displaced = displaced.reshape(-1, 3)
+    displaced = small_displacements(problem, moves, force)
     radius = np.hypot(nodes[:, 0], nodes[:, 1])
     radial = (displaced[:, :2] * nodes[:, :2]).sum(axis=1) / radius
     factor = pressure * inner**2 / (outer**2 - inner**2) / (2.0 * MODULUS)
@@ -167,6 +188,28 @@ def test_lame_tube():
         at = np.abs(radius - wall) < 1e-9
         assert radial[at].mean() == pytest.approx(exact, rel=0.01)
         assert radial[at] == pytest.approx(np.full(at.sum(), exact), rel=0.03)
+
+
+def test_lame_sphere():
+    """A thick sphere under a small pressure in its cavity: Lame's displacement through the wall."""
+    inner, outer, pressure, nu = 0.010, 0.020, 50.0, 0.49
+    directions, triangles = octant_section(4)
+    radii = np.linspace(inner, outer, 9)
+    inside = {"caps": triangles.astype(np.int32), "cavity_of_cap": np.zeros(len(triangles), dtype=np.int64)}
+    mesh = drawn_out(directions[:, :2], triangles, radii, **inside)
+    mesh = mesh._replace(nodes=(radii[:, None, None] * directions).reshape(-1, 3))
+    solid = solid_on_mesh(mesh, SOFT, poisson_ratio=nu, cavities=1, is_fixed=np.zeros(len(mesh.nodes), dtype=bool))
+    problem = SolidProblem(solid)
+    # The planes of symmetry go through the origin: they add nothing to the volume.
+    assert problem.volumes(solid.nodes) == pytest.approx(np.pi / 6.0 * inner**3, rel=2e-3)
+    forces = pressure * problem.volume_gradients(solid.nodes)[0]
+    displaced = small_displacements(problem, np.abs(solid.nodes) > 1e-12, forces)
+    radius = np.linalg.norm(solid.nodes, axis=1)
+    radial = (displaced * solid.nodes).sum(axis=1) / radius
+    factor = pressure * inner**3 / (outer**3 - inner**3) / (2.0 * MODULUS)
+    exact = factor * ((1.0 - 2.0 * nu) / (1.0 + nu) * radius + outer**3 / (2.0 * radius**2))
+    assert radial == pytest.approx(exact, rel=0.01)
+    assert np.abs(displaced - (exact / radius)[:, None] * solid.nodes).max() < 0.01 * exact.max()
 
 
 def test_cantilever():
@@ -190,6 +233,22 @@ def test_cantilever():
         2.0 * MODULUS * area / 1.2
     )
     assert deflection == pytest.approx(exact, rel=0.02)
+
+
+def test_a_cavity_that_turns_inside_out_is_no_equilibrium(monkeypatch):
+    """Nothing keeps its walls apart: under vacuum there is a balance of forces in which they have passed each other."""
+    monkeypatch.setattr("softform_core.simulation.newton.SMALLEST_LOAD_STEP", 0.3)  # told roughly, and soon
+    problem = SolidProblem(build_solid(described(segments=1, length=0.06)))
+    pressures = np.array([[0.0, 0.0, 0.0], [0.0, -50e3, 0.0]])
+    found = find_equilibria(problem, pressures)
+    assert found.failures == [
+        "",
+        "There is no equilibrium at actuator values [0.0, -50000.0, 0.0]: "
+        "chamber c2 turns inside out beyond 50 % of the load.",
+    ]
+    assert np.isfinite(found.unknowns[0]).all() and np.isnan(found.unknowns[1]).all()
+    turned = problem.solid.nodes * [-1.0, 1.0, 1.0]
+    assert problem.impossible(problem.unknowns(turned)) == ["chambers c1, c2, c3 turn inside out"]
 
 
 def test_newton_is_fast(problem):

@@ -23,6 +23,7 @@ from softform_core.paths import models_of
 from softform_core.robots import Robot, load_robot
 from softform_core.run_folder import new_run_folder
 from softform_core.shapes.dem import dem_target
+from softform_core.shapes.open_tube import check_goes_around
 from softform_core.shapes.placing import placement
 from softform_core.shapes.random import random_target
 from softform_core.shapes.read import Unit, read_shape
@@ -102,6 +103,7 @@ def choose_target(request: DemoRequest, robot: Robot) -> TargetShape:
     else:
         target = read_shape(name, request.unit)
     check_target(target.points, robot)
+    check_goes_around(target, robot)
     return target
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.simulation.hessian import Factor, Hessian
-from softform_core.simulation.problem import EquilibriumProblem, MixedProblem
+from softform_core.simulation.problem import EquilibriumProblem, MixedProblem, ShapeProblem
 
 MAX_ITERATIONS = 80
 MAX_MIXED_ITERATIONS = 12  # a mixed problem that converges takes 4 to 11
@@ -68,7 +68,8 @@ def find_equilibria(problem: EquilibriumProblem, actuators: Array, start: Array 
         part = slice(begin, begin + problem.batch)
         values = actuators[part]
         found = newton(problem, problem.start(values) if start is None else start[part], values)
-        for sample in np.flatnonzero(~found.found).tolist():
+        possible = np.array([not what for what in _impossible(problem, found.unknowns)], dtype=bool)
+        for sample in np.flatnonzero(~(found.found & possible)).tolist():
             _replace(found, sample, _raise_load(problem, values[sample : sample + 1]))
         parts.append(found)
     return _joined(parts) if parts else newton(problem, problem.start(actuators), actuators)
@@ -213,13 +214,15 @@ def _raise_load(problem: EquilibriumProblem, actuators: Array) -> Equilibria:
         share = min(1.0, reached + step)
         values = problem.unloaded + share * (actuators - problem.unloaded)
         found = newton(problem, problem.start(values) if last is None else last, values, balanced)
-        if found.failures[0]:
+        impossible = _impossible(problem, found.unknowns)[0]
+        if found.failures[0] or impossible:
             step *= 0.5
             if step < SMALLEST_LOAD_STEP:
                 found.failures[0] = (
-                    f"There is no equilibrium at actuator values {np.round(actuators[0], 1).tolist()}: the body runs "
-                    f"away beyond {100.0 * reached:.0f} % of the load."
+                    f"There is no equilibrium at actuator values {np.round(actuators[0], 1).tolist()}: "
+                    f"{impossible or 'the body runs away'} beyond {100.0 * reached:.0f} % of the load."
                 )
+                found.unknowns[:] = np.nan
                 return found
             continue
         spent += int(found.iterations[0])
@@ -227,6 +230,11 @@ def _raise_load(problem: EquilibriumProblem, actuators: Array) -> Equilibria:
             found.iterations[0] = spent
             return found
         reached, last, balanced, step = share, found.unknowns, values[0], 2.0 * step
+
+
+def _impossible(problem: EquilibriumProblem, unknowns: Array) -> list[str]:
+    """What is impossible about each of the shapes (n, m), see `ShapeProblem`; empty where nothing is."""
+    return problem.impossible(unknowns) if isinstance(problem, ShapeProblem) else [""] * len(unknowns)
 
 
 def _replace(all_of: Equilibria, sample: int, one: Equilibria) -> None:

@@ -67,3 +67,11 @@ class MixedProblem(EquilibriumProblem, Protocol):
 
     def step_share(self, unknowns: Array, step: Array) -> Array:
         """Share (n,) of a step (n, m) that the material endures."""
+
+
+@runtime_checkable
+class ShapeProblem(EquilibriumProblem, Protocol):
+    """A problem that has balances of forces in shapes that no body can take."""
+
+    def impossible(self, unknowns: Array) -> list[str]:
+        """What is impossible about each of n shapes (n, m), such as `chamber c2 turns inside out`; else empty."""

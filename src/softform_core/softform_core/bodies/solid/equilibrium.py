@@ -22,7 +22,7 @@ _RUNAWAY = 3.0  # a node further away than this many lengths has run away
 
 
 class SolidProblem:
-    """`SimulatedBody` and `MixedProblem` of a solid; the unknowns are the places of its free nodes, m.
+    """`SimulatedBody`, `MixedProblem` and `ShapeProblem` of a solid; the unknowns are the places of its free nodes, m.
 
     Args:
         solid: Result of `build_solid`.
@@ -124,6 +124,10 @@ class SolidProblem:
         """Whether (1,) a node has moved by several lengths of the body."""
         return np.asarray(np.abs(unknowns - self.rest).max(axis=1) > _RUNAWAY * self.solid.extent)
 
+    def impossible(self, unknowns: Array) -> list[str]:
+        """As `ShapeProblem`: a cavity of negative volume, whose walls have passed through each other."""
+        return [_inside_out(self.volumes(self.nodes(one))) for one in unknowns]
+
     def volumes(self, nodes: Array) -> Array:
         """Volumes (k,) m^3 of the cavities for nodes (V, 3) m."""
         volumes = np.zeros(self.solid.cavities)
@@ -141,3 +145,10 @@ class SolidProblem:
     def _least(self, unknowns: Array) -> float:
         """Least volume of a point over that at rest."""
         return strain_energies(self.solid, self.nodes(unknowns[0]))[1]
+
+
+def _inside_out(volumes: Array) -> str:
+    names = [f"c{cavity + 1}" for cavity in np.flatnonzero(volumes < 0.0)]
+    if len(names) < 2:
+        return f"chamber {names[0]} turns inside out" if names else ""
+    return f"chambers {', '.join(names)} turn inside out"
