@@ -15,5 +15,8 @@ setup(
     maintainer_email="softform@users.noreply.example",
     description="The driver core: one commander at a time, deadlines, latch and guardian; its node.",
     license="Apache-2.0",
-    entry_points={"console_scripts": ["actuation_node = softform_actuation.actuation_node:main"]},
+    entry_points={
+        "console_scripts": ["actuation_node = softform_actuation.actuation_node:main"],
+        "softform.robot_checks": ["devices = softform_actuation.assembly:check_devices"],
+    },
 )

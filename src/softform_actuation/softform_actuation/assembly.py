@@ -32,7 +32,7 @@ def device_family(kind: str) -> DeviceFamily:
     """
     loaded, origin = load_plugin(GROUP, kind, "device")
     family: DeviceFamily = loaded
-    if not all(hasattr(family, name) for name in ("parameters", "adapters", "make")):
+    if not all(hasattr(family, name) for name in ("parameters", "adapters", "check", "make")):
         raise SoftformError(f"The device '{kind}' of {origin} is no family.", "See docs/extending.md.")
     return family
 
@@ -125,6 +125,16 @@ def served_by_devices(robot: Robot) -> list[ServedActuators]:
             )
         )
     return parts
+
+
+def check_devices(robot: Robot) -> None:
+    """Look whether each device is of a known family that can serve its actuators; nothing is opened.
+
+    Raises:
+        SoftformError: If not.
+    """
+    for device, part in zip(robot.devices, served_by_devices(robot), strict=True):
+        device_family(device.kind).check(part)
 
 
 def _adapters(values: Mapping[str, Any], robot: Robot) -> list[str]:

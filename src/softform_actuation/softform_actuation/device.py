@@ -218,6 +218,14 @@ class DeviceFamily(Protocol):
         """Names that the device's port is known by, the adapter's last: by them a fault stays latched; opens none."""
         ...
 
+    def check(self, served: ServedActuators) -> None:
+        """Look whether a device of the family can serve what the description says; opens nothing.
+
+        Raises:
+            SoftformError: If it cannot, with the field of the description that has to be changed.
+        """
+        ...
+
     def make(self, served: ServedActuators, values: Mapping[str, Any], interrupted: Callable[[], bool]) -> Device:
         """Return a device, not driven; to find out what is on the port, it may be opened until `interrupted` says so.
 

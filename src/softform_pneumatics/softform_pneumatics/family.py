@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_actuation.device import Device, DeviceFamily, ServedActuators
+from softform_actuation.device import Device, DeviceError, DeviceFamily, ServedActuators
 from softform_actuation.serial_family import SerialFamily
 from softform_actuation.state_files import state_file
 from softform_core.errors import SoftformError
@@ -15,6 +15,7 @@ from softform_pneumatics.balance import Air
 from softform_pneumatics.boards.detection import AUTO, BOARDS, BoardSettings, make_board
 from softform_pneumatics.offsets import OffsetStore
 from softform_pneumatics.pneumatic_device import PneumaticDevice, PneumaticSettings
+from softform_pneumatics.wiring import Wiring
 from softform_ros.parameters import Parameter
 
 PARAMETERS = (
@@ -34,6 +35,24 @@ class PneumaticFamily(SerialFamily):
     """Boards that regulate pressures by themselves."""
 
     parameters = PARAMETERS
+
+    def check(self, served: ServedActuators) -> None:
+        """Look whether any board has the channels and measures in the range; which one it is, is not known yet.
+
+        Raises:
+            DeviceError: If none does, or the actuators are not commanded in Pa.
+        """
+        if served.unit != "Pa":
+            raise DeviceError(f"Pneumatic boards are commanded in Pa, not {served.unit}.", "Give quantity: pressure.")
+        complaints = []
+        for kind in BOARDS[1:]:
+            board = make_board(kind, "", BoardSettings(served.channels, served.tolerances.vent_threshold))
+            try:
+                Wiring(served, board).require_ranges()
+            except DeviceError as error:
+                complaints.append(error)
+        if len(complaints) == len(BOARDS) - 1:
+            raise complaints[0]
 
     def make(self, served: ServedActuators, values: Mapping[str, Any], interrupted: Callable[[], bool]) -> Device:
         """Return the board; with `board: auto` its port is opened here, to find out what is on it.

@@ -29,7 +29,7 @@ class Wiring:
             index = int(np.argmax(self.channels))
             raise DeviceError(
                 f"Chamber {served.actuators[index]} is on channel {self.channels[index]}, but the board has {count}.",
-                "Change 'board.channels' in the robot's description, or choose the other board.",
+                f"Change `channels` of device '{served.device}' in the robot's description, or choose another board.",
             )
         low, high = self._board.pressure_min[self.channels], self._board.pressure_max[self.channels]
         for index in map(int, np.flatnonzero((served.actuator_min < low) | (served.actuator_max > high))):
@@ -37,7 +37,8 @@ class Wiring:
                 f"Chamber {served.actuators[index]} works between {served.actuator_min[index]:g} and "
                 f"{served.actuator_max[index]:g} Pa, but channel {self.channels[index]} measures "
                 f"{low[index]:g} … {high[index]:g} Pa only.",
-                "Change 'board.channels' in the robot's description: OpenPneu's even channels measure vacuum too.",
+                f"Change `channels` of device '{served.device}' in the robot's description, or the range of "
+                "`actuators`: OpenPneu's even channels measure vacuum too.",
             )
 
     def pressures(self, measurement: Measurement) -> NDArray[np.float64]:

@@ -5,11 +5,15 @@ import math
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from softform_core.paths import DEFAULT_ROBOT, runs_dir
 from softform_rig.faults import KINDS, Quantity, parse_faults
+
+if TYPE_CHECKING:
+    from softform_rig.make_board import BoardName
 
 
 @click.command()
@@ -20,6 +24,7 @@ from softform_rig.faults import KINDS, Quantity, parse_faults
     metavar="KIND[=VALUE][@START][+DURATION]",
     help="What goes wrong: START s after the rig is up, for DURATION s; again for more faults.",
 )
+@click.option("--check", is_flag=True, help="Check robot, reality, board and faults, and start nothing.")
 @click.option("--list-faults", is_flag=True, help="List all kinds of faults, and start nothing.")
 @click.option("--robot", default=DEFAULT_ROBOT, show_default=True, help="A robot of config/robots, or a .yaml.")
 @click.option(
@@ -43,9 +48,10 @@ from softform_rig.faults import KINDS, Quantity, parse_faults
 @click.option("--namespace", default="softform", show_default=True, help="ROS namespace of its topics.")
 def rig(
     faults: tuple[str, ...],
+    check: bool,
     list_faults: bool,
     robot: str,
-    board: str,
+    board: "BoardName",
     reality: str,
     port_link: Path | None,
     scan_folder: Path | None,
@@ -65,6 +71,7 @@ def rig(
     \b
     Examples:
       softform rig --list-faults
+      softform rig --check --reality mine.yaml         what is wrong with a reality
       softform rig --fault stall@10+2                  the board hangs for two seconds
       softform rig --fault slow_boot=4 --fault disconnect@12+3
       softform rig --board binary --fault drop_bytes=0.01@10
@@ -76,6 +83,9 @@ def rig(
         _list_faults()
         return
     planned = parse_faults(faults)
+    if check:
+        _check(robot, reality, board)
+        return
     port, scans = (
         path.absolute() for path in (port_link or runs_dir() / "openpneu", scan_folder or runs_dir() / "scans")
     )
@@ -108,6 +118,19 @@ def rig(
         *given,
     ]
     os.execv(command[0], command)
+
+
+def _check(robot: str, reality: str, board: "BoardName") -> None:
+    from softform_core.robots import load_robot
+    from softform_rig.make_device import make_device
+    from softform_rig.reality import load_reality
+    from softform_rig.rig_settings import RigSettings
+
+    described = load_robot(robot)
+    found = load_reality(reality, described)
+    settings = RigSettings(Path(), Path(), [], board=board)
+    for device in described.devices:
+        make_device(described, device, found, settings)
 
 
 def _list_faults() -> None:

@@ -7,12 +7,16 @@ from softform_core.plant import load_plant
 from softform_core.robots import Robot
 from softform_core.robots.actuators import each
 from softform_core.robots.devices import Device
+from softform_rig.emulated_board import CHANNELS
 from softform_rig.emulated_device import EmulatedDevice
 from softform_rig.make_board import make_board
 from softform_rig.motor_bus import MotorBus
 from softform_rig.reality import MOTOR_BUS, PNEUMATIC_BOARD, Reality, board_sensors, motor_errors
 from softform_rig.rig_settings import RigSettings
 from softform_rig.tendon_motor import TICKS_A_TURN, TendonMotor
+
+_HOME = 2048
+"""Position of a motor whose description names no home."""
 
 
 def make_device(robot: Robot, device: Device, reality: Reality, settings: RigSettings) -> EmulatedDevice:
@@ -28,6 +32,11 @@ def make_device(robot: Robot, device: Device, reality: Reality, settings: RigSet
             f"The virtual rig emulates no device of kind '{device.kind}', such as '{device.name}' of {robot.name}.",
             f"It emulates {PNEUMATIC_BOARD} and {MOTOR_BUS}; launch the driver alone on the real device.",
         )
+    if (highest := max(device.channels)) >= CHANNELS:
+        raise SoftformError(
+            f"Device '{device.name}' of {robot.name} has channel {highest}, boards of the virtual rig have {CHANNELS}.",
+            f"Give `channels` between 0 and {CHANNELS - 1} in the robot's description.",
+        )
     plant = load_plant()
     seed = settings.seed + robot.devices.index(device)
     sensors = board_sensors(robot, device, reality, plant.sensor_noise, seed)
@@ -41,7 +50,7 @@ def make_motors(robot: Robot, device: Device, reality: Reality) -> MotorBus:
     share, homing = (errors[served] for errors in motor_errors(reality, len(robot.actuators)))
     radius = each(device.settings["drum_radius"], count) * share
     ticks_a_metre = TICKS_A_TURN / (2.0 * np.pi * radius)
-    homes = each(device.settings["home"], count) - homing * ticks_a_metre
+    homes = each(device.settings.get("home", _HOME), count) - homing * ticks_a_metre
     motors = {
         channel: TendonMotor(
             drum_radius=float(radius[index]),

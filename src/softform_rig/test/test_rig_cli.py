@@ -4,11 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from softform_core.errors import SoftformError
+from softform_core.paths import config_dir
 from softform_rig.cli_rig import rig
 from softform_rig.faults import KINDS
 
@@ -27,6 +30,24 @@ def test_a_fault_that_is_none_is_rejected_before_anything_starts(monkeypatch) ->
     result = CliRunner().invoke(rig, ["--fault", "stall@1", "--fault", "explode@2"])
     assert isinstance(result.exception, SoftformError)
     assert "explode" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--reality", "nowhere"], "nowhere"),
+        (["--robot", "many.yaml"], "has channel 13, boards of the virtual rig have 10"),
+    ],
+)
+def test_what_the_rig_cannot_be_is_told_without_starting_it(tmp_path, monkeypatch, arguments, complaint) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "execv", lambda *_: pytest.fail("it starts something"))
+    content = yaml.safe_load((config_dir() / "robots" / "membrane.yaml").read_text())
+    content["devices"][0]["channels"][-1] = 13
+    Path("many.yaml").write_text(yaml.safe_dump(content))
+    assert CliRunner().invoke(rig, ["--check"]).exit_code == 0
+    checked = CliRunner().invoke(rig, ["--check", *arguments])
+    assert isinstance(checked.exception, SoftformError) and complaint in str(checked.exception)
 
 
 def start(folder, *arguments: str) -> subprocess.Popen[str]:

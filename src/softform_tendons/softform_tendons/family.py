@@ -8,6 +8,7 @@ from softform_actuation.serial_family import SerialFamily
 from softform_actuation.serial_link import SerialLink
 from softform_actuation.state_files import state_file
 from softform_ros.parameters import Parameter
+from softform_tendons.settings import tendon_settings
 from softform_tendons.tendon_bus import TendonBus
 
 PARAMETERS = (
@@ -20,6 +21,14 @@ class TendonFamily(SerialFamily):
     """Dynamixel motors that pull tendons."""
 
     parameters = PARAMETERS
+
+    def check(self, served: ServedActuators) -> None:
+        """Look at the description's settings.
+
+        Raises:
+            SoftformError: If they are wrong, or do not fit the actuators.
+        """
+        tendon_settings(served)
 
     def make(self, served: ServedActuators, values: Mapping[str, Any], interrupted: Callable[[], bool]) -> Device:
         """Return the bus; nothing is opened.

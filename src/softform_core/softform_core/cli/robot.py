@@ -1,6 +1,15 @@
 """`softform robot`: what a description says, and whether it is right."""
 
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
 import click
+
+if TYPE_CHECKING:
+    from softform_core.robots import Robot
+
+CHECKS = "softform.robot_checks"
+"""Entry points `name = module:function`: functions that raise a `SoftformError` on a robot that is wrong for them."""
 
 
 @click.command()
@@ -11,6 +20,9 @@ def robot(name_or_path: str, has: str | None) -> None:
 
     NAME_OR_PATH is a name in config/robots, or a .yaml file.
 
+    Checked are each field and what fields say together (docs/robots/description.md), whether a device of each kind can
+    serve its channels and ranges, and, without --has, whether the body's simulator can be built.
+
     \b
     Examples:
       softform robot membrane
@@ -20,10 +32,14 @@ def robot(name_or_path: str, has: str | None) -> None:
     from softform_core.robots import TIP, load_robot
 
     described = load_robot(name_or_path)
+    _check_by_others(described)
     if has is not None:
         found = bool(described.surfaces) if has == "surface" else TIP in described.frames
         click.echo("true" if found else "false", nl=False)
         return
+    if described.body.is_simulated:
+        with suppress(ModuleNotFoundError):  # a computer that only drives has no simulators
+            described.body.simulator()
     click.echo(f"{described.name}: {described.title} ({described.source})")
     asked = [f"surface '{surface.patch}'" for surface in described.surfaces] + [
         f"frame '{f}'" for f in described.frames
@@ -50,3 +66,12 @@ def robot(name_or_path: str, has: str | None) -> None:
         click.echo(f"models      {models}")
     else:
         click.echo(f"models      none yet. Begin with: softform simulate --robot {described.given_as}")
+
+
+def _check_by_others(robot: "Robot") -> None:
+    """Ask the packages that are installed, such as that of the driver, whether a robot is right for them."""
+    from softform_core.plugins import load_plugin, plugin_kinds
+
+    for kind in plugin_kinds(CHECKS):
+        check, _ = load_plugin(CHECKS, kind, "check")
+        check(robot)

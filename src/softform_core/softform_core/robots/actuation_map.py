@@ -150,7 +150,8 @@ class Linear(ActuationMap):
     def slew_of(self, slew_rate: Array) -> Array:
         """Each actuator's slew rate is shared by the degrees of freedom that move it."""
         gains = np.abs(np.array(self.matrix))
-        shared = slew_rate / np.maximum(gains.sum(axis=1), np.finfo(float).tiny)
+        sums = gains.sum(axis=1)
+        shared = np.divide(slew_rate, sums, out=np.full(len(sums), np.inf), where=sums > 0.0)
         return np.array([shared[gains[:, j] > 0.0].min() for j in range(gains.shape[1])])
 
     def actuators_of(self, actuation: Array) -> Array:

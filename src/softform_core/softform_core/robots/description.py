@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from softform_core.arrays import Array
 
@@ -19,11 +19,25 @@ class Description(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+POSITIVE = {"neo_hookean": (True,), "yeoh": (True, False, False), "gent": (True, True)}
+"""Of each coefficient of a material law, whether it must be positive."""
+
+
 class Material(Description):
     """An incompressible hyperelastic law and its coefficients (Pa; see `simulation.materials`)."""
 
     law: Literal["neo_hookean", "yeoh", "gent"]
-    coefficients: list[float]
+    coefficients: list[Finite]
+
+    @model_validator(mode="after")
+    def _elastic(self) -> "Material":
+        positive = POSITIVE[self.law]
+        if len(self.coefficients) != len(positive):
+            raise ValueError(f"law '{self.law}' takes {len(positive)} coefficients, got {self.coefficients}")
+        for index, value in enumerate(self.coefficients):
+            if positive[index] and value <= 0.0:
+                raise ValueError(f"coefficient {index + 1} of law '{self.law}' must be positive, got {value:g}")
+        return self
 
 
 class SurfaceDescription(Description):
@@ -36,6 +50,15 @@ class SurfaceDescription(Description):
     rows: Annotated[int, Field(ge=4)]
     columns: Annotated[int, Field(ge=4)]
     degree: Annotated[int, Field(ge=1, le=5)]
+
+    @model_validator(mode="after")
+    def _enough(self) -> "SurfaceDescription":
+        if min(self.rows, self.columns) <= self.degree:
+            raise ValueError(
+                f"degree {self.degree} needs at least {self.degree + 1} rows and columns, got {self.rows} and "
+                f"{self.columns}"
+            )
+        return self
 
 
 Parameter = Annotated[float, Field(ge=0.0, le=1.0)]

@@ -24,6 +24,14 @@ class Tolerances(Description):
     beyond_range: NotNegative = 1000.0
     vent_threshold: Positive = 200.0
 
+    @model_validator(mode="after")
+    def _reachable(self) -> "Tolerances":
+        if self.settle > self.arrive:
+            raise ValueError(
+                f"settle {self.settle:g} must not exceed arrive {self.arrive:g}: settled actuators would never arrive"
+            )
+        return self
+
 
 class Device(Description):
     """One board or bus.

@@ -3,6 +3,8 @@
 import hashlib
 import json
 from collections.abc import Sequence
+from itertools import combinations
+from math import dist
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -26,6 +28,9 @@ TIP = "tip"
 
 TIP_MARKER = "tip"
 """Name of the motion-capture marker at that frame."""
+
+_MARKERS_APART = 0.005
+"""m, at least, between two base markers: nearer ones are not told apart."""
 
 _OTHER_FRAMES = ("base_link", "scanner", "mocap")
 """Frames of a laboratory that the robot's named points stand beside on /tf."""
@@ -66,7 +71,7 @@ class SurfaceLearning(Description):
 
     Attributes:
         forward_kinematics: Hidden layers of N_fk.
-        activation: Of N_fk by the default recipe; a body that bends far is learned better by a smooth one.
+        activation: Activation of N_fk by the default recipe; a body that bends far is learned better by a smooth one.
         epochs: Passes of N_fk over the shapes by the default recipe; the recipe's own by default.
         sim_to_real: Hidden layers of N_rbf; those of the recipe by default.
     """
@@ -137,6 +142,9 @@ class Robot(Description):
             raise ValueError(f"alike_inputs of the body '{self.body.kind}' must be places of its {count} inputs")
         if complaint := self._map.wrong(self.actuator_min, self.actuator_max):
             raise ValueError(f"actuation_map: {complaint}")
+        self._check_safe()
+        if len({device.name for device in self.devices}) < len(self.devices):
+            raise ValueError(f"devices: names must differ, got {', '.join(device.name for device in self.devices)}")
         served = [name for device in self.devices for name in device.actuators or self.actuators]
         if sorted(served) != sorted(self.actuators):
             raise ValueError(f"devices must serve each of {', '.join(self.actuators)} once")
@@ -154,9 +162,24 @@ class Robot(Description):
             self._check_frame(name, frame)
         if self.quantity != "pressure" and "tolerances" not in self.model_fields_set:
             raise ValueError(f"tolerances must be given, in {self.unit}: the usual ones are of pressures")
+        for (one, place), (other, beside) in combinations(self.base_markers.items(), 2):
+            if (distance := dist(place, beside)) < _MARKERS_APART:
+                raise ValueError(
+                    f"base_markers: '{one}' and '{other}' are {1e3 * distance:.1f} mm apart; place them "
+                    f"{1e3 * _MARKERS_APART:g} mm apart at least"
+                )
         if not self.surfaces and not self.frames:
             raise ValueError("name a surface or a frame that the robot can be asked for")
         return self
+
+    def _check_safe(self) -> None:
+        """Within the range; a displacement may lie below it, where a tendon is slack."""
+        for name, safe, low, high in zip(self.actuators, self.safe, self.actuator_min, self.actuator_max, strict=True):
+            if safe > high or (safe < low and self.quantity == "pressure"):
+                raise ValueError(
+                    f"actuators.safe {safe:g} {self.unit} of {name} is outside {low:g} … {high:g} {self.unit}: "
+                    "choose one within"
+                )
 
     def _check_frame(self, name: str, frame: TipLearning | SurfacePoint) -> None:
         measured = [surface.patch for surface in self.surfaces]

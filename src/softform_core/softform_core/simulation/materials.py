@@ -16,7 +16,6 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.errors import SoftformError
 from softform_core.robots.description import Material
 
 
@@ -25,13 +24,11 @@ class Law:
     """One law.
 
     Attributes:
-        positive: Coefficients that must be positive.
         shear_modulus: mu at small strain, Pa, of the coefficients, Pa.
         energy: W of the coefficients and j: numbers, then numba compiles it, or arrays.
         slopes: dW/dI1 and d2W/dI1^2 of the same.
     """
 
-    positive: tuple[bool, ...]
     shear_modulus: Callable[[NDArray[np.float64]], float]
     energy: Any
     slopes: Any
@@ -67,34 +64,16 @@ def _gent_slopes(coefficients, j):  # type: ignore[no-untyped-def]
 
 
 LAWS = {
-    "neo_hookean": Law((True,), lambda c: c[0], _neo_hookean, _neo_hookean_slopes),
-    "yeoh": Law((True, False, False), lambda c: 2.0 * c[0], _yeoh, _yeoh_slopes),
-    "gent": Law((True, True), lambda c: c[0], _gent, _gent_slopes),
+    "neo_hookean": Law(lambda c: c[0], _neo_hookean, _neo_hookean_slopes),
+    "yeoh": Law(lambda c: 2.0 * c[0], _yeoh, _yeoh_slopes),
+    "gent": Law(lambda c: c[0], _gent, _gent_slopes),
 }
 """Every law by its name in a robot's description."""
 
 
 def law_and_coefficients(material: Material) -> tuple[int, NDArray[np.float64]]:
-    """Number of the law for the kernels and its coefficients.
-
-    Raises:
-        SoftformError: If the law is unknown, does not take so many coefficients, or they describe no elastic solid.
-    """
-    if material.law not in LAWS:
-        raise SoftformError(f"Material law '{material.law}' is unknown.", f"Known: {', '.join(LAWS)}.")
-    law, coefficients = LAWS[material.law], np.asarray(material.coefficients, dtype=np.float64)
-    if coefficients.shape != (len(law.positive),) or not np.isfinite(coefficients).all():
-        raise SoftformError(
-            f"Material law '{material.law}' takes {len(law.positive)} finite coefficients, got "
-            f"{material.coefficients}.",
-            "See docs/robots/membrane.md for the laws.",
-        )
-    if (coefficients[np.array(law.positive)] <= 0.0).any():
-        raise SoftformError(
-            f"Material {material.law} {material.coefficients} has no positive shear modulus or stretch limit.",
-            "The first coefficient (and j_max of gent) must be positive.",
-        )
-    return list(LAWS).index(material.law), coefficients
+    """Number of the law for the kernels and its coefficients."""
+    return list(LAWS).index(material.law), np.asarray(material.coefficients, dtype=np.float64)
 
 
 def shear_modulus(material: Material) -> float:

@@ -23,7 +23,7 @@ def clamped_knots(count: int, degree: int = 3) -> Array:
     if count < degree + 1:
         raise SoftformError(
             f"A B-spline of degree {degree} needs at least {degree + 1} control points, got {count}.",
-            "Set surface.rows and surface.columns of the robot higher.",
+            "Set `rows` and `columns` higher in `surfaces` of the robot's description, or `degree` lower.",
         )
     inner = np.linspace(0.0, 1.0, count - degree + 1)
     return np.concatenate([np.zeros(degree), inner, np.ones(degree)])

@@ -139,7 +139,7 @@ class SurfaceFitter:
     def _undetermined(self) -> SoftformError:
         return SoftformError(
             f"{self.basis.shape[0]} vertices do not determine {self.rows} x {self.cols} control points.",
-            "Refine the mesh, or set surface.rows and surface.columns of the robot lower.",
+            "Refine the mesh, or set `rows` and `columns` lower in `surfaces` of the robot's description.",
         )
 
     def fit(self, vertices: ArrayLike) -> Array:

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 import yaml
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from softform_core.cli.robot import robot as command
 from softform_core.errors import SoftformError
 from softform_core.paths import robot_file
 from softform_core.robots import Robot, load_robot
@@ -16,6 +18,13 @@ SIX_OVER_NINE += [[0, 0, 0.5, 0, 0, 0.5], [0, 0, 0, 1, 0, 0], [0, 0.25, 0, 0, 0.
 
 def described(name: str) -> dict:
     return yaml.safe_load(robot_file(name).read_text())
+
+
+def of_material(law: str, *coefficients: float) -> dict:
+    """The body of the three-chamber actuator, of another material."""
+    body = described("three_chamber")["body"]
+    body["section"]["material"] = {"law": law, "coefficients": list(coefficients)}
+    return body
 
 
 def mapped(**changes) -> Robot:
@@ -72,6 +81,22 @@ def test_no_actuator_of_a_map_exceeds_its_slew_rate():
     assert fastest.max() == pytest.approx(robot.slew_rate[0])
 
 
+def test_an_actuator_that_no_degree_of_freedom_moves_does_not_slow_the_others():
+    still = mapped(matrix=[*SIX_OVER_NINE[:3], [0.0] * 6, *SIX_OVER_NINE[4:]])
+    with np.errstate(all="raise"):
+        slew = still.actuation_slew
+    np.testing.assert_array_equal(slew[[0, 3]], still.slew_rate[[0, 3]])
+
+
+def test_a_tendon_may_be_slack_below_its_range_and_not_pulled_beyond_it():
+    content = described("tendon_rod")
+    content["actuators"]["safe"] = -0.02
+    assert Robot.model_validate(content).safe[0] == -0.02
+    content["actuators"]["safe"] = [0.0, 0.0, 0.015, 0.0]
+    with pytest.raises(ValueError, match="safe 0.015 m of t3 is outside -0.014 … 0.014 m"):
+        Robot.model_validate(content)
+
+
 def test_ranges_are_one_number_or_one_for_each():
     content = described("three_chamber")
     content["actuators"] |= {"minimum": [-100.0, 0.0, 0.0], "maximum": [50e3, 55e3, 60e3]}
@@ -99,6 +124,17 @@ def test_an_actuation_of_another_size_is_rejected():
         ({"frames": {}}, "surface or a frame"),
         ({"actuators": {"minimum": 0.0, "maximum": [1.0, 2.0], "slew_rate": 1.0}}, "maximum must have 3 entries"),
         ({"actuators": {"minimum": 2.0, "maximum": 1.0, "slew_rate": 1.0}}, "must lie below"),
+        (
+            {"actuators": {"minimum": 0.0, "maximum": 5e3, "slew_rate": 1.0, "safe": 9e3}},
+            "safe 9000 Pa of c1 is outside 0",
+        ),
+        ({"actuators": {"minimum": 0.0, "maximum": 5e3, "slew_rate": 1.0, "safe": [0, 0, -5]}}, "safe -5 Pa of c3"),
+        ({"devices": [{"name": "b", "channels": [0], "actuators": [c]} for c in ("c1", "c2", "c3")]}, "b, b, b"),
+        ({"surfaces": [{"patch": "tube", "rows": 8, "columns": 4, "degree": 5}]}, "at least 6 rows .* got 8 and 4"),
+        ({"body": of_material("yeoh", 1e5)}, r"takes 3 coefficients, got \[100000.0\]"),
+        ({"body": of_material("gent", 1e5, -2.0)}, "coefficient 2 of law 'gent' must be positive, got -2"),
+        ({"base_markers": {"a": [0, 0, 0], "b": [0.1, 0, 0], "c": [0.1, 0.004, 0]}}, "'b' and 'c' are 4.0 mm apart"),
+        ({"tolerances": {"settle": 300.0}}, "settle 300 must not exceed arrive 250"),
         ({"body": {"kind": "octopus"}}, "no body of kind 'octopus'"),
         ({"body": {}}, "needs its kind"),
         ({"name": "../elsewhere"}, "name"),
@@ -110,6 +146,14 @@ def test_a_description_that_contradicts_itself_is_rejected(tmp_path, change, com
     path.write_text(yaml.safe_dump(described("three_chamber") | change))
     with pytest.raises(SoftformError, match=complaint):
         load_robot(path)
+
+
+def test_the_command_builds_the_body(tmp_path):
+    content = described("three_chamber")
+    content["body"]["section"]["chambers"][0]["centre"] = [0.03, 0.0]
+    path = tmp_path / "outside.yaml"
+    path.write_text(yaml.safe_dump(content))
+    assert "outside its section's outline" in str(CliRunner().invoke(command, [str(path)]).exception)
 
 
 def with_frames(frames: dict) -> Robot:

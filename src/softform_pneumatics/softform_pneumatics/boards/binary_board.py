@@ -44,7 +44,7 @@ class BinaryBoard:
         self._sequences = itertools.cycle(range(256))
         self._answers: collections.deque[Answer] = collections.deque(maxlen=64)
         self._measurements: collections.deque[Measurement] = collections.deque(maxlen=_MEASUREMENTS_KEPT)
-        self._channels = CHANNELS_OF_A_MODULE * self._modules[-1]
+        self._channels = CHANNELS_OF_A_MODULE * min(self._modules[-1], protocol.MOST_MODULES)
         self._targets = np.zeros(self._channels)
         self._pressures = np.zeros(self._channels)
         self._first_pair = 0  # at which the next round of targets begins
