@@ -8,7 +8,7 @@ import sys
 import click
 
 from softform_core.cli.registered import RegisteredCommands
-from softform_core.cli.shared import json_option, report_figures
+from softform_core.cli.shared import json_option, report_figures, robot_option
 
 
 class _Benchmarks(RegisteredCommands):
@@ -55,25 +55,37 @@ class _IkBenchmark(click.Command):
 @click.command(cls=_IkBenchmark)
 @click.option("--only", multiple=True, metavar="SECTION", help="Run this section alone; may be given several times.")
 @click.option("--points", type=click.IntRange(min=4), help="Sample points on the surface.  [default: 1000]")
-@click.option("--targets", type=click.IntRange(min=1), help="Random reachable targets of `solver`.  [default: 200]")
+@click.option(
+    "--targets",
+    type=click.IntRange(min=1),
+    help="Random reachable targets.  [default: 200 of `solver`, 3 of `algorithm2`]",
+)
 @click.option("--seconds", type=click.FloatRange(min=1.0), help="How long `streaming` streams.  [default: 60]")
+@robot_option
 @json_option
 def ik(
-    only: tuple[str, ...], points: int | None, targets: int | None, seconds: float | None, json_path: str | None
+    only: tuple[str, ...],
+    points: int | None,
+    targets: int | None,
+    seconds: float | None,
+    robot_name: str,
+    json_path: str | None,
 ) -> None:
     """Inverse kinematics on one core: speed and accuracy, and the paper's algorithms on the same targets.
 
     Prints one JSON object, in it each section's figures under its name; all of them take some minutes. A section that
-    fails has its `error`, and the command exits with 1.
+    fails has its `error`, and the command exits with 1. `solver` and `algorithm2` take any robot with a shipped
+    sim-to-real model; the others have robots of their own.
 
     \b
     Examples:
       softform bench ik --only prediction
+      softform bench ik --only solver --robot manipulator
       softform bench ik --json ik.json
     """  # noqa: D301
     from softform_studies.ik.ik_sections import run_sections, section_names
 
-    options = {"points": points, "targets": targets, "seconds": seconds}
+    options = {"points": points, "targets": targets, "seconds": seconds, "robot_name": robot_name}
     figures = run_sections(
         only or section_names(),
         {name: value for name, value in options.items() if value is not None},

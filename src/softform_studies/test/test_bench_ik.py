@@ -39,11 +39,18 @@ def test_solves_from_rest_reach_the_best_error_known(monkeypatch):
     assert figures["best_mean_error_mm_p50"] <= figures["mean_error_mm_p50"] < 0.1
     assert figures["ms_per_solve_p99"] >= figures["ms_per_solve_p50"] > figures["ms_per_iteration"] > 0.0
     assert figures["ms_per_solve_p50"] > figures["of_it_ms_to_prepare_the_target_p50"] > 0.0
+    assert figures["processor_ms_per_solve_p95"] >= figures["processor_ms_per_solve_p50"] > 0.0
+
+
+def test_other_robots_are_solved_for_too(monkeypatch):
+    monkeypatch.setattr(ik_solver, "REFERENCE_STARTS", 1)
+    figures = ik_solver.solver(points=100, targets=1, robot_name="manipulator")
+    assert figures["degrees_of_freedom"] == 6 and figures["mean_error_mm_p50"] < 0.1
 
 
 def test_a_solve_that_ends_elsewhere_does_not_count_as_best():
     def solve(error, best):
-        return ik_solver.TimedSolve(10.0, 1.0, 2.0, 1, 3, error, best)
+        return ik_solver.TimedSolve(10.0, 10.0, 1.0, 2.0, 1, 3, error, best)
 
     assert solve(0.02, 0.011).is_best and solve(1.009, 1.0).is_best
     assert not solve(0.03, 0.011).is_best and not solve(1.02, 1.0).is_best
@@ -63,9 +70,8 @@ OPPONENTS = ("algorithm_2", "algorithm_2_analytic", "algorithm_2_compiled", "lm_
 
 
 def test_algorithm_2_has_the_same_targets_and_is_given_time(monkeypatch):
-    monkeypatch.setattr(ik_algorithm2, "TARGETS", 1)
     monkeypatch.setattr(ik_algorithm2, "LIMIT_S", 0.1)
-    figures = ik_algorithm2.algorithm2(points=49)
+    figures = ik_algorithm2.algorithm2(points=49, targets=1)
     assert set(figures["reachable"]) == {"reachable_0", "reachable_0_moved"}
     assert set(figures["out_of_reach"]) == {"dem", "dem_free", "stretched_0"}
     for kind in ("reachable", "out_of_reach"):
@@ -82,7 +88,20 @@ def test_algorithm_2_has_the_same_targets_and_is_given_time(monkeypatch):
         assert speedups["algorithm_2_compiled"]["equal_error"] == pytest.approx(np.prod(ratios) ** (1 / len(ratios)))
         for rule, strongest in figures["speedup_vs_strongest"][kind].items():
             assert list(strongest.values()) == [min(one[rule] for one in speedups.values())]
+        medians = figures["medians"][kind]
+        assert set(medians) == {"ours", *OPPONENTS}
+        errors = [case["algorithm_2"]["same_rule"]["mean_error_mm"] for case in figures[kind].values()]
+        assert medians["algorithm_2"]["same_rule"]["mean_error_mm_p50"] == pytest.approx(np.median(errors))
     assert figures["speedup_vs_algorithm2"] == figures["speedups"]["reachable"]["algorithm_2"]["equal_error"]
+
+
+def test_no_landscape_lies_on_a_tube(monkeypatch):
+    monkeypatch.setattr(ik_algorithm2, "LIMIT_S", 0.02)
+    figures = ik_algorithm2.algorithm2(points=49, targets=1, robot_name="manipulator")
+    assert set(figures["reachable"]) == {"reachable_0", "reachable_0_moved"}
+    assert set(figures["out_of_reach"]) == {"stretched_0"}
+    medians = figures["medians"]["reachable"]
+    assert medians["ours"]["mean_error_mm_p50"] < medians["algorithm_2"]["same_rule"]["mean_error_mm_p50"]
 
 
 def test_the_derivatives_of_automatic_differentiation_are_ours():

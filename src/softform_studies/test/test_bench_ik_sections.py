@@ -22,6 +22,11 @@ def plain():
     return {"value": 1.5}
 
 
+def any_robot(robot_name="membrane"):
+    """Of any robot."""
+    return {"robot": robot_name}
+
+
 def broken():
     """Fails."""
     raise SoftformError("The robot is at lunch.", "Wait.")
@@ -29,7 +34,9 @@ def broken():
 
 @pytest.fixture(name="registered")
 def registered_fixture(monkeypatch):
-    found = [EntryPoint(name, f"{__name__}:{name}", ik_sections.GROUP) for name in ("plain", "broken", "good")]
+    found = [
+        EntryPoint(name, f"{__name__}:{name}", ik_sections.GROUP) for name in ("plain", "broken", "good", "any_robot")
+    ]
     monkeypatch.setattr(
         plugins, "entry_points", lambda group: found if group == ik_sections.GROUP else entry_points(group=group)
     )
@@ -48,10 +55,18 @@ def test_each_section_prints_under_its_name_and_gets_the_options_that_it_knows()
 
 
 @pytest.mark.usefixtures("registered")
+def test_another_robot_is_for_sections_that_take_one():
+    result = run("--robot", "manipulator")
+    assert result.exit_code == 2 and "broken, good, plain" in result.stderr and not result.stdout
+    alone = run("--robot", "manipulator", "--only", "any_robot")
+    assert json.loads(alone.stdout) == {"any_robot": {"robot": "manipulator"}}
+
+
+@pytest.mark.usefixtures("registered")
 def test_a_failing_section_does_not_take_the_others_with_it():
     result = run()
     figures = json.loads(result.stdout)
-    assert result.exit_code == 1 and set(figures) == {"plain", "broken", "good"}
+    assert result.exit_code == 1 and set(figures) == {"plain", "broken", "good", "any_robot"}
     assert "at lunch" in figures["broken"]["error"] and figures["plain"] == {"value": 1.5}
 
 

@@ -35,7 +35,9 @@ _NEAR_PART = 0.001
 _DONE_PART = 0.0001
 """Coarse steps end below this part of the robot's size: few points tell no more."""
 
-_MOST_ITERATIONS = 6
+_MOST_ITERATIONS = 12
+"""Of coarse steps: those of sheets end before, by `_RELATIVE_DECREASE`; a long arm takes more than six."""
+
 _RELATIVE_DECREASE = 0.1
 
 

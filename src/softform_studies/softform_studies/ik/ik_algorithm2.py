@@ -11,14 +11,15 @@ All have the same trained networks, surface points, targets and start:
 
 Each runs twice: until the paper's rule (lambda) ends it, which may be far from the minimum, and until its mean error is
 ours, but for 1 %, or it can get no better (`equal_error`). Targets are shapes that the robot can take and shapes that
-it cannot: those, stretched, and a terrain.
+it cannot: those, stretched, and for sheets a terrain.
 """
 
 import statistics
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from softform_core.inverse.ik_result import IkResult
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
+from softform_core.paths import DEFAULT_ROBOT
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
 from softform_core.shapes.target import TargetShape
@@ -41,7 +43,7 @@ from softform_studies.ik.ik_targets import reachable_targets
 from softform_studies.ik.library_search import library_search
 
 TARGETS = 3
-"""Random reachable targets, each with its pose fixed and free."""
+"""Random reachable targets by default, each with its pose fixed and free."""
 
 LIMIT_S = 60.0
 """Time limit of one solve."""
@@ -58,9 +60,18 @@ _MOVED = RigidTransform().moved(np.array([0.05, -0.03, 0.08]), np.array([0.01, -
 Solve = Callable[[TargetShape, IkOptions], IkResult]
 
 
-def algorithm2(points: int = SURFACE_POINTS) -> dict[str, object]:
+class _Run(NamedTuple):
+    """One solve, and its time of the processor, ms."""
+
+    result: IkResult
+    processor_ms: float
+
+
+def algorithm2(
+    points: int = SURFACE_POINTS, targets: int = TARGETS, robot_name: str = DEFAULT_ROBOT
+) -> dict[str, object]:
     """Ours beside Algorithm 2 of the paper, three ways, and LM by autograd, in reach and out of reach."""
-    robot = load_robot("membrane")
+    robot = load_robot(robot_name)
     network, _ = load_forward_kinematics(robot)
     pipeline = shipped_pipeline(robot, points)
     autograd = AutogradPipeline(extract_mlp(network), pipeline.uv, pipeline.sim_to_real, robot.patches)
@@ -73,7 +84,7 @@ def algorithm2(points: int = SURFACE_POINTS) -> dict[str, object]:
     }
     fixed = replace(from_rest(robot), max_iterations=5000, max_seconds=LIMIT_S)
     free = replace(fixed, fix_pose=False)
-    clouds = [target.cloud for target in reachable_targets(robot, pipeline, TARGETS)]
+    clouds = [target.cloud for target in reachable_targets(robot, pipeline, targets)]
 
     def in_reach() -> Iterator[tuple[str, TargetShape, IkOptions]]:
         for number, cloud in enumerate(clouds):
@@ -81,16 +92,17 @@ def algorithm2(points: int = SURFACE_POINTS) -> dict[str, object]:
             yield f"reachable_{number}_moved", cloud.transformed(_MOVED.rotation, _MOVED.translation), free
 
     def out_of_reach() -> Iterator[tuple[str, TargetShape, IkOptions]]:
-        yield "dem", dem_target(robot), fixed
-        yield "dem_free", dem_target(robot), free
+        if not robot.patches.has_tube:
+            yield "dem", dem_target(robot), fixed
+            yield "dem_free", dem_target(robot), free
         for number, cloud in enumerate(clouds):
             yield f"stretched_{number}", TargetShape.from_cloud(cloud.points * _STRETCHED + _RAISED_M), fixed
 
     kinds = {"reachable": in_reach, "out_of_reach": out_of_reach}
     with one_thread():
         cases = {
-            kind: {name: _side_by_side(ours, opponents, target, options) for name, target, options in targets()}
-            for kind, targets in kinds.items()
+            kind: {name: _side_by_side(ours, opponents, target, options) for name, target, options in drawn()}
+            for kind, drawn in kinds.items()
         }
     speedups = {kind: _speedups(of_kind, list(opponents)) for kind, of_kind in cases.items()}
     return {
@@ -105,6 +117,7 @@ def algorithm2(points: int = SURFACE_POINTS) -> dict[str, object]:
             for kind, one in speedups.items()
         },
         "speedups": speedups,
+        "medians": {kind: _medians(of_kind, list(opponents)) for kind, of_kind in cases.items()},
         **cases,
     }
 
@@ -113,32 +126,40 @@ def _side_by_side(
     ours: Solve, opponents: Mapping[str, Solve], target: TargetShape, options: IkOptions
 ) -> dict[str, Any]:
     best = _median(ours, target, options, _REPEATS)
-    patience = replace(options, relative_decrease=_PATIENCE, tolerance_mm=_EQUAL * best.mean_error_mm)
+    patience = replace(options, relative_decrease=_PATIENCE, tolerance_mm=_EQUAL * best.result.mean_error_mm)
     figures: dict[str, Any] = {"ours": _figures(best)}
     for name, solve in opponents.items():
         figures[name] = {}
         for rule, limits in (("same_rule", options), ("equal_error", patience)):
-            result = _median(solve, target, limits, 1)
-            ratio = _seconds(result) / _seconds(best)
-            figures[name][rule] = _figures(result) | {"time_ratio": ratio}
-        figures[name]["reached_equal_error"] = result.termination is Termination.TOLERANCE_REACHED
+            run = _median(solve, target, limits, 1)
+            ratio = _seconds(run) / _seconds(best)
+            figures[name][rule] = _figures(run) | {"time_ratio": ratio}
+        figures[name]["reached_equal_error"] = run.result.termination is Termination.TOLERANCE_REACHED
     return figures
 
 
-def _median(solve: Solve, target: TargetShape, options: IkOptions, repeats: int) -> IkResult:
+def _median(solve: Solve, target: TargetShape, options: IkOptions, repeats: int) -> _Run:
     """The run of median time, after a short one that warms the caches up."""
     solve(target, replace(options, max_iterations=2))
-    results = [solve(target, options) for _ in range(repeats)]
-    return sorted(results, key=_seconds)[repeats // 2]
+    runs = [_run(solve, target, options) for _ in range(repeats)]
+    return sorted(runs, key=_seconds)[repeats // 2]
 
 
-def _seconds(result: IkResult) -> float:
-    return result.prepare_seconds + result.seconds
+def _run(solve: Solve, target: TargetShape, options: IkOptions) -> _Run:
+    begun = time.process_time()
+    result = solve(target, options)
+    return _Run(result, (time.process_time() - begun) * 1e3)
 
 
-def _figures(result: IkResult) -> dict[str, object]:
+def _seconds(run: _Run) -> float:
+    return run.result.prepare_seconds + run.result.seconds
+
+
+def _figures(run: _Run) -> dict[str, object]:
+    result = run.result
     return {
-        "total_ms": _seconds(result) * 1e3,
+        "total_ms": _seconds(run) * 1e3,
+        "processor_ms": run.processor_ms,
         "iterations": result.iterations,
         "coarse_iterations": result.coarse_iterations,
         "mean_error_mm": result.mean_error_mm,
@@ -162,3 +183,21 @@ def _speedups(cases: Mapping[str, Mapping[str, Any]], opponents: list[str]) -> d
         }
         speedups[name]["reached_equal_error"] = statistics.fmean(one["reached_equal_error"] for one in of)
     return speedups
+
+
+def _medians(cases: Mapping[str, Mapping[str, Any]], opponents: list[str]) -> dict[str, Any]:
+    """Medians over the targets of a solve's processor time and mean error: ours, and each opponent's by rule."""
+    medians: dict[str, Any] = {"ours": _median_figures([case["ours"] for case in cases.values()])}
+    for name in opponents:
+        medians[name] = {
+            rule: _median_figures([case[name][rule] for case in cases.values()])
+            for rule in ("same_rule", "equal_error")
+        }
+    return medians
+
+
+def _median_figures(solves: list[Mapping[str, Any]]) -> dict[str, float]:
+    return {
+        "processor_ms_per_solve_p50": statistics.median(solve["processor_ms"] for solve in solves),
+        "mean_error_mm_p50": statistics.median(solve["mean_error_mm"] for solve in solves),
+    }

@@ -2,16 +2,19 @@
 
 A section is an entry point of the group `softform.bench.ik`: a function that returns what JSON can hold. The first line
 of its docstring is what `--help` says of it. If it has parameters, they are options of the command (`points`,
-`targets`), and have defaults; most have none.
+`targets`, `robot_name`), and have defaults; most have none. One without `robot_name` is of robots of its own.
 """
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 
 from softform_core.errors import SoftformError
+from softform_core.paths import DEFAULT_ROBOT
 from softform_core.plugins import load_plugin, plugin_kinds
 
 GROUP = "softform.bench.ik"
+
+_ROBOT = "robot_name"
 
 _ORDER = ("prediction", "solver", "algorithm2", "compiled", "scaling", "bounds", "streaming", "waypoints", "planning")
 
@@ -48,11 +51,19 @@ def run_sections(
         Figures by section; a section that failed has its `error`, so that what the others showed is not lost.
 
     Raises:
-        SoftformError: If there is no section of one of the names; nothing has run then.
+        SoftformError: If there is no section of one of the names, or one takes no other robot; nothing has run then.
     """
+    sections = {name: load_section(name) for name in names}
+    takes = {name: inspect.signature(section).parameters for name, section in sections.items()}
+    fixed = [name for name in names if _ROBOT not in takes[name]]
+    if fixed and options.get(_ROBOT, DEFAULT_ROBOT) != DEFAULT_ROBOT:
+        raise SoftformError(
+            f"These sections take no robot: {', '.join(fixed)}.",
+            "Add --only with each section that takes one (solver, algorithm2), or leave --robot out.",
+        )
     figures: dict[str, dict[str, object]] = {}
-    for name, section in [(name, load_section(name)) for name in names]:
-        wanted = {option: options[option] for option in inspect.signature(section).parameters if option in options}
+    for name, section in sections.items():
+        wanted = {option: options[option] for option in takes[name] if option in options}
         report(f"bench ik: {name}")
         try:
             figures[name] = section(**wanted)

@@ -20,6 +20,7 @@ from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.ik_problem import Problem
 from softform_core.inverse.inverse import solve_inverse_kinematics, solve_prepared
 from softform_core.inverse.levenberg_marquardt import LevenbergMarquardt
+from softform_core.paths import DEFAULT_ROBOT
 from softform_core.robots import Robot, load_robot
 from softform_core.threads import one_thread
 from softform_studies.ik.ik_prediction import shipped_pipeline
@@ -44,6 +45,7 @@ class TimedSolve:
 
     Attributes:
         milliseconds: Time of the whole solve, ms.
+        processor_milliseconds: The same of the processor: other work on the machine adds little.
         prepare_milliseconds: Part of it to prepare the target, ms.
         iteration_milliseconds: Time of one iteration at all points near the solution, ms.
         iterations: Iterations at all points.
@@ -53,6 +55,7 @@ class TimedSolve:
     """
 
     milliseconds: float
+    processor_milliseconds: float
     prepare_milliseconds: float
     iteration_milliseconds: float
     iterations: int
@@ -70,17 +73,19 @@ class Percentiles(NamedTuple):
     """Percentiles of a sample."""
 
     p50: float
+    p95: float
     p99: float
 
 
-def solver(points: int = SURFACE_POINTS, targets: int = 200) -> dict[str, object]:
+def solver(points: int = SURFACE_POINTS, targets: int = 200, robot_name: str = DEFAULT_ROBOT) -> dict[str, object]:
     """Whole solves from rest, against the best error known from 64 starts."""
-    robot = load_robot("membrane")
+    robot = load_robot(robot_name)
     pipeline = shipped_pipeline(robot, points)
     options = from_rest(robot)
     with one_thread():
         solves = [_solve(robot, pipeline, target, options) for target in reachable_targets(robot, pipeline, targets)]
     whole = percentiles([solve.milliseconds for solve in solves])
+    processor = percentiles([solve.processor_milliseconds for solve in solves])
     errors = percentiles([solve.mean_error_mm for solve in solves])
     assert pipeline.sim_to_real is not None
     return {
@@ -99,6 +104,8 @@ def solver(points: int = SURFACE_POINTS, targets: int = 200) -> dict[str, object
         "ms_per_iteration": percentiles([solve.iteration_milliseconds for solve in solves]).p50,
         "ms_per_solve_p50": whole.p50,
         "ms_per_solve_p99": whole.p99,
+        "processor_ms_per_solve_p50": processor.p50,
+        "processor_ms_per_solve_p95": processor.p95,
         "of_it_ms_to_prepare_the_target_p50": percentiles([solve.prepare_milliseconds for solve in solves]).p50,
         "iterations_p50": percentiles([solve.iterations for solve in solves]).p50,
         "coarse_iterations_p50": percentiles([solve.coarse_iterations for solve in solves]).p50,
@@ -109,7 +116,7 @@ def solver(points: int = SURFACE_POINTS, targets: int = 200) -> dict[str, object
 
 
 def from_rest(robot: Robot) -> IkOptions:
-    """Options of a solve that starts at the lowest actuation."""
+    """Options of a solve that starts at rest: no actuation, or the nearest to it in the range."""
     rest = np.clip(np.zeros(robot.degrees_of_freedom), robot.actuation_min, robot.actuation_max)
     return IkOptions(
         robot.actuation_min, robot.actuation_max, initial_actuation=rest, relative_decrease=RELATIVE_DECREASE
@@ -117,19 +124,21 @@ def from_rest(robot: Robot) -> IkOptions:
 
 
 def percentiles(values: list[float] | list[int]) -> Percentiles:
-    """Median and 99th percentile."""
-    p50, p99 = np.percentile(np.asarray(values, dtype=np.float64), [50.0, 99.0])
-    return Percentiles(float(p50), float(p99))
+    """Median, 95th and 99th percentile."""
+    p50, p95, p99 = np.percentile(np.asarray(values, dtype=np.float64), [50.0, 95.0, 99.0])
+    return Percentiles(float(p50), float(p95), float(p99))
 
 
 def _solve(robot: Robot, pipeline: ForwardPipeline, target: ReachableTarget, options: IkOptions) -> TimedSolve:
-    begun = time.perf_counter()
+    begun, processor_begun = time.perf_counter(), time.process_time()
     result = solve_inverse_kinematics(pipeline, target.cloud, options)
     milliseconds = (time.perf_counter() - begun) * 1e3
+    processor_milliseconds = (time.process_time() - processor_begun) * 1e3
     search = result.problem.target
     assert search is not None
     return TimedSolve(
         milliseconds=milliseconds,
+        processor_milliseconds=processor_milliseconds,
         prepare_milliseconds=result.prepare_seconds * 1e3,
         iteration_milliseconds=iteration_ms(Problem(pipeline, search, options), result.actuation),
         iterations=result.iterations - bool(result.coarse_iterations),

@@ -70,10 +70,10 @@ def _slackened(
     """Judge that the tendons are made slack, in time from the request on the wire, and stay so.
 
     Args:
-        stack: Hurt already.
-        variant: For the outcome.
+        stack: The stack, already at fault.
+        variant: Name of the variant in the outcome.
         since: When the fault began, s of `time.monotonic`.
-        seconds: To wait for the request.
+        seconds: How long to wait for the request.
         observable: When the fault could be observed; None if the bus could not be reached then.
     """
     request = stack.first_request(since, seconds)
