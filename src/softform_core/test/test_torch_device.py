@@ -8,7 +8,6 @@ from pretended_device import NAME, PretendedDevice
 from test_training_sim_to_real import ROWS, SIMULATED, TINY, frames
 
 from softform_core.errors import SoftformError
-from softform_core.executors import ProcessPool
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.forward.shapes_on_device import ShapesOnDevice
 from softform_core.frames.frames import MarkerFrames
@@ -70,7 +69,7 @@ def test_shapes_of_a_device_are_those_of_the_pipeline(name: str) -> None:
     np.testing.assert_allclose(sigma, models.uncertainty(actuation), rtol=1e-3)
 
 
-def test_a_device_that_a_worker_lacks_is_named() -> None:
-    run = TrainingRun(0, PATCHES, executor=ProcessPool(2), device="cuda:99")
+def test_a_device_that_is_not_there_is_named() -> None:
+    run = TrainingRun(0, PATCHES, device="cuda:99")
     with pytest.raises(SoftformError, match="PyTorch cannot compute on 'cuda:99'.* Leave out --device"):
         train_sim_to_real(SIMULATED, frames(8), SHORT, run)

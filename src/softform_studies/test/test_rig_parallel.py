@@ -1,12 +1,13 @@
-"""Trainings in processes of their own give what they give here, and errors of a training reach the caller."""
+"""Trainings elsewhere give what they give here, and errors of a training reach the caller."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
-from softform_core.executors import InProcess, ProcessPool
+from softform_core.executors import InProcess
 from softform_core.frames.frames import Frames
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.patch_set import PatchSet
@@ -30,11 +31,21 @@ def frames(count: int) -> Frames:
     return Frames(random.uniform(0, 1000, (count, 1)), clouds, [np.tile([0.0, 0.0, 1.0], (120, 1))] * count)
 
 
-def test_processes_learn_the_same_as_this_one() -> None:
+class Elsewhere:
+    """Does the work as another process would: all comes and goes pickled. Processes themselves: test_executors.py."""
+
+    def run(self, make, items):
+        """See `Executor`."""
+        work = pickle.loads(pickle.dumps(make))()
+        for item in items:
+            yield pickle.loads(pickle.dumps(work(pickle.loads(pickle.dumps(item)))))
+
+
+def test_what_is_learned_elsewhere_is_the_same_as_here() -> None:
     lessons = {str(count): Lesson("directly", (frames(count), SHORT)) for count in (5, 6)}
     actuation = np.array([[300.0]])
     here = {name: trained.handles(actuation) for name, trained in learn_all(learners(), lessons, InProcess())}
-    there = {name: trained.handles(actuation) for name, trained in learn_all(learners(), lessons, ProcessPool(2))}
+    there = {name: trained.handles(actuation) for name, trained in learn_all(learners(), lessons, Elsewhere())}
     assert set(here) == set(there) == {"5", "6"}
     for name in here:
         assert np.allclose(here[name], there[name], atol=1e-6)
