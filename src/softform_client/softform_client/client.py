@@ -87,7 +87,7 @@ class ShapeClient(ClientConnection):
             seed: (k,) actuator values where the solver starts.
             starts: Number of starts of a global search; 0: the node's default.
             preferred: (k,) actuator values; of all solutions the nearest is taken.
-            preference: mm^2 of squared error worth the whole range of a chamber; 0: the node's default.
+            preference: mm^2 of squared error worth the whole range of an actuation; 0: the node's default.
             tolerance: m, mean error at which the solver may stop; 0: the node's default.
             max_time: s for each solve; 0: the node's default.
             max_rounds: Closed loop: corrections after the open-loop round at most; 0: the node's default.

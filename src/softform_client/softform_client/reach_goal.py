@@ -69,7 +69,7 @@ class ReachGoal:
         partial: Whether the target shows only a part of the shape.
         starts: Number of starts of a global search; 1: no search; 0: the node's default.
         preferred: (k,) actuator values, or None; of all solutions the nearest is taken.
-        preference: mm^2 of squared error worth the whole range of a chamber; 0: the node's default.
+        preference: mm^2 of squared error worth the whole range of an actuation; 0: the node's default.
         accept_unreachable: Whether the nearest shape is wanted even if it misses the target widely.
     """
 

@@ -31,15 +31,15 @@ def halton_actuations(minimum: Array, maximum: Array, count: int, seed: int, kee
         raise SoftformError(f"{count} actuations cannot be drawn.", "Ask for one at least.")
     from scipy.stats import qmc  # here, as scipy.stats takes half a second, and few nodes draw actuations
 
-    chambers = len(minimum)
-    halton = qmc.Halton(chambers + (keep is not None), scramble=True, rng=np.random.default_rng(seed))
+    inputs = len(minimum)
+    halton = qmc.Halton(inputs + (keep is not None), scramble=True, rng=np.random.default_rng(seed))
     kept: list[Array] = []
     missing = count
     while missing > 0:
         drawn = halton.random(_BATCH)
-        points = drawn[:, :chambers]
+        points = drawn[:, :inputs]
         if keep is not None:
-            points = points[keep(points, drawn[:, chambers])]
+            points = points[keep(points, drawn[:, inputs])]
         kept.append(points[:missing])
         missing -= len(kept[-1])
     return minimum + np.concatenate(kept) * (maximum - minimum)

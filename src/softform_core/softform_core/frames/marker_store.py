@@ -22,14 +22,14 @@ from softform_core.robots import Robot
 from softform_core.stores.zarr_stores import Shapes, StoreKind, disk_errors, new_group, open_group
 
 
-def _rows(chambers: int, markers: int) -> Rows:
-    return common_rows(chambers) | {"positions": ((markers, 3), "f8")}
+def _rows(inputs: int, markers: int) -> Rows:
+    return common_rows(inputs) | {"positions": ((markers, 3), "f8")}
 
 
 def _misshapen(shapes: Shapes) -> list[str]:
-    chambers = shapes.get("actuation", (0, 0))[-1]
+    inputs = shapes.get("actuation", (0, 0))[-1]
     markers = shapes.get("rest", (0,))[0]
-    return misshapen_rows(shapes, _rows(chambers, markers)) + ["rest"] * (shapes.get("rest", ())[1:] != (3,))
+    return misshapen_rows(shapes, _rows(inputs, markers)) + ["rest"] * (shapes.get("rest", ())[1:] != (3,))
 
 
 MARKER_FRAMES = StoreKind(

@@ -36,10 +36,10 @@ class FrameStatus(IntEnum):
     REJECTED = 2
 
 
-def common_rows(chambers: int) -> Rows:
+def common_rows(inputs: int) -> Rows:
     """Rows that frames of every kind have, but for `actuation`."""
     return {
-        "measured": ((chambers,), "f8"),
+        "measured": ((inputs,), "f8"),
         "captured_at": ((), "f8"),
         "coverage": ((), "f8"),
         "status": ((), "u1"),
@@ -62,9 +62,9 @@ def misshapen_rows(shapes: Shapes, rows: Rows) -> list[str]:
 def fill_new_group(group: zarr.Group, rows: Rows, actuations: NDArray[np.float64]) -> None:
     """Give a new store its pending frames, n of (n, k), and all other arrays."""
     group.attrs.update({"sessions": [], "rejections": {}})
-    frames, chambers = actuations.shape
+    frames, inputs = actuations.shape
     actuation = group.create_array(
-        "actuation", shape=actuations.shape, dtype="f8", chunks=(4096, chambers), fill_value=np.nan
+        "actuation", shape=actuations.shape, dtype="f8", chunks=(4096, inputs), fill_value=np.nan
     )
     actuation[:] = actuations
     for name, (row, kind) in rows.items():

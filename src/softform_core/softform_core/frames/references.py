@@ -20,7 +20,7 @@ _GROUP = "references"
 
 
 def reference_actuation(robot: Robot) -> Array:
-    """The pose that is captured again and again: every chamber at the middle of its range, (k,)."""
+    """The pose that is captured again and again: every actuation at the middle of its range, (k,)."""
     return np.asarray(0.5 * (robot.actuation_min + robot.actuation_max))
 
 

@@ -30,8 +30,8 @@ from softform_core.stores.zarr_stores import Shapes, StoreKind, disk_errors, new
 _POINTS_PER_CHUNK = 16384
 
 
-def _rows(chambers: int, patches: int) -> Rows:
-    return common_rows(chambers) | {
+def _rows(inputs: int, patches: int) -> Rows:
+    return common_rows(inputs) | {
         "offsets": ((2,), "i8"),
         "covered": ((patches * COVERAGE_CELLS, COVERAGE_CELLS), "bool"),
         "outliers": ((), "f8"),
@@ -39,9 +39,9 @@ def _rows(chambers: int, patches: int) -> Rows:
 
 
 def _misshapen(shapes: Shapes) -> list[str]:
-    chambers = shapes.get("actuation", (0, 0))[-1]
+    inputs = shapes.get("actuation", (0, 0))[-1]
     patches = max(1, shapes.get("covered", (0, 0))[1] // COVERAGE_CELLS)
-    return misshapen_rows(shapes, _rows(chambers, patches)) + ["points"] * (shapes.get("points", ())[1:] != (3,))
+    return misshapen_rows(shapes, _rows(inputs, patches)) + ["points"] * (shapes.get("points", ())[1:] != (3,))
 
 
 FRAMES = StoreKind(

@@ -1,6 +1,6 @@
 """Whether a plan fits: what it misses its target by, as a share of what the robot can deform. Millimetres.
 
-A target that lies nowhere near has a nearest shape, too, often with every chamber full. Nobody means that one.
+A target that lies nowhere near has a nearest shape, too, often with every actuation at its end. Nobody means that one.
 """
 
 from collections.abc import Callable

@@ -120,9 +120,9 @@ class _Problem:
 
     def __init__(self, bounds: tuple[Array, Array], checker: MotionChecker, deadline: float) -> None:
         util.setLogLevel(util.LOG_NONE)
-        chambers = len(bounds[0])
-        space = base.RealVectorStateSpace(chambers)
-        box = base.RealVectorBounds(chambers)
+        inputs = len(bounds[0])
+        space = base.RealVectorStateSpace(inputs)
+        box = base.RealVectorBounds(inputs)
         box.setLow(0.0)
         box.setHigh(1.0)
         space.setBounds(box)

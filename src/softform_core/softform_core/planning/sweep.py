@@ -21,7 +21,7 @@ BENT = 1.1
 membrane with its sim-to-real model (`test_planning_sweep.py`)."""
 
 STEP_PART = 0.2
-"""Part of a chamber's range by which neighbouring states differ at most, whatever their spares."""
+"""Part of the range of an actuation by which neighbouring states differ at most, whatever their spares."""
 
 SWEEP_MM = 0.25
 """Least spare of a state: halving ends there."""
@@ -39,7 +39,7 @@ class MotionChecker:
     Args:
         surface: The prediction.
         gauge: Distances to the obstacle.
-        ranges: (k,), working range of each chamber.
+        ranges: (k,), working range of each actuation.
         should_stop: Asked before every batch of states.
     """
 
