@@ -68,3 +68,19 @@ def test_a_pressure_without_equilibrium_is_told():
     found = find_equilibria(coarse(**short), np.array([[90e3, 90e3, 90e3]]))
     assert "no equilibrium at actuator values [90000.0, 90000.0, 90000.0]" in found.failures[0]
     assert "% of the load" in found.failures[0]
+
+
+def test_a_cavity_that_turns_inside_out_is_no_equilibrium(monkeypatch):
+    """Nothing keeps its walls apart: under vacuum there is a balance of forces in which they have passed each other."""
+    monkeypatch.setattr("softform_core.simulation.newton.SMALLEST_LOAD_STEP", 0.3)  # told roughly, and soon
+    problem = coarse(segments=1, length=0.06)
+    pressures = np.array([[0.0, 0.0, 0.0], [0.0, -50e3, 0.0]])
+    found = find_equilibria(problem, pressures)
+    assert found.failures == [
+        "",
+        "There is no equilibrium at actuator values [0.0, -50000.0, 0.0]: "
+        "chamber c2 turns inside out beyond 50 % of the load.",
+    ]
+    assert np.isfinite(found.unknowns[0]).all() and np.isnan(found.unknowns[1]).all()
+    turned = problem.solid.nodes * [-1.0, 1.0, 1.0]
+    assert problem.impossible(problem.unknowns(turned)) == ["chambers c1, c2, c3 turn inside out"]
