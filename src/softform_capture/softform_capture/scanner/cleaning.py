@@ -15,7 +15,7 @@ LONELY = 4.0
 OFF_PLANE = 0.4
 """A point is stray if it is further from its neighbours' plane than this share of its mean distance from them.
 
-On the virtual scanner this keeps 99 % of the true points and 2 % of the false ones that are more than 2 mm off."""
+What it keeps of true and false points: docs/open3d.md."""
 
 
 def thinned_evenly(points: Array, spacing: float) -> Array:
