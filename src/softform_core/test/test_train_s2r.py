@@ -208,6 +208,12 @@ def test_frames_needed_are_said_from_parts_of_the_frames(grown, monkeypatch):
     assert not (grown.parent / "new").exists()
 
 
+@pytest.mark.parametrize("option", [("--jobs", "2"), ("--continue",), ("--recipe", "paper"), ("--cluster", "auto")])
+def test_frames_needed_take_no_option_of_a_model(tmp_path, option):
+    result = run(tmp_path / "frames.zarr", tmp_path / "model", "--frames-needed", *option)
+    assert result.exit_code == 2 and f"{option[0]}: not with --frames-needed" in result.stderr
+
+
 def test_frames_of_something_else_are_left_out_by_number(learned):
     left_out = learned.card.frames.left_out
     assert set(left_out) == {MIRRORED, ELSEWHERE}

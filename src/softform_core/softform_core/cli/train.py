@@ -173,6 +173,9 @@ def s2r(
     folder = models_of(robot.name) if output is None else output
     if json_path is not None and not asks:
         raise click.UsageError("--json goes with --frames-needed; a model's figures are in its sim_to_real.json.")
+    of_a_model = {"--recipe": recipe, "--continue": goes_on or None, "--jobs": jobs, "--cluster": cluster}
+    if asks and (given := [name for name, value in of_a_model.items() if value is not None]):
+        raise click.UsageError(f"{', '.join(given)}: not with --frames-needed, which writes no model.")
     if not robot.surfaces:
         surface_only = {"--recipe": recipe is not None, "--continue": goes_on, "--frames-needed": asks}
         surface_only |= {"--jobs": jobs is not None, "--cluster": cluster is not None, "--device": device is not None}
