@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from softform_capture.scanner.captured_cloud import CloudOptions, cloud_on_robot
 from softform_capture.scanner.scan_quality import scan_quality
@@ -12,9 +13,11 @@ from softform_capture.scanner.scan_record import ScanRecord
 from softform_capture.scanner.workspace import WORKSPACES, Workspace, inside_workspace
 from softform_core.arrays import Array
 from softform_core.forward.robot_pipeline import load_pipeline
+from softform_core.paths import robot_file
 from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import Robot, load_robot
 from softform_core.shapes.target import TargetShape
+from softform_core.surface.mesh import doubled_areas
 from softform_core.units import MM_PER_M
 from softform_ros.diagnostics import OK, WARN
 
@@ -25,16 +28,7 @@ STRONG: dict[str, list[float]] = {
     "compressible": [1, 0.8, 0.8, 1, 0.8, 0.8, 1, 0.8, 0.8],
 }
 """Shares of each actuation's range at which a robot bends or bulges far."""
-TWO_PATCHES = """
-name: halves
-title: A membrane over two chambers, measured in two halves
-source: test
-body: {kind: membrane, width: 0.2, length: 0.1, thickness: 0.002, rows: 1, columns: 2, cells: 12, density: 1080.0,
-       material: {law: yeoh, coefficients: [160000.0, 1000.0, 4000.0]}, wall_stiffness: 2000.0}
-actuators: {minimum: 0.0, maximum: 5000.0, slew_rate: 4000.0}
-surfaces: [{patch: left, rows: 6, columns: 8, degree: 3}, {patch: right, rows: 5, columns: 8, degree: 3}]
-devices: [{name: board, channels: [0, 1]}]
-"""
+HALVES = [{"patch": half, "rows": 6, "columns": 8, "degree": 3} for half in ("left", "right")]
 IMPORTED = """
 name: foreign
 title: A tube from elsewhere
@@ -57,8 +51,7 @@ class Scanned:
         self._middles = robot.patches.samples(shapes.shape[1])[self._faces].mean(axis=1)
 
     def area(self, shape: Array) -> float:
-        a, b, c = shape[self._faces].transpose(1, 0, 2)
-        return float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum()) / 2.0
+        return float(doubled_areas(shape, self._faces).sum()) / 2.0
 
     def cloud(self, shape: Array, below: tuple[float, float] = EVERYWHERE, count: int = SCANNED) -> Array:
         """Points where u and v lie below these, with a tenth of a millimetre of noise."""
@@ -139,8 +132,9 @@ def test_the_hemisphere_is_on_the_side_of_the_base_where_the_robot_is(scanned: S
 
 
 def test_two_patches_are_covered_together(tmp_path: Path) -> None:
-    robot = described(TWO_PATCHES, tmp_path)
-    points = np.random.default_rng(0).uniform([-0.1, -0.05, 0.0], [0.1, 0.05, 0.0], (SCANNED, 3))
+    membrane = yaml.safe_load(robot_file("membrane").read_text(encoding="utf-8"))
+    robot = described(yaml.safe_dump(membrane | {"surfaces": HALVES}), tmp_path)
+    points = np.random.default_rng(0).uniform([-0.16, -0.16, 0.0], [0.16, 0.16, 0.0], (SCANNED, 3))
     assert scan_quality(points, robot, 0.0).coverage > 0.98
     assert scan_quality(points[points[:, 0] < 0.0], robot, 0.0).coverage == pytest.approx(0.5, abs=0.03)
 

@@ -10,6 +10,7 @@ from softform_core.arrays import Array
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.simulation.simulated_body import rest_points
+from softform_core.surface.mesh import doubled_areas
 
 _RADIUS = 0.05
 """Of the discs by which area is counted, over the side of a square as large as the robot's surface."""
@@ -93,8 +94,7 @@ def _measured_area(robot: Robot) -> RestArea:
     vertices = rest_points(body)
     own = np.any([robot.body.faces_of(one.patch, vertices, body.faces) for one in robot.surfaces], axis=0)
     mesh = TargetShape.from_mesh(vertices, body.faces[own])
-    a, b, c = vertices[body.faces[own]].transpose(1, 0, 2)
-    true = float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum()) / 2.0
+    true = float(doubled_areas(vertices, body.faces[own]).sum()) / 2.0
     return RestArea(true, _seen_area(mesh.sample(10 * _EXAMINED_POINTS).points, true))
 
 
