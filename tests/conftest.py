@@ -128,8 +128,8 @@ def stack(request: pytest.FixtureRequest, stacks: Stacks) -> RunningStack:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Give the second try of a test that ended its stack another one: fixtures of modules are kept for it otherwise."""
-    if getattr(item, "execution_count", 1) > 1 and item.get_closest_marker("ends_stack") is not None:
+    """Give the second try of a test another stack: fixtures of modules are kept for it otherwise, with their faults."""
+    if getattr(item, "execution_count", 1) > 1 and "stack" in getattr(item, "fixturenames", ()):
         item.session._setupstate.teardown_exact(None)
 
 

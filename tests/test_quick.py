@@ -62,3 +62,12 @@ def test_each_file_either_waits_or_computes(pytester, option, passed):
         **{f"test_{name}": text + one.format(number=number) for number, (name, text) in enumerate(texts.items())}
     )
     pytester.runpytest_inprocess(option).assert_outcomes(passed=passed)
+
+
+def test_a_group_runs_in_one_process(pytester):
+    """Each test would start a stack of its own otherwise; pytest-xdist 3.8 knows no groups under pytest 9.2."""
+    one = "import os\nimport pytest\n\n@pytest.mark.xdist_group('g')\n@pytest.mark.parametrize('n', range(4))\n"
+    one += "def test_{name}(n):\n    open(os.environ['PYTEST_XDIST_WORKER'], 'w').close()\n"
+    pytester.makepyfile(test_one=one.format(name="one"), test_two=one.format(name="two"))
+    pytester.runpytest_subprocess("-p", "no:dash", "-n", "2", "--dist", "loadgroup").assert_outcomes(passed=8)
+    assert len(list(pytester.path.glob("gw*"))) == 1

@@ -12,6 +12,10 @@ class Clock(Protocol):
         """Return the moment, s."""
         ...
 
+    def since_boot(self) -> float:
+        """Return the time since the computer was started, s, that in which it slept included."""
+        ...
+
     def sleep(self, seconds: float) -> None:
         """Return after `seconds`."""
         ...
@@ -27,6 +31,10 @@ class SteadyClock:
     def now(self) -> float:
         """Return the moment, s of `time.monotonic`."""
         return time.monotonic()
+
+    def since_boot(self) -> float:
+        """Return the time since the computer was started, s; `time.monotonic` stands still while it sleeps."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
 
     def sleep(self, seconds: float) -> None:
         """Return after `seconds`."""

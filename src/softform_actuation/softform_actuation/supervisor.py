@@ -6,7 +6,6 @@ device that was lost is opened and made safe as soon as it is back; that clears 
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -30,11 +29,6 @@ _BACK = " The device is back on its port and safe; call 'reset' to go on."
 _STANDSTILL_SECONDS = SILENCE_SECONDS - 2.0 * HEARTBEAT_SECONDS
 """Between two ticks; after a longer one the guardian may have made all safe."""
 _LONGEST_STEP_SECONDS = 0.2
-
-
-def _seconds_since_boot() -> float:
-    """A steady clock that goes on while the computer sleeps."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Supervisor:
@@ -300,13 +294,12 @@ class Supervisor:
             self._setpoint[follower.indices] = follower.begin(now)
         self._last_step = now
         self._statistics.restart_rate(now)
-        self._last_tick = _seconds_since_boot()
+        self._last_tick = self._clock.since_boot()
         self._set_state(State.SAFE, self._rest_reason)
 
     def _require_no_standstill(self) -> None:
-        # Measurements that waited in the port meanwhile look new: the stream does not tell. Nor does `time.monotonic`,
-        # which stands still while the computer sleeps.
-        now = _seconds_since_boot()
+        # Measurements that waited in the port meanwhile look new: the stream does not tell.
+        now = self._clock.since_boot()
         stood_still, self._last_tick = now - self._last_tick, now
         if stood_still > _STANDSTILL_SECONDS:
             raise UnsafeError(

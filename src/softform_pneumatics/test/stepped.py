@@ -23,10 +23,15 @@ _WIRE_SECONDS = 0.0005
 
 
 class SteppedClock:
-    """Time passes only while every thread that was started after this clock waits by it; see `Clock`."""
+    """Time passes only while every thread that was started after this clock waits by it; see `Clock`.
+
+    Attributes:
+        slept: How long the computer has slept, s.
+    """
 
     def __init__(self) -> None:
         self._now = _BEGIN
+        self.slept = 0.0
         self._turn = threading.Condition()
         self._strangers = set(threading.enumerate()) - {threading.current_thread()}
         self._waiting: dict[threading.Thread, tuple[float, Callable[[], bool]]] = {}
@@ -35,6 +40,9 @@ class SteppedClock:
 
     def now(self) -> float:
         return self._now
+
+    def since_boot(self) -> float:
+        return self._now + self.slept
 
     def sleep(self, seconds: float) -> None:
         self.wait_for(lambda: False, seconds)

@@ -1,7 +1,6 @@
 """The driver's thread against a scripted board: following, settling, and every way that must end in venting."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -244,11 +243,8 @@ def test_a_driver_whose_computer_slept_vents_and_latches(
     driver: Driver,
     commander: Commander,
     wait_until: WaitUntil,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(
-        supervisor_module, "_seconds_since_boot", lambda: time.clock_gettime(time.CLOCK_BOOTTIME) + 3600.0
-    )
+    clock.slept = 3600.0
     wait_until(lambda: driver.state is State.FAULT)
     assert "The driver stood still for 3600." in driver.reason
     wait_until(vented(scripted_board))

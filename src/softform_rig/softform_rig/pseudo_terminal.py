@@ -5,6 +5,7 @@ stop the board, which has no watchdog. What the host does not read is lost, as o
 """
 
 import contextlib
+import logging
 import os
 import select
 import threading
@@ -21,6 +22,9 @@ from softform_rig.faults import parse_fault
 from softform_rig.faulty_board import FaultyBoard
 from softform_rig.wire_log_writer import WireLogWriter
 
+_log = logging.getLogger(__name__)
+
+_STOOD_STILL_SECONDS = 0.3  # late; after half a second without an answer a driver takes the board for deaf
 _CHUNK = 4096
 _LEAVING_POLL = 0.02  # s
 _PULLED_POLL = 0.005  # s
@@ -151,6 +155,14 @@ class PseudoTerminal:
                     self.board.boot(time.monotonic())
                 was_open = is_open
                 self._exchange(deadline, is_open)
+                late = time.monotonic() - deadline
+                if late > _STOOD_STILL_SECONDS:
+                    _log.warning(
+                        "the emulated board at %s stood still for %.1f s, which its driver may take for a fault: this "
+                        "computer does too much else",
+                        self.link,
+                        late,
+                    )
         except Exception as error:  # a dead board thread must be seen by the node, not only in a traceback
             self.failure = f"{type(error).__name__}: {error}"
             raise

@@ -36,6 +36,9 @@ class SteppedClock:
     def now(self) -> float:
         return self.at
 
+    def since_boot(self) -> float:
+        return self.at
+
     def sleep(self, seconds: float) -> None:
         self.at += max(seconds, 0.0)
 
