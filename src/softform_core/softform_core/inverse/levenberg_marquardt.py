@@ -3,6 +3,7 @@
 The quadratic model is minimised within the actuation bounds by an active set.
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -18,6 +19,13 @@ _LEAST_DAMPING = 1e-6
 _LEAST_DAMPING_WITH_COST = 1e-9
 _MOST_DAMPING = 1e9
 _LEAST_PROMISE = 1e-10
+
+_RESOLVED_PART = 0.004
+"""Of the robot's size: the paper's relative decrease is one of distances that are at least so large. The last steps
+towards what the sampling of a target leaves, some 0.01 mm, are large parts of little."""
+
+_MOST_RELATIVE = 1e-3
+"""Coarse steps, whose relative decrease is larger, end no sooner for that."""
 
 
 class LevenbergMarquardt:
@@ -56,7 +64,7 @@ class LevenbergMarquardt:
             step = box_minimum(damped, gradient, lower, upper)
             promised = -float(gradient @ step + 0.5 * step @ hessian @ step)
             # What is not even promised need not be tried: near a noise floor each trial would be rejected.
-            if promised <= max(problem.options.relative_decrease, _LEAST_PROMISE) * best.merit:
+            if promised <= self._least_decrease(max(problem.options.relative_decrease, _LEAST_PROMISE)):
                 return Termination.CONVERGED
             stop = interrupted()
             if stop is not None:
@@ -71,9 +79,14 @@ class LevenbergMarquardt:
                 return Termination.STALLED
         # Nielsen 1999: the damping follows how well the model predicted the decrease.
         self._damping = max(self._damping * max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0) ** 3), self._least_damping)
-        decrease = (best.merit - trial.merit) / max(trial.merit, 1e-300)
+        is_done = best.merit - trial.merit <= self._least_decrease(problem.options.relative_decrease)
         self.best = problem.rated_anew(trial) if problem.trims else trial
-        return Termination.CONVERGED if decrease <= problem.options.relative_decrease else None
+        return Termination.CONVERGED if is_done else None
+
+    def _least_decrease(self, relative: float) -> float:
+        """Decrease of the merit from `best`, mm^2, that is worth a step: d(r^2) = 2 r dr of its root r."""
+        merit, resolved = self.best.merit, _RESOLVED_PART * self.problem.size
+        return max(relative * merit, 2.0 * math.sqrt(merit) * min(relative, _MOST_RELATIVE) * resolved)
 
 
 def levenberg_marquardt(problem: Problem, monitor: Monitor, start: Evaluation) -> tuple[Evaluation, Termination]:
