@@ -21,7 +21,7 @@ from softform_core.inverse.ik_monitor import IkIteration, Monitor
 from softform_core.inverse.ik_options import IkOptions, Termination, check_options
 from softform_core.inverse.ik_problem import Evaluation, Problem
 from softform_core.inverse.ik_result import IkResult
-from softform_core.inverse.levenberg_marquardt import LevenbergMarquardt, levenberg_marquardt
+from softform_core.inverse.levenberg_marquardt import LevenbergMarquardt
 from softform_core.inverse.surface_target import SurfaceTarget
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
@@ -36,9 +36,10 @@ _DONE_PART = 0.0001
 """Coarse steps end below this part of the robot's size: few points tell no more."""
 
 _MOST_ITERATIONS = 12
-"""Of coarse steps: those of sheets end before, by `_RELATIVE_DECREASE`; a long arm takes more than six."""
+"""Of coarse steps: those of sheets end before; a long arm takes more than six."""
 
-_RELATIVE_DECREASE = 0.1
+_RELATIVE_DECREASE = 0.01
+"""Of coarse steps: ends them where the target is out of reach."""
 
 
 def solve_inverse_kinematics(
@@ -97,8 +98,8 @@ def solve_prepared(
 ) -> IkResult:
     """`solve_inverse_kinematics` for a target whose search structure is built already, and options that are checked."""
     problem, monitor = Problem(pipeline, search, options, features), Monitor(options, on_iteration, should_stop)
-    best, stop, coarse_iterations = approach(problem, monitor)
-    return finish(problem, monitor, levenberg_marquardt, best, stop, coarse_iterations, prepare_seconds)
+    solver, stop, coarse_iterations = approach(problem, monitor)
+    return finish(problem, monitor, solver.minimise, solver.best, stop, coarse_iterations, prepare_seconds)
 
 
 def start_of(problem: Problem) -> Evaluation:
@@ -114,7 +115,7 @@ def start_of(problem: Problem) -> Evaluation:
     return centred if centred.merit < given.merit else given
 
 
-def approach(problem: Problem, monitor: Monitor) -> tuple[Evaluation, Termination | None, int]:
+def approach(problem: Problem, monitor: Monitor) -> tuple[LevenbergMarquardt, Termination | None, int]:
     """Start at few points, go towards the target there, and evaluate where that leads at all points.
 
     Args:
@@ -122,11 +123,12 @@ def approach(problem: Problem, monitor: Monitor) -> tuple[Evaluation, Terminatio
         monitor: Receives the start (at few points if it is far off) and the result of the coarse iterations.
 
     Returns:
-        The evaluation at all points to go on from, a reason to stop if there is one, and the coarse iterations made.
+        The method, its best the evaluation at all points to go on from; a reason to stop, if there is one; and the
+        coarse iterations made.
     """
     if problem.target is None:
         start = start_of(problem)
-        return start, monitor.iterated(start), 0
+        return LevenbergMarquardt(problem, start), monitor.iterated(start), 0
     coarse = problem.coarse(replace(problem.options, relative_decrease=_RELATIVE_DECREASE))
     afar = start_of(coarse)
     solver = LevenbergMarquardt(coarse, afar)
@@ -144,7 +146,8 @@ def approach(problem: Problem, monitor: Monitor) -> tuple[Evaluation, Terminatio
         approached, iterations = problem.evaluate(afar.actuation, afar.pose), 0
     if iterations > 0:
         monitor.iterated(afar, share=len(afar.points) / len(approached.points))
-    return approached, monitor.iterated(approached), iterations
+    solver.problem, solver.best = problem, approached
+    return solver, monitor.iterated(approached), iterations
 
 
 def finish(

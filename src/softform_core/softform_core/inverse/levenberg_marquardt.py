@@ -32,6 +32,7 @@ class LevenbergMarquardt:
     """A solve under way, one iteration at a time.
 
     Attributes:
+        problem: What is minimised.
         best: The best found so far; a new object after each iteration that lowered the merit.
     """
 
@@ -83,22 +84,32 @@ class LevenbergMarquardt:
         self.best = problem.rated_anew(trial) if problem.trims else trial
         return Termination.CONVERGED if is_done else None
 
+    def minimise(self, problem: Problem, monitor: Monitor, start: Evaluation) -> tuple[Evaluation, Termination]:
+        """Minimise from a start, which is in the history already, with the damping that was found so far.
+
+        Args:
+            problem: The one before, at other points or with other rules of what counts.
+            monitor: Receives the iterations.
+            start: Where to begin.
+
+        Returns:
+            The best found, and why the method stopped.
+        """
+        self.problem, self.best = problem, start
+        while True:
+            before = self.best
+            stop = self.iterate(monitor.interrupted)
+            if self.best is not before:
+                stop = monitor.iterated(self.best) or stop
+            if stop is not None:
+                return self.best, stop
+
     def _least_decrease(self, relative: float) -> float:
         """Decrease of the merit from `best`, mm^2, that is worth a step: d(r^2) = 2 r dr of its root r."""
-        merit, resolved = self.best.merit, _RESOLVED_PART * self.problem.size
+        merit = self.best.merit
+        # What a cost of the actuation is worth is little beside what distances are.
+        resolved = 0.0 if self.problem.cost.curvature > 0.0 else _RESOLVED_PART * self.problem.size
         return max(relative * merit, 2.0 * math.sqrt(merit) * min(relative, _MOST_RELATIVE) * resolved)
-
-
-def levenberg_marquardt(problem: Problem, monitor: Monitor, start: Evaluation) -> tuple[Evaluation, Termination]:
-    """Minimise from a start, which is in the history already; the best found and why the method stopped."""
-    solver = LevenbergMarquardt(problem, start)
-    while True:
-        before = solver.best
-        stop = solver.iterate(monitor.interrupted)
-        if solver.best is not before:
-            stop = monitor.iterated(solver.best) or stop
-        if stop is not None:
-            return solver.best, stop
 
 
 def box_minimum(hessian: Array, gradient: Array, lower: Array, upper: Array) -> Array:

@@ -61,7 +61,7 @@ def descend(
 
 
 def gradient_descent(problem: Problem, monitor: Monitor, start: Evaluation) -> tuple[Evaluation, Termination]:
-    """Minimise from a start; arguments and result as `levenberg_marquardt`."""
+    """Minimise from a start; arguments and result as `LevenbergMarquardt.minimise`."""
     options, best, length = problem.options, start, None
     while True:
         before = best.merit
