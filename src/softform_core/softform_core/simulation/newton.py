@@ -25,6 +25,7 @@ _SMALLEST_SCALE = 1e-10
 _LEAST_SHARE = 0.1  # of a step of a mixed problem
 _FIRST_SHIFT = 1e-3  # of the mean diagonal
 _RELATIVE_ROUNDING = 1e-12  # of the energy
+_MARGIN = 10.0  # by which a step with the last factor must be expected to end below the tolerance
 
 NO_EQUILIBRIUM_ADVICE = "Lower the load, or give the material a stiffening law (yeoh, gent)."
 
@@ -105,7 +106,8 @@ def newton(problem: EquilibriumProblem, start: Array, actuators: Array, balanced
                 hessian = mixed.derivatives_after(x[active], before[active], held)[1]
         else:
             gradient, hessian = problem.derivatives(x[active], actuators[active])
-        residual[active] = np.linalg.norm(gradient, axis=1)
+        former, residual[active] = residual[active], np.linalg.norm(gradient, axis=1)
+        expected = _MARGIN * residual[active] ** 2 / np.maximum(former, 1e-300)
         going = ~(residual[active] <= tolerance[active])
         ended = active[~going]
         if ended.size:
@@ -114,14 +116,17 @@ def newton(problem: EquilibriumProblem, start: Array, actuators: Array, balanced
         if not active.size:
             break
         if ended.size:
-            gradient, hessian = gradient[going], hessian.part(going)
+            gradient, hessian, expected = gradient[going], hessian.part(going), expected[going]
         before[active] = x[active]
+        # Near the end the Hessian hardly changes: the factor of a large one serves for the last step, too.
+        is_last = problem.batch == 1 and expected[0] <= tolerance[active[0]]
+        known = factors[-1][1] if is_last and factors else None
         if mixed:
-            factor = hessian.factorised()
+            factor = hessian.factorised() if known is None else known
             step, factors = _step(factor, gradient), [(active, factor)]
             here = _whole_step(mixed, x[active], actuators[active], step)
         else:
-            step, factors = _descent(hessian, gradient, active)
+            step, factors = _descent(hessian, gradient, active, known)
             slope = np.einsum("nm,nm->n", gradient, step)
             here = _line_search(problem, x[active], actuators[active], energy[active], step, slope)
         x[active], energy[active], blocked = here
@@ -134,9 +139,14 @@ def newton(problem: EquilibriumProblem, start: Array, actuators: Array, balanced
     return Equilibria(x, energy, residual, iterations, failures.tolist())
 
 
-def _descent(hessian: Hessian, gradient: Array, samples: NDArray[np.int64]) -> tuple[Array, list[_Factored]]:
-    """Newton steps (n, m), Hessians shifted until they go down, and the factors that gave them, the last one last."""
-    factor = hessian.factorised()
+def _descent(
+    hessian: Hessian, gradient: Array, samples: NDArray[np.int64], known: Factor | None
+) -> tuple[Array, list[_Factored]]:
+    """Newton steps (n, m), Hessians shifted until they go down, and the factors that gave them, the last one last.
+
+    A `known` factor is used in place of that of the Hessian.
+    """
+    factor = hessian.factorised() if known is None else known
     step, factors = _step(factor, gradient), [(samples, factor)]
     shift = np.zeros(len(gradient))
     while True:

@@ -72,7 +72,9 @@ def dome(membrane: Membrane, pressures_pa: ArrayLike) -> Array:
     free = np.flatnonzero(~membrane.fixed)
     system = tension * membrane.laplacian + membrane.springs
     height = np.zeros(len(load))
-    height[free] = splu(csc_matrix(system[free][:, free])).solve(load[free])
+    sheet = csc_matrix(system[free][:, free])
+    factor = splu(sheet, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    height[free] = factor.solve(load[free])
     start = membrane.rest_vertices.copy()
     start[:, 2] = height
     return start
