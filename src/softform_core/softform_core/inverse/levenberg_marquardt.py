@@ -85,7 +85,7 @@ class LevenbergMarquardt:
         return Termination.CONVERGED if is_done else None
 
     def minimise(self, problem: Problem, monitor: Monitor, start: Evaluation) -> tuple[Evaluation, Termination]:
-        """Minimise from a start, which is in the history already, with the damping that was found so far.
+        """Minimise from a start, which is in the history already, with no more damping than was needed so far.
 
         Args:
             problem: The one before, at other points or with other rules of what counts.
@@ -96,6 +96,7 @@ class LevenbergMarquardt:
             The best found, and why the method stopped.
         """
         self.problem, self.best = problem, start
+        self._damping = min(self._damping, _FIRST_DAMPING)
         while True:
             before = self.best
             stop = self.iterate(monitor.interrupted)
