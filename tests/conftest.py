@@ -99,6 +99,15 @@ class Stacks:
         self._whole = self._living()
         return self._stack
 
+    def renew(self) -> None:
+        """Launch the stack anew; those that have it go on with it."""
+        stack = self._stack
+        assert stack is not None
+        self.close()
+        new = self.launched_with(self._arguments)
+        stack.launch, stack.run_dir = new.launch, new.run_dir
+        self._stack = stack
+
     def close(self) -> None:
         self._stack = None
         self._running.close()
@@ -126,11 +135,11 @@ def stack(request: pytest.FixtureRequest, stacks: Stacks) -> RunningStack:
     return stacks.launched_with(getattr(request.module, "STACK", {}))
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Give the second try of a test another stack: fixtures of modules are kept for it otherwise, with their faults."""
-    if getattr(item, "execution_count", 1) > 1 and "stack" in getattr(item, "fixturenames", ()):
-        item.session._setupstate.teardown_exact(None)
+@pytest.fixture(autouse=True)
+def another_stack(request: pytest.FixtureRequest) -> None:
+    """Give the second try of a test another stack: fixtures of modules are kept for it, with their faults."""
+    if getattr(request.node, "execution_count", 1) > 1 and "stack" in request.fixturenames:
+        request.getfixturevalue("stacks").renew()
 
 
 @pytest.hookimpl(tryfirst=True)
