@@ -142,6 +142,7 @@ class Problem:
         """The same problem at few points, with other limits."""
         coarse = Problem(self.pipeline.coarse, self.target, options, self.features)
         coarse.trims, coarse.ignore_uncovered, coarse.scale = self.trims, self.ignore_uncovered, self.scale
+        coarse._size = self.size
         return coarse
 
     @property
