@@ -249,8 +249,10 @@ class Flaky:
 
     def __init__(self):
         self.malformed, self.opened, self.closed = 0, 0, 0
+        self.on_open = lambda: None
 
     def open(self):
+        self.on_open()
         self.opened += 1
         if self.opened == 1:
             raise SoftformError("It is switched off.")
@@ -273,14 +275,9 @@ class Flaky:
 def test_a_connection_is_made_again_whatever_ended_it():
     frames, failures, source = [], [], Flaky()
     thread = SourceThread(source, frames.append, silence=0.3)
+    source.on_open = lambda: failures.append(thread.record.failure)
     thread.start()
-
-    def note():
-        if thread.record.failure not in failures:
-            failures.append(thread.record.failure)
-        return frames
-
-    wait(note)
+    wait(lambda: frames)
     thread.stop()
     assert failures[-4:] == [
         "It is switched off.",
