@@ -7,12 +7,15 @@ compares with another solver or simulator.
 that compute.
 """
 
+import fcntl
 import functools
 import os
 import random
 import re
 import signal
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import hypothesis
@@ -49,18 +52,24 @@ _HIGHEST_ROS_DOMAIN = 101
 
 
 @pytest.fixture(scope="session", autouse=True)
-def ros_domain() -> int:
-    """Set a random ROS domain for this session and everything it starts; return it.
-
-    Workers of pytest-xdist never share one.
-    """
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    domain = 1 + worker + workers * random.SystemRandom().randrange(_HIGHEST_ROS_DOMAIN // workers)
-    os.environ["ROS_DOMAIN_ID"] = str(domain)
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
-    os.environ["FASTRTPS_DEFAULT_PROFILES_FILE"] = str(Path(__file__).parent / "config" / "middleware" / "loopback.xml")
-    return domain
+def ros_domain() -> Iterator[int]:
+    """Set a ROS domain that no other session has for this one and everything it starts; return it."""
+    locks = Path(tempfile.gettempdir()) / f"softform_test_domains_{os.getuid()}"
+    locks.mkdir(exist_ok=True)
+    with ExitStack() as lasting:
+        for domain in random.SystemRandom().sample(range(1, _HIGHEST_ROS_DOMAIN + 1), _HIGHEST_ROS_DOMAIN):
+            lock = lasting.enter_context((locks / str(domain)).open("w"))
+            with suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+        else:
+            pytest.exit(f"Every ROS domain has a session of tests: end some of them (locks in {locks}).", 2)
+        middleware = Path(__file__).parent / "config" / "middleware" / "loopback.xml"
+        patch = lasting.enter_context(pytest.MonkeyPatch.context())
+        patch.setenv("ROS_DOMAIN_ID", str(domain))
+        patch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "SYSTEM_DEFAULT")
+        patch.setenv("FASTRTPS_DEFAULT_PROFILES_FILE", str(middleware))
+        yield domain
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -106,3 +115,10 @@ def marks_of(path: Path) -> frozenset[str]:
     marks = {mark for mark, pattern in _MARKS.items() if pattern.search(text)}
     marks |= {mark for ending, mark in _ENDINGS.items() if path.stem.endswith(ending)}
     return frozenset(marks)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell why tests needed a second try: pytest-rerunfailures names them only."""
+    for report in terminalreporter.getreports("rerun"):
+        terminalreporter.write_sep("_", f"first try of {report.nodeid}")
+        terminalreporter.write_line(report.longreprtext)

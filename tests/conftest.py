@@ -99,10 +99,8 @@ class Stacks:
         self._whole = self._living()
         return self._stack
 
-    def renew(self) -> None:
+    def renew(self, stack: RunningStack) -> None:
         """Launch the stack anew; those that have it go on with it."""
-        stack = self._stack
-        assert stack is not None
         self.close()
         new = self.launched_with(self._arguments)
         stack.launch, stack.run_dir = new.launch, new.run_dir
@@ -121,10 +119,15 @@ class Stacks:
         return self._stack.launch.exit_code is None and self._whole <= self._living()
 
 
+_STACKS = pytest.StashKey[Stacks]()
+
+
 @pytest.fixture(scope="session")
-def stacks(tmp_path_factory: pytest.TempPathFactory, ros_domain: int) -> Iterator[Stacks]:
+def stacks(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, ros_domain: int
+) -> Iterator[Stacks]:
     assert os.environ["ROS_DOMAIN_ID"] == str(ros_domain)
-    stacks = Stacks(tmp_path_factory)
+    stacks = request.config.stash[_STACKS] = Stacks(tmp_path_factory)
     yield stacks
     stacks.close()
 
@@ -138,8 +141,21 @@ def stack(request: pytest.FixtureRequest, stacks: Stacks) -> RunningStack:
 @pytest.fixture(autouse=True)
 def another_stack(request: pytest.FixtureRequest) -> None:
     """Give the second try of a test another stack: fixtures of modules are kept for it, with their faults."""
-    if getattr(request.node, "execution_count", 1) > 1 and "stack" in request.fixturenames:
-        request.getfixturevalue("stacks").renew()
+    if getattr(request.node, "execution_count", 1) > 1 and "stacks" in request.fixturenames:
+        request.getfixturevalue("stacks").renew(request.getfixturevalue("stack"))
+
+
+def shared_stack(item: pytest.Item) -> str | None:
+    """The arguments of the stack that a test shares with others; None if it shares none."""
+    shares = "stacks" in getattr(item, "fixturenames", ())
+    return str(getattr(item.getparent(pytest.Module).obj, "STACK", {})) if shares else None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """End the stack that the next test does not share: that test may start nodes of the same names."""
+    if _STACKS in item.config.stash and (nextitem is None or shared_stack(nextitem) != shared_stack(item)):
+        item.config.stash[_STACKS].close()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -150,13 +166,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
 
     def order(item: pytest.Item) -> tuple[bool, str, bool]:
-        if "stack" not in getattr(item, "fixturenames", ()) or "stacks" not in item.fixturenames:
+        shared = shared_stack(item)
+        if shared is None:
             return False, "", False
-        return True, str(getattr(item.module, "STACK", {})), item.get_closest_marker("ends_stack") is not None
+        return True, shared, item.get_closest_marker("ends_stack") is not None
 
     items.sort(key=order)
     first_of_alike: dict[str, str] = {}
     for item in items:
-        shares, arguments, _ = order(item)
-        group = first_of_alike.setdefault(arguments, item.path.stem) if shares else item.path.stem
+        shared = shared_stack(item)
+        group = item.path.stem if shared is None else first_of_alike.setdefault(shared, item.path.stem)
         item.add_marker(pytest.mark.xdist_group(group))
