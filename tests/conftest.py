@@ -147,7 +147,7 @@ def another_stack(request: pytest.FixtureRequest) -> None:
 
 def shared_stack(item: pytest.Item) -> str | None:
     """The arguments of the stack that a test shares with others; None if it shares none."""
-    shares = "stacks" in getattr(item, "fixturenames", ())
+    shares = {"stack", "stacks"} <= set(getattr(item, "fixturenames", ()))
     return str(getattr(item.getparent(pytest.Module).obj, "STACK", {})) if shares else None
 
 
