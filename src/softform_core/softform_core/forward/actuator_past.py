@@ -58,7 +58,7 @@ class ActuatorPast:
 
 def _turned(turns: tuple[float, ...], value: float, forgets: float) -> tuple[float, ...]:
     """The turns of one actuation, the newest value last."""
-    if len(turns) > 1 and (value - turns[-1]) * (turns[-1] - turns[-2]) >= 0.0:
+    if len(turns) > 1 and min(turns[-2], value) <= turns[-1] <= max(turns[-2], value):
         turns = turns[:-1]
     turns = (*turns, value)
     while len(turns) > 3:

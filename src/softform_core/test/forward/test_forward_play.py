@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -90,7 +90,11 @@ def test_measured_values_tell_what_is_felt_after_any_way(corners: Array, seed: i
 long_ways = arrays(np.float64, st.tuples(st.integers(1, 40), st.just(9)), elements=st.floats(0.0, 5000.0))
 
 
+NEXT_TO_NOTHING = np.array([0.0, 626.0, *[0.0] * 14, 6e-253, 0.0, 0.0, 0.0, 1.0])[:, None] * np.ones(9)
+
+
 @given(long_ways, st.floats(0.0, WIDEST))
+@example(NEXT_TO_NOTHING, 0.125)
 def test_turns_tell_any_play_exactly(ways: Array, width: float) -> None:
     """Seconds apart, so that nothing is averaged; ways of all lengths, the play wide or narrow."""
     play, past = Play(np.full(9, 2500.0 * width)), ActuatorPast(ROBOT)
