@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_matrix
 
+import softform_core.simulation.newton as newton_module
 from softform_core.simulation.hessian import BlockHessian, SparseHessian
 from softform_core.simulation.newton import find_equilibria, newton
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
@@ -80,6 +81,23 @@ def test_a_body_that_runs_away_says_how_far_its_load_was_borne():
     share = float(found.failures[1].split("beyond ")[1].split(" %")[0]) / 100.0
     # x_1 = 1.5 is reached under a load of about 1.5^3 - 1.5 + 0.3 * 1.5 = 2.3: 6 % of 40.
     assert 0.03 < share < 0.07
+
+
+def test_what_is_left_of_the_load_is_halved_where_it_is_too_much(monkeypatch):
+    tried, reached, solve = [], [0.0], newton_module.newton
+
+    def solve_near(problem, start, actuators, balanced=None):
+        found, load = solve(problem, start, actuators), float(actuators[0, 0])
+        tried.append(load)
+        if load > 0.9 and reached[-1] < 0.85:
+            found.failures[0] = "It is too far."
+        else:
+            reached.append(load)
+        return found
+
+    monkeypatch.setattr(newton_module, "newton", solve_near)
+    assert find_equilibria(Wells(), np.array([[1.0, 0.5]])).found.all()
+    assert tried == [1.0, 0.25, 0.75, 1.0, 0.875, 1.0]
 
 
 def test_sensitivities_are_those_of_solves_beside_it():

@@ -30,8 +30,8 @@ def simulate(shapes: int, json_path: str | None) -> None:
     """Equilibrium shapes: seconds a shape on one core, and the share that converged.
 
     Of the membrane, beside a first-order method, under `others` of bodies that are quick to solve, and under
-    `manipulator` of the soft manipulator: at most 8 shapes, with SuperLU and with MKL PARDISO if it is installed, one
-    by FElupe, too. All stand beside the paper's.
+    `manipulator` of the soft manipulator: with SuperLU and with MKL PARDISO if it is installed, one shape by FElupe,
+    too. All stand beside the paper's.
     """
     from softform_studies import simulate_manipulator
     from softform_studies.simulate import run

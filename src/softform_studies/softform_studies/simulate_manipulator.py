@@ -24,9 +24,6 @@ from softform_studies.simulate import random_commands, solved
 PAPER_SECONDS = 900.0
 """Paper 000, Table II."""
 
-MOST_SHAPES = 8
-"""At most so many are solved: each takes seconds."""
-
 _FELUPE_PRESSURES = np.array([20e3, 0.0, 0.0, 0.0, 10e3, 0.0])
 """A moderate load, Pa: FElupe's Newton method needs smaller steps than ours."""
 _FELUPE_STEPS = (4, 8, 16)
@@ -36,12 +33,12 @@ def run(shapes: int = 20, seed: int = 0) -> dict[str, Any]:
     """JSON-ready figures.
 
     Args:
-        shapes: Number of random actuations; at most `MOST_SHAPES`.
+        shapes: Number of random actuations.
         seed: Seed of the actuations.
     """
     robot = load_robot("manipulator")
     assert isinstance(robot.body, SolidBody)
-    values = random_commands(robot, min(shapes, MOST_SHAPES), seed)
+    values = random_commands(robot, shapes, seed)
     solid = build_solid(robot.body)
     problems = {"superlu": SolidProblem(solid, pardiso=False)}
     if importlib.util.find_spec("pypardiso"):

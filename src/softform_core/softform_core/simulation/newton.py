@@ -205,12 +205,12 @@ def _whole_step(
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
     """As `_line_search`: as much of the steps as the material endures, whether or not they go down.
 
-    Where that is little, Newton's method would crawl on for long before it fails.
+    After too long a step, or where the material endures little of it, Newton's method would swing to and fro or crawl
+    on for long before it fails.
     """
-    blocked = np.asarray(~np.isfinite(step).all(axis=1), dtype=np.bool_)
+    blocked = ~(np.abs(step).max(axis=1) <= problem.largest_step)
     step = np.where(blocked.reshape(-1, 1), 0.0, step)
-    share = np.minimum(1.0, problem.largest_step / np.maximum(np.abs(step).max(axis=1), 1e-300))
-    share *= problem.step_share(x, share[:, None] * step)
+    share = problem.step_share(x, step)
     trial = x + share[:, None] * step
     return trial, problem.energy(trial, actuators), blocked | (share < _LEAST_SHARE)
 
@@ -226,7 +226,7 @@ def _raise_load(problem: EquilibriumProblem, actuators: Array) -> Equilibria:
         found = newton(problem, problem.start(values) if last is None else last, values, balanced)
         impossible = _impossible(problem, found.unknowns)[0]
         if found.failures[0] or impossible:
-            step *= 0.5
+            step = 0.5 * (share - reached)
             if step < SMALLEST_LOAD_STEP:
                 found.failures[0] = (
                     f"There is no equilibrium at actuator values {np.round(actuators[0], 1).tolist()}: "

@@ -26,7 +26,7 @@ class EquilibriumProblem(Protocol):
 
     @property
     def largest_step(self) -> float:
-        """Largest change of an unknown in one Newton step."""
+        """Largest change of an unknown in one Newton step; a mixed problem that would take a longer one has failed."""
 
     @property
     def rounding(self) -> float:
