@@ -232,6 +232,6 @@ def _figures(axes: Axes, shapes: Sequence[MeasuredShape], rest_mm: Array, summar
     indent = "\n" + " " * (width + 2)
     lines += [f"{name:<{width}}  {value}".replace("\n", indent) for name, value in summary.items()]
     axes.text(
-        -0.02, 1.0, "\n".join(lines), family="monospace", fontsize=8.5, va="top", linespacing=1.5,
+        0.03, 1.0, "\n".join(lines), family="monospace", fontsize=8.5, va="top", linespacing=1.5,
         transform=axes.transAxes, in_layout=False,
     )  # fmt: skip
