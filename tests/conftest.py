@@ -141,7 +141,7 @@ def stack(request: pytest.FixtureRequest, stacks: Stacks) -> RunningStack:
 @pytest.fixture(autouse=True)
 def another_stack(request: pytest.FixtureRequest) -> None:
     """Give the second try of a test another stack: fixtures of modules are kept for it, with their faults."""
-    if getattr(request.node, "execution_count", 1) > 1 and "stacks" in request.fixturenames:
+    if getattr(request.node, "execution_count", 1) > 1 and shared_stack(request.node) is not None:
         request.getfixturevalue("stacks").renew(request.getfixturevalue("stack"))
 
 

@@ -72,3 +72,10 @@ def test_a_second_try_leaves_stacks_that_tests_start_themselves(noted):
     own = "import pytest\nfrom conftest import note\n\n@pytest.fixture\ndef stack():\n    note('own')\n\n"
     seen = noted(own=own + "def test_it(stack, request):\n    assert request.node.execution_count > 1\n")
     assert seen == ["own", "own"]
+
+
+def test_a_second_try_leaves_stacks_that_tests_launch_with_arguments_of_their_own(noted):
+    own = "import pytest\nfrom conftest import note\n\n@pytest.fixture(scope='module')\ndef robot(stacks):\n"
+    own += "    yield stacks.launched_with({'robot': 'B'})\n    stacks.close()\n\n"
+    seen = noted(own=own + "def test_it(robot, request):\n    assert request.node.execution_count > 1\n")
+    assert seen == ["upB", "down"]
