@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import IO
 
 from softform_launch.launch_runner import SIGKILL_AFTER, SIGTERM_AFTER
+from softform_launch.noted_signals import hold_sigint
 from softform_launch.parent_death import die_with_parent
 
 
@@ -40,6 +41,11 @@ class LaunchedStack:
     def __enter__(self) -> "LaunchedStack":
         """Start the launch; the nodes come up in the background."""
         starter = os.getpid()
+
+        def prepare() -> None:
+            hold_sigint()
+            die_with_parent(starter)
+
         self.process = subprocess.Popen(
             self._command,
             env=self._environment,
@@ -47,7 +53,7 @@ class LaunchedStack:
             stdout=self._output,
             stderr=subprocess.STDOUT if self._output is not None else None,
             start_new_session=True,
-            preexec_fn=lambda: die_with_parent(starter),
+            preexec_fn=prepare,
         )
         return self
 

@@ -8,6 +8,15 @@ from types import FrameType
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+def hold_sigint() -> None:
+    """Let SIGINT wait until this process unblocks it, across `exec`. Meant for the `preexec_fn` of `subprocess.Popen`.
+
+    Without it a launch that is stopped while it imports may go on: Python raises KeyboardInterrupt wherever it is, and
+    loses it in the callbacks of its import system.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+
+
 class NotedSignals:
     """Notes the stop signals of this process and wakes up what waits for `descriptor` when one, or SIGCHLD, came."""
 

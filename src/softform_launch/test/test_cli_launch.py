@@ -1,6 +1,7 @@
 """The launch command, the launch files that ship, and a launch as a child of another program."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import yaml
 from click.testing import CliRunner
 
 from softform_core.errors import SoftformError
-from softform_core.paths import config_dir, launch_dir
+from softform_core.paths import config_dir, home, launch_dir
 from softform_core.robots import load_robot
 from softform_launch import substitutions
 from softform_launch.cli_launch import find_launch_file, launch
@@ -192,6 +193,35 @@ def test_launched_stack_runs_and_stops(sleeper_file):
         assert stack.exit_code is None
     assert stack.exit_code == 0
     assert not sleeper.is_running()
+
+
+def signal_sets(process):
+    """Return the signals that a process has blocked and those that wait for it, as bits."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return [int(re.search(rf"^{name}:\t(\w+)$", status, re.M)[1], 16) for name in ("SigBlk", "ShdPnd")]
+
+
+@pytest.mark.parametrize("start", ["./softform launch", "LaunchedStack"])
+def test_sigint_while_it_imports_is_not_lost(tmp_path, start):
+    """Python raises KeyboardInterrupt wherever it is, at times in a callback of its imports, which drops it."""
+    file = tmp_path / "capture.launch.xml"
+    file.write_text('<launch><node pkg="softform_capture" exec="motion_capture_node"/></launch>')
+    if start == "LaunchedStack":
+        process = LaunchedStack(file, output=subprocess.PIPE).__enter__().process
+    else:
+        process = subprocess.Popen([home() / "softform", "launch", file], stdout=subprocess.PIPE)
+    deadline = time.monotonic() + 20.0
+    while b"python" not in Path(f"/proc/{process.pid}/cmdline").read_bytes().partition(b"\0")[0]:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    process.send_signal(signal.SIGSTOP)
+    process.send_signal(signal.SIGINT)
+    is_held, waits = (bits >> signal.SIGINT - 1 & 1 for bits in signal_sets(process.pid))
+    process.send_signal(signal.SIGCONT)
+    output, _ = process.communicate(timeout=20)
+    assert (is_held, waits) == (1, 1)
+    assert process.returncode == 0
+    assert b"started" not in output or b"SIGINT received" in output
 
 
 def test_launched_stack_tells_of_its_end(sleeper_file, tmp_path):
