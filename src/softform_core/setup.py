@@ -13,6 +13,7 @@ setup(
         "test": ["pytest"],
         "parquet": ["pyarrow"],
         "mkl": ["pypardiso"],  # pinned in requirements-pardiso.txt
+        "gmsh": ["gmsh"],  # pinned in requirements-gmsh.txt
         "warp": ["warp-lang"],  # pinned in requirements-warp.txt
         "ray": ["ray"],  # pinned in requirements-ray.txt: all nodes of a cluster need the same version
     },
@@ -24,6 +25,7 @@ setup(
     entry_points={
         "console_scripts": ["softform = softform_core.cli.main:main"],
         "softform.bodies": [
+            "freeform = softform_core.bodies.freeform.description:FreeformBody",
             "membrane = softform_core.bodies.membrane.description:MembraneBody",
             "imported = softform_core.bodies.imported.description:ImportedBody",
             "rod = softform_core.bodies.rod.description:RodBody",

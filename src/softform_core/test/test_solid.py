@@ -7,6 +7,7 @@ from scipy.spatial.transform import Rotation
 
 from softform_core.bodies.solid.cross_section import mesh_section
 from softform_core.bodies.solid.description import Cells, CrossSection, SolidBody
+from softform_core.bodies.solid.elements import TETRAHEDRON_EDGES, TETRAHEDRON_SIDES, TURNED_TRIANGLE
 from softform_core.bodies.solid.energy import strain_energies
 from softform_core.bodies.solid.equilibrium import SolidProblem
 from softform_core.bodies.solid.mesh import SolidMesh
@@ -91,6 +92,41 @@ def octant_section(cells: int) -> tuple[np.ndarray, np.ndarray]:
     i, j = used // side, used % side
     places = np.column_stack([side - 1 - i - j, i, j])
     return places / np.linalg.norm(places, axis=1, keepdims=True), own.reshape(-1, 6)
+
+
+def in_tetrahedra(nodes: np.ndarray, corners: np.ndarray, middle, **fields) -> SolidMesh:
+    """Tetrahedra with corners (E, 4) at some of the nodes (N, 3); `middle(nodes, a, b)` lie between nodes a and b."""
+    edges = np.sort(corners[:, TETRAHEDRON_EDGES], axis=2).reshape(-1, 2)
+    unique, inverse = np.unique(edges, axis=0, return_inverse=True)
+    elements = np.column_stack([corners, len(nodes) + inverse.reshape(-1, 6)])
+    places = np.concatenate([nodes, middle(nodes, *unique.T)])
+    nothing = np.zeros(len(elements), dtype=bool)
+    return SolidMesh(
+        nodes=places,
+        elements=elements.astype(np.int32),
+        is_plate=nothing,
+        is_wall=nothing,
+        base=np.arange(0),
+        foot=np.arange(0),
+        **_NO_FACES | fields,
+    )
+
+
+def split_wedges(wedges: np.ndarray) -> np.ndarray:
+    """Three tetrahedra for each wedge (W, 6) of three corners and those above; neighbours share diagonals."""
+    found = []
+    for wedge in wedges:
+        first = int(np.argmin(wedge))  # the diagonals of its sides start at their lowest node
+        turned = np.roll(wedge.reshape(2, 3), -(first % 3), axis=1)
+        below, above = turned if first < 3 else turned[::-1]
+        a, b, c, d, e, f = *below, *above
+        parts = (
+            [(a, b, c, f), (a, b, f, e), (a, e, f, d)]
+            if min(b, f) < min(c, e)
+            else [(a, b, c, e), (a, e, c, f), (a, e, f, d)]
+        )
+        found += [part if first < 3 else (part[0], part[2], part[1], part[3]) for part in parts]
+    return np.array(found)
 
 
 def small_displacements(problem: SolidProblem, moves: np.ndarray, forces: np.ndarray) -> np.ndarray:
@@ -210,6 +246,69 @@ def test_lame_sphere():
     exact = factor * ((1.0 - 2.0 * nu) / (1.0 + nu) * radius + outer**3 / (2.0 * radius**2))
     assert radial == pytest.approx(exact, rel=0.01)
     assert np.abs(displaced - (exact / radius)[:, None] * solid.nodes).max() < 0.01 * exact.max()
+
+
+def sphere_in_tetrahedra(cells: int) -> SolidMesh:
+    """An eighth of the same sphere, `cells` along each edge, and its cavity."""
+    directions, triangles = octant_section(cells)
+    corners, own = np.unique(triangles[:, :3], return_inverse=True)
+    count = len(corners)
+    nodes = (np.linspace(0.010, 0.020, cells + 1)[:, None, None] * directions[corners]).reshape(-1, 3)
+    below = count * np.arange(cells)[:, None, None] + own.reshape(-1, 3)
+
+    def middle(nodes, a, b):
+        between = nodes[a] + nodes[b]
+        radius = 0.5 * (np.linalg.norm(nodes[a], axis=1) + np.linalg.norm(nodes[b], axis=1))
+        return between * (radius / np.linalg.norm(between, axis=1))[:, None]
+
+    mesh = in_tetrahedra(nodes, split_wedges(np.concatenate([below, below + count], axis=2).reshape(-1, 6)), middle)
+    sides = mesh.elements[:, TETRAHEDRON_SIDES].reshape(-1, 6)
+    caps = sides[(np.linalg.norm(mesh.nodes[sides], axis=2) < 0.010 + 1e-9).all(axis=1)][:, TURNED_TRIANGLE]
+    return mesh._replace(caps=caps, cavity_of_cap=np.zeros(len(caps), dtype=np.int64))
+
+
+def test_lame_sphere_in_tetrahedra():
+    """As above; twice as many elements along each edge, and it is a quarter as far off."""
+    inner, outer, pressure, nu = 0.010, 0.020, 50.0, 0.49
+    worst = []
+    for cells in (2, 4, 6):
+        mesh = sphere_in_tetrahedra(cells)
+        solid = solid_on_mesh(mesh, SOFT, poisson_ratio=nu, cavities=1, is_fixed=np.zeros(len(mesh.nodes), dtype=bool))
+        problem = SolidProblem(solid)
+        assert problem.volumes(solid.nodes) == pytest.approx(np.pi / 6.0 * inner**3, rel=2e-2)
+        forces = pressure * problem.volume_gradients(solid.nodes)[0]
+        displaced = small_displacements(problem, np.abs(solid.nodes) > 1e-12, forces)
+        radius = np.linalg.norm(solid.nodes, axis=1)
+        factor = pressure * inner**3 / (outer**3 - inner**3) / (2.0 * MODULUS)
+        exact = factor * ((1.0 - 2.0 * nu) / (1.0 + nu) * radius + outer**3 / (2.0 * radius**2))
+        worst.append(np.linalg.norm(displaced - (exact / radius)[:, None] * solid.nodes, axis=1).max() / exact.max())
+    assert worst[1] < 0.3 * worst[0]
+    assert worst[2] < 0.012
+
+
+def test_derivatives_of_tetrahedra_agree_with_finite_differences():
+    mesh = sphere_in_tetrahedra(2)
+    solid = solid_on_mesh(
+        mesh, SOFT, poisson_ratio=0.49, cavities=1, is_fixed=np.zeros(len(mesh.nodes), dtype=bool), fibre_modulus=1e5
+    )
+    problem, pressures = SolidProblem(solid), np.array([[5e3]])
+    random = np.random.default_rng(1)
+    x = problem.rest + 1e-4 * random.standard_normal(problem.rest.size)
+    gradient, hessian = problem.derivatives(x[None], pressures)
+    direction = random.standard_normal(x.size)
+    step = 1e-7 * direction
+    ahead, behind = (problem.energy((x + sign * step)[None], pressures)[0] for sign in (1.0, -1.0))
+    assert (ahead - behind) / 2e-7 == pytest.approx(gradient[0] @ direction, rel=1e-5)
+    one, other = (problem.derivatives((x + sign * step)[None], pressures)[0] for sign in (1.0, -1.0))
+    expected = hessian.matrix @ direction
+    assert np.abs((one - other)[0] / 2e-7 - expected).max() < 1e-6 * np.abs(expected).max()
+
+
+def test_tetrahedra_inside_out_are_rejected():
+    mesh = sphere_in_tetrahedra(2)
+    turned = mesh._replace(elements=mesh.elements[:, [0, 2, 1, 3, 6, 5, 4, 7, 9, 8]])
+    with pytest.raises(SoftformError, match="turns inside out: 24 of 24 elements do"):
+        solid_on_mesh(turned, SOFT, poisson_ratio=0.49, cavities=1, is_fixed=np.zeros(len(mesh.nodes), dtype=bool))
 
 
 def test_cantilever():

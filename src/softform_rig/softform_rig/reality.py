@@ -53,6 +53,10 @@ class MotorErrors(Description):
     backlash: NotNegative = 0.0
 
 
+_VIEW_FROM, _RAYS_AROUND, _HOLE = 2.1, 160, 0.08
+"""Of a tube's scanner, if a reality says nothing: how far it stands off and a hole's radius, of the size; its rays."""
+
+
 class Creep(Description):
     """The material follows a share of every change only slowly, like exp(-t / time), s."""
 
@@ -62,6 +66,8 @@ class Creep(Description):
 
 class ScannerDescription(Description):
     """What the scanner sees: viewpoints (m, robot frame), resolution, noise, outliers and holes.
+
+    A reality that names no viewpoints has these of a sheet, or of a tube three around it, as far off as it is large.
 
     Every scan is registered anew: `registration_shift` (m) and `registration_turn` (rad) are standard deviations of
     each coordinate of what is left of its motion about `look_at`.
@@ -162,7 +168,10 @@ def load_reality(name_or_path: str | Path, robot: Robot) -> Reality:
             f"{path} is not a reality of robot '{robot.name}', whose body is a {kind}: its body.kind is another.", HELP
         )
     try:
-        reality = Reality.model_validate(content | {"body": _body_fields(robot, fields)})
+        scanner = content.get("scanner") or {}
+        if isinstance(scanner, dict) and "viewpoints" not in scanner:
+            scanner = _scanner_around(robot) | scanner
+        reality = Reality.model_validate(content | {"body": _body_fields(robot, fields), "scanner": scanner})
         _calibration(reality, len(robot.actuators))
         motor_errors(reality, len(robot.actuators))
         robot.body.real_simulator(reality.body)
@@ -172,6 +181,21 @@ def load_reality(name_or_path: str | Path, robot: Robot) -> Reality:
     except ValueError as error:
         raise SoftformError(f"{path} does not fit robot '{robot.name}': {error}.", HELP) from error
     return reality
+
+
+def _scanner_around(robot: Robot) -> dict[str, object]:
+    """Fields of a scanner that sees a tube from three sides, as large as it is; none for a sheet."""
+    body = robot.body
+    if not any(body.patches.values()):
+        return {}
+    middle, angles = np.mean(body.box, axis=0), 2.0 * np.pi / 3.0 * np.arange(3)
+    around = middle + _VIEW_FROM * body.size * np.column_stack([np.cos(angles), np.sin(angles), 0.0 * angles])
+    return {
+        "viewpoints": around.tolist(),
+        "look_at": middle.tolist(),
+        "rays": _RAYS_AROUND,
+        "hole_radius": _HOLE * body.size,
+    }
 
 
 def _body_fields(robot: Robot, fields: dict[str, object]) -> Description:

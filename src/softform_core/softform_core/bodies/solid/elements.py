@@ -1,7 +1,8 @@
-"""Quadratic elements: the wedge of 18 nodes, its faces of 6 and 9 nodes, and their quadrature.
+"""Quadratic elements: the wedge of 18 nodes, the tetrahedron of 10, faces of 6 and 9 nodes, and their quadrature.
 
 A wedge is a triangle with quadratic shape functions times a line with quadratic ones; its node 6 l + n is node n of the
-triangle (corners 0, 1, 2, then the middles of 01, 12, 20) on level l = 0, 1, 2 of the line.
+triangle (corners 0, 1, 2, then the middles of 01, 12, 20) on level l = 0, 1, 2 of the line. A tetrahedron has corners
+0, 1, 2, 3, then the middles of 01, 12, 20, 03, 13, 23.
 """
 
 from typing import NamedTuple
@@ -22,6 +23,19 @@ class Quadrature(NamedTuple):
 
 _TRIANGLE_6 = (0.445948490915965, 0.223381589678011), (0.091576213509771, 0.109951743655322)
 """Dunavant's rule of degree 4: the coordinate that two corners share, and the weight over the triangle's area."""
+
+
+_TETRAHEDRON_4 = 0.138196601125011
+"""The coordinate that three corners share in the rule of 4 points (exact to degree 2)."""
+
+TETRAHEDRON_EDGES = np.array([(0, 1), (1, 2), (2, 0), (0, 3), (1, 3), (2, 3)])
+"""Corners between which each of the nodes 4 to 9 of a tetrahedron lies."""
+
+TETRAHEDRON_SIDES = np.array([(0, 2, 1, 6, 5, 4), (0, 1, 3, 4, 8, 7), (1, 2, 3, 5, 9, 8), (2, 0, 3, 6, 7, 9)])
+"""Nodes of its sides as triangles of 6 nodes, outwards."""
+
+TURNED_TRIANGLE = (0, 2, 1, 5, 4, 3)
+"""Order in which the nodes of a triangle make the same one that looks to the other side."""
 
 
 def triangle_shapes(points: Array) -> tuple[Array, Array]:
@@ -69,6 +83,28 @@ def wedge(in_plane: int, along: int) -> Quadrature:
     points = np.concatenate([flat.repeat(along, axis=0), np.tile(line, in_plane)[:, None]], axis=1)
     weights = np.outer(flat_weights, line_weights).ravel()
     return Quadrature(points, weights, shapes.reshape(-1, 18), derivatives.reshape(-1, 18, 3))
+
+
+def tetrahedron(count: int) -> Quadrature:
+    """Tetrahedron of 10 nodes with 1 quadrature point (exact to degree 1) or 4 (degree 2)."""
+    if count == 1:
+        points = np.full((1, 3), 0.25)
+    else:
+        points = _TETRAHEDRON_4 + (1.0 - 4.0 * _TETRAHEDRON_4) * np.concatenate([np.zeros((1, 3)), np.eye(3)])
+    corner = np.column_stack([1.0 - points.sum(axis=1), points])
+    slope = np.concatenate([-np.ones((1, 3)), np.eye(3)])
+    one, other = TETRAHEDRON_EDGES.T
+    shapes = np.concatenate([corner * (2.0 * corner - 1.0), 4.0 * corner[:, one] * corner[:, other]], axis=1)
+    at_corners = (4.0 * corner - 1.0)[:, :, None] * slope
+    at_middles = 4.0 * (corner[:, other, None] * slope[one] + corner[:, one, None] * slope[other])
+    return Quadrature(
+        points, np.full(count, 1.0 / 6.0 / count), shapes, np.concatenate([at_corners, at_middles], axis=1)
+    )
+
+
+def volume_element(nodes: int) -> tuple[Quadrature, Quadrature]:
+    """Rules of an element of 18 nodes (a wedge) or 10 (a tetrahedron): for shape, and with fewer points for volume."""
+    return (wedge(6, 3), wedge(3, 2)) if nodes == 18 else (tetrahedron(4), tetrahedron(1))
 
 
 def rectangle() -> Quadrature:

@@ -1,4 +1,4 @@
-"""Energy of nearly incompressible fibre-reinforced wedges, its gradient and the Hessian of a Newton step.
+"""Energy of nearly incompressible fibre-reinforced elements, its gradient and the Hessian of a Newton step.
 
 Per element and quadrature point, with F = dx/dX (3, 3), J = det F, I1 = J^(-2/3) tr F^T F and I4 = |F a|^2 along the
 unit direction a of the fibres:
@@ -7,8 +7,8 @@ unit direction a of the fibres:
     fibres              k / 8 (I4 - 1)^2 dV      likewise
     volume              K / 2 (J - 1)^2 dV       at the points of the second rule
 
-The second rule has fewer points: what an element of 18 nodes can do without changing its volume at 18 points is too
-little to bend (selective reduced integration).
+The second rule has fewer points: what a wedge of 18 nodes can do without changing its volume at 18 points is too little
+to bend, and so it is with a tetrahedron of 10 at 4 (selective reduced integration).
 
 With B_a = dN_a/dX (3,), the cofactors c = dJ/dF = J F^-T, G = c / J, and i, k axes of nodes a, b in space, j, l those
 at rest, a point adds B_aj P_ij to the gradient and B_aj A_ijkl B_bl to the Hessian:

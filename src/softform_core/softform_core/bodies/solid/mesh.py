@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix, kron, vstack
 from softform_core.arrays import Array
 from softform_core.bodies.solid.cross_section import SectionMesh
 from softform_core.bodies.solid.description import SolidBody
-from softform_core.bodies.solid.elements import line_shapes
+from softform_core.bodies.solid.elements import TURNED_TRIANGLE, line_shapes
 
 _SPACING = 0.018
 """Distance of the surface's points along the body, of its length; around there are three a cell."""
@@ -17,19 +17,19 @@ _AROUND = 3
 
 
 class SolidMesh(NamedTuple):
-    """Wedges over V nodes; node l N + n is node n of the cross-section on level l.
+    """Wedges over V nodes, or tetrahedra; node l N + n of an extruded mesh is node n of the cross-section on level l.
 
     Attributes:
         nodes: (V, 3) m.
-        elements: (E, 18).
+        elements: (E, 18), or (E, 10) of tetrahedra.
         is_plate: (E,) whether each belongs to a plate.
         is_wall: (E,) whether it belongs to the outer wall of a segment.
         rectangles: (R, 9) faces of the cavities along the body, outwards from the cavity.
         cavity_of_rectangle: (R,).
         caps: (C, 6) faces across it, likewise.
         cavity_of_cap: (C,).
-        base: (B,) nodes of the base plate.
-        foot: (b,) those of them at z = 0.
+        base: (B,) nodes of the base: those of the base plate, if there is one.
+        foot: (b,) those of them on its underside.
     """
 
     nodes: Array
@@ -85,7 +85,7 @@ def extrude(body: SolidBody, section: SectionMesh, layers: int, *, base_moves: b
         void = section.chamber >= 0
         cap = section.triangles[void]
         if segment[layer - 1] < 0:
-            caps.append(level[0] + cap[:, [0, 2, 1, 5, 4, 3]])
+            caps.append(level[0] + cap[:, TURNED_TRIANGLE])
             cap_cavity.append(of_segment * chambers + section.chamber[void])
         if segment[layer + 1] < 0:
             caps.append(level[2] + cap)

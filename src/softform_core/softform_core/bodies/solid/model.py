@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 from softform_core.arrays import Array
 from softform_core.bodies.solid.cross_section import mesh_section
 from softform_core.bodies.solid.description import Cells, SolidBody
-from softform_core.bodies.solid.elements import wedge
+from softform_core.bodies.solid.elements import volume_element
 from softform_core.bodies.solid.mesh import SolidMesh, extrude, surface_points
 from softform_core.bodies.solid.pattern import BlockPattern, block_pattern
 from softform_core.errors import SoftformError
@@ -29,10 +29,10 @@ class Solid:
 
     Attributes:
         nodes: (V, 3) m, rest shape.
-        elements: (E, 18) nodes of each wedge.
-        shape_gradients: (E, q, 18, 3) derivatives of the shape functions by the rest coordinates, 1/m, at the q points
+        elements: (E, n) nodes of each: 18 of a wedge, 10 of a tetrahedron.
+        shape_gradients: (E, q, n, 3) derivatives of the shape functions by the rest coordinates, 1/m, at the q points
             of the first rule.
-        volume_gradients: (E, r, 18, 3) 1/m, at the r points of the second one.
+        volume_gradients: (E, r, n, 3) 1/m, at the r points of the second one.
         shape_volumes: (E, q) rest volume of each point of the first rule, m^3.
         volume_volumes: (E, r) of each point of the second one, m^3.
         fibres: (E, q, 3) unit direction of the fibres at each point of the first rule.
@@ -169,7 +169,7 @@ def solid_on_mesh(
     surface: csr_matrix | None = None,
     faces: NDArray[np.int32] | None = None,
 ) -> Solid:
-    """A solid on any mesh of wedges; without `surface` its points are its nodes. Other arguments as `Solid`.
+    """A solid on any mesh of wedges or tetrahedra; without `surface` its points are its nodes. Else as `Solid`.
 
     Raises:
         SoftformError: If the material is impossible or an element is inside out.
@@ -179,7 +179,7 @@ def solid_on_mesh(
     count = len(mesh.elements)
     modulus = shear_modulus(material)
     bulk = modulus * 2.0 * (1.0 + poisson_ratio) / (3.0 * (1.0 - 2.0 * poisson_ratio))
-    shape_rule, volume_rule = wedge(6, 3), wedge(3, 2)
+    shape_rule, volume_rule = volume_element(mesh.elements.shape[1])
     derivatives = np.concatenate([shape_rule.derivatives, volume_rule.derivatives])
     corners = mesh.nodes[mesh.elements]
     jacobian = np.einsum("eni,qnr->eqir", corners, derivatives)
@@ -187,8 +187,8 @@ def solid_on_mesh(
     if not (size > 0.0).all():
         wrong = np.flatnonzero((size <= 0.0).any(axis=1))
         raise SoftformError(
-            f"The mesh of the solid turns inside out: {len(wrong)} of its {count} wedges do, the first is {wrong[0]}.",
-            "Use more cells, smaller shifts of the chambers, or thicker walls.",
+            f"The mesh of the solid turns inside out: {len(wrong)} of {count} elements do, the first is {wrong[0]}.",
+            "Use a finer mesh, smaller shifts of the chambers, or thicker walls.",
         )
     gradients = np.einsum("qnr,eqri->eqni", derivatives, np.linalg.inv(jacobian))
     first = len(shape_rule.weights)

@@ -5,14 +5,13 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from softform_core.bodies.random_fields import log_uniform, some_of
+from softform_core.bodies.random_fields import another_silicone, log_uniform, some_of, tilted
 from softform_core.bodies.solid.description import Cells, SolidBody
 from softform_core.bodies.solid.equilibrium import SolidProblem
 from softform_core.bodies.solid.model import build_solid
 from softform_core.bodies.solid.rod import RodOfSolid
 from softform_core.bodies.spread import Values, spread_values
 from softform_core.robots.description import Description, Material, NotNegative, Place, Positive
-from softform_core.simulation.materials import shear_modulus
 from softform_core.simulation.sampled_surface import SampledSurface
 
 _CHANCES = {
@@ -89,24 +88,17 @@ def real_simulator(nominal: SolidBody, real: RealSolid) -> SolidProblem:
 def drawn_reality(nominal: SolidBody, draw: np.random.Generator) -> RealSolid:
     """A solid of the distribution that docs/steps/write-a-reality.md describes."""
     section, cells = nominal.cross_section, nominal.cells
-    modulus = shear_modulus(nominal.material) * log_uniform(draw, 0.8, 1.25)
-    gent = Material(law="gent", coefficients=[modulus, draw.uniform(8.0, 20.0)])
-    yeoh = Material(
-        law="yeoh", coefficients=[0.5 * modulus, draw.uniform(0.01, 0.03) * modulus, draw.uniform(0.02, 0.05) * modulus]
-    )
-    is_gent = draw.random() < 0.5
+    material = another_silicone(nominal.material, draw)
     wall = section.radius - section.outer
     tilt = draw.normal(0.0, 0.01, 2)
     differences = {
-        "material": gent if is_gent else yeoh,
+        "material": material,
         "wall_scale": draw.uniform(0.9, 1.1),
         "chamber_shift": draw.normal(0.0, 0.05 * wall, section.chambers).tolist(),
         "chamber_turn": draw.normal(0.0, 0.02, section.chambers).tolist(),
         "fibre_scale": log_uniform(draw, 0.7, 1.4),
         "clamp_stiffness": log_uniform(draw, 1e8, 1e9),
-        "gravity": tuple(
-            (np.asarray(nominal.gravity) + np.linalg.norm(nominal.gravity) * np.array([*tilt, 0.0])).tolist()
-        ),
+        "gravity": tilted(nominal.gravity, tilt),
     }
     # Never the described mesh, and no finer around the chambers: a shape costs seconds, a reality a hundred of them.
     around = max(2, cells.chamber - int(draw.integers(1, 3)))

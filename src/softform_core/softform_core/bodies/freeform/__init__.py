@@ -1,0 +1,1 @@
+"""Solids of any shape, described by simple parts and meshed by tetrahedra."""

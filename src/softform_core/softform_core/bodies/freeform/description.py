@@ -1,0 +1,193 @@
+"""The solid of free form as a description: parts that are joined, chambers that are cut out of them."""
+
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import AfterValidator, Field, model_validator
+
+from softform_core.arrays import Array
+from softform_core.robots.body import Body, Outline
+from softform_core.robots.description import Description, Material, NotNegative, Place, Positive
+
+_MOST_CELLS = 200_000
+"""Cubes with the edges of the tetrahedra that would fill the box around the body: more are taken for a mistake."""
+IN_PLANE = 1e-6
+"""Of the size: what lies this close to the highest or lowest point lies in one plane with it."""
+
+
+class Box(Description):
+    """A box along the axes between two opposite corners, m."""
+
+    part: Literal["box"]
+    begin: Place
+    end: Place
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> "Box":
+        if not all(low < high for low, high in zip(self.begin, self.end, strict=True)):
+            raise ValueError(f"begin {self.begin} must lie below end {self.end} in x, y and z")
+        return self
+
+    @property
+    def bounds(self) -> Array:
+        """Lower and upper corner, (2, 3) m."""
+        return np.array([self.begin, self.end])
+
+
+class Cylinder(Description):
+    """A cylinder about the line from `begin` to `end`, or a cone if it ends with another radius; m."""
+
+    part: Literal["cylinder"]
+    begin: Place
+    end: Place
+    radius: Positive
+    end_radius: Positive | None = None
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> "Cylinder":
+        if self.begin == self.end:
+            raise ValueError(f"begin and end are the same place, {self.begin}")
+        return self
+
+    @property
+    def bounds(self) -> Array:
+        """Lower and upper corner, (2, 3) m."""
+        begin, end = np.array(self.begin), np.array(self.end)
+        across = np.sqrt(np.maximum(1.0 - ((end - begin) / np.linalg.norm(end - begin)) ** 2, 0.0))
+        radii = self.radius, self.end_radius or self.radius
+        discs = [(centre, radius * across) for centre, radius in zip((begin, end), radii, strict=True)]
+        return np.array([np.min([c - r for c, r in discs], axis=0), np.max([c + r for c, r in discs], axis=0)])
+
+
+class Ellipsoid(Description):
+    """An ellipsoid with its half axes along x, y and z, m."""
+
+    part: Literal["ellipsoid"]
+    centre: Place
+    radii: tuple[Positive, Positive, Positive]
+
+    @property
+    def bounds(self) -> Array:
+        """Lower and upper corner, (2, 3) m."""
+        return np.array([np.subtract(self.centre, self.radii), np.add(self.centre, self.radii)])
+
+
+Part = Annotated[Box | Cylinder | Ellipsoid, Field(discriminator="part")]
+
+
+def _some(parts: list[Part]) -> list[Part]:
+    if not parts:
+        raise ValueError("give at least one part")
+    return parts
+
+
+Parts = Annotated[list[Part], AfterValidator(_some)]
+"""Parts that are one: their union."""
+
+
+def bounds_of(parts: list[Part]) -> Array:
+    """Lower and upper corner of all parts, (2, 3) m."""
+    low, high = np.stack([part.bounds for part in parts], axis=1)
+    return np.array([low.min(axis=0), high.max(axis=0)])
+
+
+class FreeformBody(Body):
+    """A soft body of any shape with closed chambers; SI units. It lies above z = 0, and is held in that plane.
+
+    Attributes:
+        kind: `freeform`.
+        shape: The body with its chambers filled; what lies below z = 0 is cut off.
+        chambers: Parts of each chamber, which lie within the body; named c1 … ck in this order.
+        rigid: What of the body is stiff, such as plates.
+        mesh_size: Length of the edges of its tetrahedra, m.
+        surface: Form of its surface, and the name of its patch: `sheet` is all its outside above z = 0, a `tube` lacks
+            its flat end, the highest plane, too.
+        density: kg/m^3.
+        material: Law of the change of shape.
+        poisson_ratio: At small strain; says how little the volume changes.
+        fibre_modulus: Stiffness of fibres around the z axis, over the volume of what is soft, Pa.
+        rigid_stiffness: Modulus of what is rigid over the material's.
+        gravity: m/s^2; +z where it hangs.
+    """
+
+    physics: ClassVar[str] = "softform_core.bodies.freeform.reality"
+    kind: Literal["freeform"]
+    shape: Parts
+    chambers: Annotated[list[Parts], Field(min_length=1, max_length=64)]
+    rigid: list[Part] = []
+    mesh_size: Positive
+    surface: Literal["sheet", "tube"] = "tube"
+    density: Positive
+    material: Material
+    poisson_ratio: Annotated[float, Field(ge=0.3, le=0.499)] = 0.49
+    fibre_modulus: NotNegative = 0.0
+    rigid_stiffness: Annotated[float, Field(ge=1.0, le=1e4)] = 100.0
+    gravity: Place
+
+    @model_validator(mode="after")
+    def _can_be_meshed(self) -> "FreeformBody":
+        low, high = self._bounds
+        if bounds_of(self.shape)[0][2] > 0.0 or high[2] <= 0.0:
+            raise ValueError("the shape must reach down to z = 0, where it is held, and lie above it")
+        for name, parts in zip(self.inputs, self.chambers, strict=True):
+            begin, end = bounds_of(parts)
+            if (begin <= low).any() or (end >= high).any():
+                raise ValueError(f"chamber {name} leaves the body, which reaches from {low} to {high} m")
+        if self.mesh_size > 0.5 * self.size:
+            raise ValueError(f"mesh_size {self.mesh_size:g} m is too large for a body of {self.size:g} m")
+        if np.prod((high - low) / self.mesh_size) > _MOST_CELLS:
+            raise ValueError(f"mesh_size {self.mesh_size:g} m is too small for a body of {self.size:g} m; enlarge it")
+        return self
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of the chambers: c1 … ck."""
+        return [f"c{index + 1}" for index in range(len(self.chambers))]
+
+    @property
+    def size(self) -> float:
+        """Largest extent, m."""
+        return float(self.extents.max())
+
+    @property
+    def extents(self) -> Array:
+        """Extents at rest along x, y and z, (3,) m."""
+        return np.asarray(np.ptp(self._bounds, axis=0))
+
+    @property
+    def _bounds(self) -> Array:
+        return np.maximum(bounds_of(self.shape), [-np.inf, -np.inf, 0.0])
+
+    @property
+    def extent(self) -> Array:
+        """Extents at rest along x and y, (2,) m."""
+        return self.extents[:2]
+
+    @property
+    def box(self) -> tuple[Array, Array]:
+        """As large again to every side as at rest."""
+        low, high = self._bounds
+        return low - self.size, high + self.size
+
+    @property
+    def patches(self) -> dict[str, bool]:
+        """The outside above the base; of a tube without its end."""
+        return {self.surface: self.surface == "tube"}
+
+    def faces_of(self, patch: str, vertices: Array, faces: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """All faces; of a tube, but those in the highest plane."""
+        if self.surface == "sheet":
+            return super().faces_of(patch, vertices, faces)
+        highest = vertices[:, 2].max() - IN_PLANE * self.size
+        return np.asarray((vertices[faces, 2] < highest).any(axis=1))
+
+    def outlines(self) -> list[Outline]:
+        """The chambers from above, those at one height in one panel."""
+        return [self._outline(parts) for parts in self.chambers]
+
+    def _outline(self, parts: list[Part]) -> Outline:
+        low, high = bounds_of(parts)
+        (x, y, z), (width, length, _) = 0.5 * (low + high), high - low
+        form = "rectangle" if all(isinstance(part, Box) for part in parts) else "ellipse"
+        return Outline(f"chambers at z = {1000.0 * z:.0f} mm, from above", form, x, y, width, length)

@@ -1,0 +1,230 @@
+"""A solid of free form meshed by gmsh: curved tetrahedra of 10 nodes, the faces of its cavities and of its outside.
+
+gmsh's geometry kernel (Open CASCADE) joins the parts and cuts the chambers out, and tells which piece came of which.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from softform_core.arrays import Array
+from softform_core.bodies.freeform.description import IN_PLANE, Box, Cylinder, FreeformBody, Part, bounds_of
+from softform_core.bodies.solid.elements import TETRAHEDRON_SIDES, TURNED_TRIANGLE
+from softform_core.bodies.solid.mesh import SolidMesh
+from softform_core.errors import SoftformError
+
+_TETRAHEDRON, _TRIANGLE = 11, 9
+"""gmsh's numbers of the quadratic elements."""
+_EDGES_AS_OURS = [0, 1, 2, 3, 4, 5, 6, 7, 9, 8]
+"""gmsh has the middles of 23 and 13 the other way round."""
+_IN_FOUR = np.array([[0, 3, 5], [3, 1, 4], [5, 4, 2], [3, 4, 5]])
+"""Flat triangles over a face of 6 nodes."""
+
+Tag = tuple[int, int]
+"""Dimension and number of a piece of geometry."""
+
+
+class FreeformMesh(NamedTuple):
+    """The mesh and its outside.
+
+    Attributes:
+        solid: Tetrahedra, cavities and the base, which lies in z = 0.
+        outside: (P,) nodes of the surface.
+        faces: (F, 3) over those, outwards; without the base.
+    """
+
+    solid: SolidMesh
+    outside: NDArray[np.int64]
+    faces: NDArray[np.int32]
+
+
+def mesh_freeform(body: FreeformBody, shifts: Array | None = None) -> FreeformMesh:
+    """The mesh of a body.
+
+    Args:
+        body: The description.
+        shifts: (k, 3) m by which each chamber is off its place.
+
+    Raises:
+        SoftformError: If gmsh is not installed, chambers overlap or leave the body, or it cannot be meshed.
+    """
+    shifts = np.zeros((len(body.chambers), 3)) if shifts is None else shifts
+    with _gmsh() as gmsh:
+        chambers, soft, rigid = _volumes(gmsh, body, shifts)
+        cavities = [_walls(gmsh, volume) for volume in chambers]
+        for name, walls in zip(body.inputs, cavities, strict=True):
+            if any(not set(gmsh.model.getAdjacencies(2, wall)[0].tolist()) & {*soft, *rigid} for wall in walls):
+                raise SoftformError(
+                    f"Chamber {name} has no wall: it touches the outside or another chamber.", "Move or shrink it."
+                )
+        gmsh.model.occ.remove([(3, tag) for volume in chambers for tag in volume])
+        gmsh.model.occ.synchronize()
+        gmsh.option.setNumber("Mesh.MeshSizeMax", body.mesh_size)
+        gmsh.option.setNumber("Mesh.MeshSizeMin", 0.3 * body.mesh_size)
+        gmsh.option.setNumber("Mesh.MeshSizeFromCurvature", 8)
+        gmsh.model.mesh.generate(3)
+        gmsh.model.mesh.setOrder(2)
+        gmsh.model.mesh.optimize("HighOrderElastic")
+        return _assembled(gmsh, body, soft, rigid, cavities)
+
+
+@contextmanager
+def _gmsh() -> Iterator[Any]:
+    """The module, ready and silent; what goes wrong in it becomes a clear error."""
+    try:
+        import gmsh
+    except (ImportError, OSError) as error:
+        raise SoftformError(
+            f"gmsh, which meshes this body, cannot be loaded: {error}",
+            "Install it: .venv/bin/pip install -r requirements-gmsh.txt; and what it needs, on Debian: apt-get install "
+            "libglu1-mesa libxcursor1 libxft2 libxinerama1",
+        ) from None
+    gmsh.initialize(readConfigFiles=False, interruptible=False)
+    try:
+        gmsh.option.setNumber("General.Terminal", 0)
+        gmsh.option.setNumber("General.NumThreads", 1)
+        yield gmsh
+    except SoftformError:
+        raise
+    except Exception as error:  # gmsh raises nothing more exact
+        raise SoftformError(
+            f"gmsh cannot mesh the body: {error}",
+            "Look for chambers or parts that just touch each other or the outside, and for walls far thinner than "
+            "mesh_size, or choose a smaller mesh_size.",
+        ) from error
+    finally:
+        gmsh.finalize()
+
+
+def _volumes(gmsh: Any, body: FreeformBody, shifts: Array) -> tuple[list[list[int]], list[int], list[int]]:
+    """Numbers of the volumes of each chamber, of what is soft, and of what is rigid."""
+    shape = _union(gmsh, body.shape)
+    if bounds_of(body.shape)[0][2] < 0.0:
+        reach, (_, high) = 4.0 * body.size, body.box
+        above = gmsh.model.occ.addBox(-reach + high[0], -reach + high[1], 0.0, 2.0 * reach, 2.0 * reach, 2.0 * reach)
+        shape = gmsh.model.occ.intersect(shape, [(3, above)])[0]
+    chambers = [_union(gmsh, parts) for parts in body.chambers]
+    for tags, shift in zip(chambers, shifts, strict=True):
+        gmsh.model.occ.translate(tags, *shift)
+    rigid = _union(gmsh, body.rigid) if body.rigid else []
+    given = [*chambers, rigid]
+    _, pieces = gmsh.model.occ.fragment(shape, [tag for tags in given for tag in tags])
+    gmsh.model.occ.synchronize()
+    of_shape = {piece for found in pieces[: len(shape)] for piece in found}
+    rest = iter(pieces[len(shape) :])
+    of_given = [{piece for _ in tags for piece in next(rest)} for tags in given]
+    taken: dict[Tag, str] = {}
+    for name, found in zip(body.inputs, of_given, strict=False):
+        if found - of_shape:
+            raise SoftformError(f"Chamber {name} leaves the body.", "Move it, or make it smaller.")
+        for piece in found:
+            if piece in taken:
+                raise SoftformError(f"Chambers {taken[piece]} and {name} overlap.", "Move one, or make it smaller.")
+            taken[piece] = name
+    body_pieces = of_shape - taken.keys()
+    stiff = of_given[-1] & body_pieces
+    outside = of_given[-1] - of_shape
+    if outside:
+        gmsh.model.occ.remove(list(outside), recursive=True)
+        gmsh.model.occ.synchronize()
+    chosen = [sorted(tag for _, tag in found) for found in (*of_given[:-1], body_pieces - stiff, stiff)]
+    return chosen[:-2], chosen[-2], chosen[-1]
+
+
+def _union(gmsh: Any, parts: list[Part]) -> list[Tag]:
+    tags = [_solid_part(gmsh, part) for part in parts]
+    return tags if len(tags) == 1 else list(gmsh.model.occ.fuse(tags[:1], tags[1:])[0])
+
+
+def _solid_part(gmsh: Any, part: Part) -> Tag:
+    occ = gmsh.model.occ
+    if isinstance(part, Box):
+        return 3, occ.addBox(*part.begin, *np.subtract(part.end, part.begin))
+    if isinstance(part, Cylinder):
+        along = np.subtract(part.end, part.begin)
+        if part.end_radius in (None, part.radius):
+            return 3, occ.addCylinder(*part.begin, *along, part.radius)
+        return 3, occ.addCone(*part.begin, *along, part.radius, part.end_radius)
+    tag = occ.addSphere(*part.centre, 1.0)
+    occ.dilate([(3, tag)], *part.centre, *part.radii)
+    return 3, tag
+
+
+def _walls(gmsh: Any, volume: list[int]) -> list[int]:
+    return [tag for _, tag in gmsh.model.getBoundary([(3, tag) for tag in volume], oriented=False)]
+
+
+def _assembled(
+    gmsh: Any, body: FreeformBody, soft: list[int], rigid: list[int], cavities: list[list[int]]
+) -> FreeformMesh:
+    """The mesh that gmsh has made, as arrays."""
+    tags, coordinates, _ = gmsh.model.mesh.getNodes()
+    number = np.full(int(tags.max()) + 1, -1)
+    number[tags.astype(np.int64)] = np.arange(len(tags))
+    nodes = coordinates.reshape(-1, 3)
+
+    def elements_on(dimension: int, entity: int, kind: int) -> NDArray[np.int64]:
+        found = gmsh.model.mesh.getElementsByType(kind, entity)[1]
+        return np.asarray(number[found.astype(np.int64)].reshape(-1, 10 if dimension == 3 else 6))
+
+    volumes = [elements_on(3, tag, _TETRAHEDRON) for tag in (*soft, *rigid)]
+    elements = np.concatenate(volumes)[:, _EDGES_AS_OURS]
+    is_rigid = np.repeat(np.arange(len(volumes)) >= len(soft), [len(found) for found in volumes])
+    used, elements = np.unique(elements, return_inverse=True)
+    renumbered = np.searchsorted(used, np.arange(len(nodes)))
+    nodes, elements = nodes[used], elements.reshape(-1, 10)
+
+    pieces = _pieces(elements, len(nodes))
+    if pieces > 1:
+        raise SoftformError(
+            f"The body is in {pieces} pieces.", "Let its parts overlap, and chambers not cut through it."
+        )
+
+    sides = elements[:, TETRAHEDRON_SIDES].reshape(-1, 6)
+    _, first, times = np.unique(_keys(sides, len(nodes)), return_index=True, return_counts=True)
+    sides = sides[first[times == 1]]  # those between two elements are there twice
+    keys, cavity = _keys(sides, len(nodes)), np.full(len(sides), -1)
+    for number_of_cavity, walls in enumerate(cavities):
+        found = np.concatenate([renumbered[elements_on(2, wall, _TRIANGLE)] for wall in walls])
+        cavity[np.isin(keys, _keys(found, len(nodes)))] = number_of_cavity
+    in_base = (nodes[sides, 2] < IN_PLANE * body.size).all(axis=1)
+    if not in_base.any():
+        raise SoftformError(
+            "The body has no base in the plane z = 0, where it is held.", "Move it down; it is cut off there."
+        )
+    base, shown = np.unique(sides[in_base]), (cavity < 0) & ~in_base
+    outside, faces = np.unique(sides[shown][:, _IN_FOUR].reshape(-1, 3), return_inverse=True)
+    return FreeformMesh(
+        solid=SolidMesh(
+            nodes=nodes,
+            elements=elements.astype(np.int32),
+            is_plate=is_rigid,
+            is_wall=~is_rigid,
+            rectangles=np.zeros((0, 9), dtype=np.int32),
+            cavity_of_rectangle=np.zeros(0, dtype=np.int64),
+            caps=sides[cavity >= 0][:, TURNED_TRIANGLE].astype(np.int32),
+            cavity_of_cap=cavity[cavity >= 0],
+            base=base,
+            foot=base,
+        ),
+        outside=outside,
+        faces=faces.reshape(-1, 3).astype(np.int32),
+    )
+
+
+def _pieces(elements: NDArray[np.int64], count: int) -> int:
+    """Number of parts of a mesh that hang together."""
+    first, others = elements[:, :1].repeat(9, axis=1), elements[:, 1:]
+    joined = coo_matrix((np.ones(first.size), (first.ravel(), others.ravel())), shape=(count, count))
+    return int(connected_components(joined, directed=False)[0])
+
+
+def _keys(triangles: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """A number for each triangle (T, 6) over `count` nodes, the same from both sides: of the middles of its edges."""
+    low, middle, high = np.sort(triangles[:, 3:].astype(np.int64), axis=1).T
+    return np.asarray((low * count + middle) * count + high)

@@ -1,0 +1,116 @@
+"""How a real solid of free form differs from the simulator's; docs/robots/freeform.md explains every field."""
+
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+from scipy.sparse import csr_matrix
+
+from softform_core.arrays import Array
+from softform_core.bodies.freeform.description import FreeformBody, bounds_of
+from softform_core.bodies.freeform.mesh import mesh_freeform
+from softform_core.bodies.random_fields import another_silicone, log_uniform, some_of, tilted
+from softform_core.bodies.solid.equilibrium import SolidProblem
+from softform_core.bodies.solid.model import solid_on_mesh
+from softform_core.bodies.spread import Values, spread_values
+from softform_core.robots.description import Description, Material, NotNegative, Place, Positive
+from softform_core.simulation.sampled_surface import SampledSurface
+
+_CHANCES = {"material": 0.8, "chamber_shift": 0.7, "fibre_scale": 0.6, "clamp_stiffness": 0.6, "gravity": 0.8}
+"""That a drawn body differs in a field."""
+
+
+class RealFreeform(Description):
+    """The real body. What is left out is as the robot's description says.
+
+    Attributes:
+        mesh_scale: Length of its mesh's edges over the described one.
+        material: Its material.
+        chamber_shift: How far the core of each chamber was cast outwards from the z axis, m; along x if it lies in it.
+        fibre_scale: Stiffness of the fibres over the described one.
+        clamp_stiffness: Stiffness of the support under the base, N/m^3; rigid, if left out.
+        gravity: m/s^2; as described, if left out.
+    """
+
+    mesh_scale: Annotated[float, Field(ge=0.5, le=2.0)] = 1.0
+    material: Material | None = None
+    chamber_shift: Values = 0.0
+    fibre_scale: NotNegative = 1.0
+    clamp_stiffness: Positive | None = None
+    gravity: Place | None = None
+
+
+Reality = RealFreeform
+
+
+def simulator(body: FreeformBody) -> SolidProblem:
+    """The body as described."""
+    return real_simulator(body, RealFreeform())
+
+
+def sampled(body: FreeformBody) -> SampledSurface:
+    """The body for data sets."""
+    return SampledSurface(simulator(body))
+
+
+def real_simulator(nominal: FreeformBody, real: RealFreeform) -> SolidProblem:
+    """The body of a reality.
+
+    Raises:
+        ValueError: If a list does not fit the number of chambers.
+        SoftformError: If it cannot be meshed, or the simulation rejects a value.
+    """
+    shifts = spread_values(real.chamber_shift, len(nominal.chambers), "chamber_shift")
+    meshed = nominal.model_copy(update={"mesh_size": real.mesh_scale * nominal.mesh_size})
+    mesh, outside, faces = mesh_freeform(meshed, shifts[:, None] * outward(nominal))
+    count = len(mesh.nodes)
+    springs, is_fixed = np.zeros(count), np.zeros(count, dtype=bool)
+    if real.clamp_stiffness is None:
+        is_fixed[mesh.base] = True
+    else:
+        area = np.prod(np.ptp(mesh.nodes[mesh.base, :2], axis=0))
+        springs[mesh.base] = real.clamp_stiffness * area / len(mesh.base)
+    solid = solid_on_mesh(
+        mesh,
+        real.material or nominal.material,
+        poisson_ratio=nominal.poisson_ratio,
+        plate_stiffness=nominal.rigid_stiffness,
+        fibre_modulus=real.fibre_scale * nominal.fibre_modulus,
+        density=nominal.density,
+        gravity=nominal.gravity if real.gravity is None else real.gravity,
+        cavities=len(nominal.chambers),
+        is_fixed=is_fixed,
+        springs=springs,
+        surface=_chosen(outside, count),
+        faces=faces,
+    )
+    return SolidProblem(solid)
+
+
+def outward(body: FreeformBody) -> Array:
+    """Unit direction (k, 3) from the z axis to the middle of each chamber; x of those in it."""
+    middles = np.array([bounds_of(parts).mean(axis=0)[:2] for parts in body.chambers])
+    distance = np.linalg.norm(middles, axis=1, keepdims=True)
+    in_axis = distance < 1e-6 * body.size
+    flat = np.where(in_axis, [1.0, 0.0], middles / np.where(in_axis, 1.0, distance))
+    return np.column_stack([flat, np.zeros(len(flat))])
+
+
+def _chosen(nodes: NDArray[np.int64], count: int) -> csr_matrix:
+    return csr_matrix((np.ones(len(nodes)), (np.arange(len(nodes)), nodes)), shape=(len(nodes), count))
+
+
+def drawn_reality(nominal: FreeformBody, draw: np.random.Generator) -> RealFreeform:
+    """A body of the distribution that docs/steps/write-a-reality.md describes."""
+    material = another_silicone(nominal.material, draw)
+    tilt = draw.normal(0.0, 0.01, 2)
+    differences = {
+        "material": material,
+        "chamber_shift": draw.normal(0.0, 0.002 * nominal.size, len(nominal.chambers)).tolist(),
+        "fibre_scale": log_uniform(draw, 0.7, 1.4),
+        "clamp_stiffness": log_uniform(draw, 1e8, 1e9),
+        "gravity": tilted(nominal.gravity, tilt),
+    }
+    # Never the described mesh, and no finer: a shape costs seconds, a reality a hundred of them.
+    return RealFreeform(mesh_scale=draw.uniform(1.05, 1.3), **some_of(differences, _CHANCES, draw))
