@@ -1,7 +1,7 @@
 """The same solid in FElupe (https://felupe.readthedocs.io, GPL-3; only benchmarks and tests import it).
 
-Mesh, quadrature and laws are ours; the derivatives of volume and isochoric invariant, the follower pressure, assembly,
-and Newton's method are FElupe's.
+Mesh, quadrature and laws are ours; the tetrahedron, the derivatives of volume and isochoric invariant, the follower
+pressure, assembly, and Newton's method are FElupe's.
 """
 
 from dataclasses import dataclass
@@ -13,12 +13,19 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import spsolve
 
 from softform_core.arrays import Array
-from softform_core.bodies.solid.elements import line_shapes, triangle_rule, triangle_shapes, wedge
+from softform_core.bodies.solid.elements import (
+    TETRAHEDRON_SIDES,
+    line_shapes,
+    triangle_rule,
+    triangle_shapes,
+    volume_element,
+)
 from softform_core.bodies.solid.model import Solid
 from softform_core.simulation.materials import energy_slopes
 
 _TOLERANCE = 1e-7  # of the reaction forces
 _MOST_ITERATIONS = 30
+_TETRAHEDRON_NODES = 10
 _SIDES = ((0, 3, 1), (1, 4, 2), (2, 5, 0))  # nodes along the sides of a triangle
 
 
@@ -99,8 +106,10 @@ class FelupeSolid:
 
     def __init__(self, solid: Solid) -> None:
         self._nodes = solid.nodes
-        self._mesh = felupe.Mesh(solid.nodes, solid.elements.astype(np.int64), "wedge18")
-        rules = wedge(6, 3), wedge(3, 2)
+        count = solid.elements.shape[1]
+        kind = "tetra10" if count == _TETRAHEDRON_NODES else "wedge18"
+        self._mesh = felupe.Mesh(solid.nodes, solid.elements.astype(np.int64), kind)
+        rules = volume_element(count)
         fields = [self._field(_region(self._mesh, rule.points, rule.weights)) for rule in rules]
         self._field_container = fields[0]
         materials = _Shape(solid, len(rules[0].weights)), felupe.Volumetric(bulk=solid.bulk)
@@ -154,13 +163,15 @@ class FelupeSolid:
 
 
 def _region(mesh: Any, points: Array, weights: Array) -> Any:
-    return felupe.Region(mesh, _Wedge(), felupe.quadrature.Scheme(points, weights))
+    element = felupe.QuadraticTetra() if mesh.cell_type == "tetra10" else _Wedge()
+    return felupe.Region(mesh, element, felupe.quadrature.Scheme(points, weights))
 
 
 def _pressures(mesh: Any, solid: Solid, field: Any) -> list[tuple[Any, NDArray[np.int64]]]:
-    """FElupe's pressure items, one for each side of a wedge, with the cavity (c,) of each of their cells."""
+    """FElupe's pressure items, one for each side of an element, with the cavity (c,) of each of their cells."""
     owner = {}
-    for side, (local, _, _, _) in enumerate(_SIDES_OF_WEDGE):
+    sides = _sides_of_tetrahedron() if mesh.cell_type == "tetra10" else _sides_of_wedge()
+    for side, (local, _, _, _) in enumerate(sides):
         for element, nodes in enumerate(np.sort(solid.elements[:, local], axis=1)):
             owner[tuple(nodes)] = element, side
     found: dict[int, list[tuple[int, int]]] = {}
@@ -173,9 +184,9 @@ def _pressures(mesh: Any, solid: Solid, field: Any) -> list[tuple[Any, NDArray[n
     items = []
     for side, cells in found.items():
         elements, cavity = np.array(cells).T
-        _, points, weights, normal = _SIDES_OF_WEDGE[side]
+        _, points, weights, normal = sides[side]
         region = _region(felupe.Mesh(mesh.points, mesh.cells[elements], mesh.cell_type), points, weights)
-        # An area moves by the cofactors of the map from the reference wedge.
+        # An area moves by the cofactors of the map from the reference element.
         cofactors = np.linalg.det(np.moveaxis(region.dXdr, (0, 1), (-2, -1))) * region.drdX.swapaxes(0, 1)
         region.dA = np.einsum("ijqc,j,q->iqc", cofactors, normal, weights)
         region.dV = np.linalg.norm(region.dA, axis=0)
@@ -184,7 +195,10 @@ def _pressures(mesh: Any, solid: Solid, field: Any) -> list[tuple[Any, NDArray[n
     return items
 
 
-def _sides_of_wedge() -> list[tuple[list[int], Array, Array, Array]]:
+_Side = tuple[list[int], Array, Array, Array]
+
+
+def _sides_of_wedge() -> list[_Side]:
     """Of each side of the reference wedge: nodes, quadrature points (q, 3) and weights (q,), normal times area (3,)."""
     flat, flat_weights = triangle_rule(6)
     line, line_weights = np.polynomial.legendre.leggauss(3)
@@ -203,4 +217,13 @@ def _sides_of_wedge() -> list[tuple[list[int], Array, Array, Array]]:
     return sides
 
 
-_SIDES_OF_WEDGE = _sides_of_wedge()
+def _sides_of_tetrahedron() -> list[_Side]:
+    """The same of the reference tetrahedron."""
+    flat, weights = triangle_rule(6)
+    corners = np.concatenate([np.zeros((1, 3)), np.eye(3)])
+    sides = []
+    for local in TETRAHEDRON_SIDES:
+        first, one, other = corners[local[:3]]
+        points = first + flat @ np.stack([one - first, other - first])
+        sides.append((local.tolist(), points, weights, np.cross(one - first, other - first)))
+    return sides

@@ -1,11 +1,17 @@
 """FElupe, which knows nothing of our kernels, finds the same forces and the same shape of a solid."""
 
+import re
+
 import numpy as np
 import pytest
+import yaml
 
+from softform_core.bodies.freeform.description import FreeformBody
+from softform_core.bodies.freeform.reality import simulator
 from softform_core.bodies.solid.description import SolidBody
 from softform_core.bodies.solid.equilibrium import SolidProblem
 from softform_core.bodies.solid.model import build_solid
+from softform_core.paths import home
 from softform_core.robots import load_robot
 from softform_core.simulation.newton import find_equilibria
 
@@ -14,9 +20,15 @@ pytest.importorskip("felupe")
 PRESSURES = np.array([8e3, 0.0, 3e3])
 
 
-@pytest.fixture(scope="module")
-def problem() -> SolidProblem:
-    """One short segment, on few cells."""
+@pytest.fixture(scope="module", params=["wedges", "tetrahedra"])
+def problem(request: pytest.FixtureRequest) -> SolidProblem:
+    """One short segment, on few cells, or a cone with slanted chambers."""
+    if request.param == "tetrahedra":
+        pytest.importorskip("gmsh", reason="gmsh, which meshes it, is not installed")
+        page = (home() / "docs" / "robots" / "freeform.md").read_text(encoding="utf-8")
+        body = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0])["body"]
+        soft = {"law": "yeoh", "coefficients": [8e3, 3e2, 6e2]}
+        return simulator(FreeformBody.model_validate(body | {"mesh_size": 0.03, "material": soft}))
     described = load_robot("manipulator").body.model_dump()
     described |= {"cells": {"chamber": 2, "rib": 1, "layers": 2}, "segments": 1, "length": 0.1}
     return SolidProblem(build_solid(SolidBody.model_validate(described)))

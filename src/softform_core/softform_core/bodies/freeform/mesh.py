@@ -69,8 +69,24 @@ def mesh_freeform(body: FreeformBody, shifts: Array | None = None) -> FreeformMe
         gmsh.option.setNumber("Mesh.MeshSizeFromCurvature", 8)
         gmsh.model.mesh.generate(3)
         gmsh.model.mesh.setOrder(2)
-        gmsh.model.mesh.optimize("HighOrderElastic")
+        for method in (
+            "HighOrderElastic",
+            "HighOrder",
+        ):  # curved sides turn elements inside out: the second mends what is left
+            gmsh.model.mesh.optimize(method)
+        _check_turned(gmsh)
         return _assembled(gmsh, body, soft, rigid, cavities)
+
+
+def _check_turned(gmsh: Any) -> None:
+    """Reject elements that are inside out anywhere, not just at the points of a quadrature."""
+    tags = gmsh.model.mesh.getElementsByType(_TETRAHEDRON)[0]
+    turned = np.sum(gmsh.model.mesh.getElementQualities(tags, "minSJ") <= 0.0)
+    if turned:
+        raise SoftformError(
+            f"The mesh turns inside out at curved walls: {turned} of its {len(tags)} tetrahedra do.",
+            "Choose a smaller mesh_size.",
+        )
 
 
 @contextmanager
@@ -93,7 +109,7 @@ def _gmsh() -> Iterator[Any]:
         raise
     except Exception as error:  # gmsh raises nothing more exact
         raise SoftformError(
-            f"gmsh cannot mesh the body: {error}",
+            f"gmsh cannot mesh the body: {error}.",
             "Look for chambers or parts that just touch each other or the outside, and for walls far thinner than "
             "mesh_size, or choose a smaller mesh_size.",
         ) from error
