@@ -19,6 +19,9 @@ from softform_ik.robot.stop_request import StopRequest
 from softform_interfaces.msg import MarkerFrame
 from softform_ros.goal_error import GoalError
 
+_MARKERS_TIMEOUT = 3.0
+"""Motion capture that works sends many frames in this time, s."""
+
 Captured = TypeVar("Captured")
 Seen = TypeVar("Seen")
 
@@ -158,6 +161,7 @@ class Hardware:
             self._captures,
             self._points_of,
             self._settings.captures,
+            self._settings.capture_timeout,
             stop,
             lambda: self._commander.is_over(stop),
             lambda: self.check_held(stop),
@@ -183,7 +187,8 @@ class Hardware:
             stop: Request to end the wait.
         """
         captures = captures or self._settings.captures
-        clouds = self._look_on(still, self._captures, self._points_of, captures, stop, "cloud")
+        timeout = self._settings.capture_timeout
+        clouds = self._look_on(still, self._captures, self._points_of, captures, timeout, stop, "cloud")
         return self._together(clouds, still)
 
     def _together(self, clouds: list[Array] | None, settled: MeasuredValues) -> Array | None:
@@ -197,7 +202,8 @@ class Hardware:
         self, still: MeasuredValues, watch: CaptureWatch[MarkerFrame], captures: int, stop: StopRequest
     ) -> list[MarkerFrame] | None:
         """As `look_on`, frames of markers as `watch` reads them."""
-        return self._look_on(still, watch, lambda frame: frame.cloud, captures, stop, "frame of markers")
+        timeout = min(self._settings.capture_timeout, _MARKERS_TIMEOUT)
+        return self._look_on(still, watch, lambda frame: frame.cloud, captures, timeout, stop, "frame of markers")
 
     def _look_on(
         self,
@@ -205,6 +211,7 @@ class Hardware:
         watch: CaptureWatch[Captured],
         read: Callable[[Capture[Captured]], Seen],
         captures: int,
+        timeout: float,
         stop: StopRequest,
         what: str,
     ) -> list[Seen] | None:
@@ -216,7 +223,7 @@ class Hardware:
                     "Wait until what moves it has ended, and capture again.",
                 )
 
-        return self._capture(still, watch, read, captures, stop, stop, check_still, what)
+        return self._capture(still, watch, read, captures, timeout, stop, stop, check_still, what)
 
     def _stands_at(self, still: MeasuredValues) -> bool:
         self._driver.check_measured()
@@ -229,6 +236,7 @@ class Hardware:
         watch: CaptureWatch[Captured],
         read: Callable[[Capture[Captured]], Seen],
         captures: int,
+        timeout: float,
         stop: StopRequest,
         is_over: Callable[[], bool],
         check: Callable[[], None],
@@ -237,14 +245,14 @@ class Hardware:
         """What is read of so many captures after a moment; the check follows each wait."""
         taken: list[Seen] = []
         for _ in range(captures):
-            capture = watch.wait_for_one_after(moment, self._settings.capture_timeout, is_over)
+            capture = watch.wait_for_one_after(moment, timeout, is_over)
             check()
             if capture is None:
                 if stop():
                     return None
                 raise GoalError(
                     Code.CAPTURE_TIMEOUT,
-                    f"No {what} captured after the robot settled came within {self._settings.capture_timeout:g} s.",
+                    f"No {what} captured after the robot settled came within {timeout:g} s.",
                     "Check the device that captures; the robot was left as it is.",
                 )
             taken.append(read(capture))
