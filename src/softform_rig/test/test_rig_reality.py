@@ -61,6 +61,17 @@ def test_gap_command_prints_json(robot: Robot) -> None:
     assert CliRunner().invoke(gap.main, ["nowhere"]).exit_code == 1
 
 
+def test_a_reality_without_viewpoints_looks_at_a_tube_from_around_it(robot: Robot, tmp_path: Path) -> None:
+    arm = load_robot("compressible")
+    scanner = load_reality(written(tmp_path, body={"kind": "bellows"}, scanner={"noise": 0.001}), arm).scanner
+    off = np.array(scanner.viewpoints) - scanner.look_at
+    assert np.linalg.norm(off, axis=1) == pytest.approx(np.full(3, 2.1 * arm.body.size))
+    assert np.abs(off.sum(axis=0)).max() < 1e-9
+    assert scanner.noise == 0.001
+    of_sheet = load_reality(written(tmp_path, scanner={"noise": 0.001}), robot).scanner
+    assert of_sheet.viewpoints == Reality(name="r", title="r", body=RealMembrane()).scanner.viewpoints
+
+
 def test_a_reality_from_outside_the_repository(robot: Robot, tmp_path: Path) -> None:
     reality = load_reality(
         written(tmp_path, body={"kind": "membrane", "material": {"law": "neo_hookean", "coefficients": [1e5]}}), robot
