@@ -25,7 +25,7 @@ from softform_core.robots import Robot
 
 _log = logging.getLogger(__name__)
 
-_BACK = " The device is back on its port and safe; call 'reset' to go on."
+_BACK = ". The device is back on its port and safe; call 'reset' to go on"
 _STANDSTILL_SECONDS = SILENCE_SECONDS - 2.0 * HEARTBEAT_SECONDS
 """Between two ticks; after a longer one the guardian may have made all safe."""
 _LONGEST_STEP_SECONDS = 0.2
@@ -92,14 +92,14 @@ class Supervisor:
     def report(self) -> DriverReport:
         """What the driver is doing now, and for whom."""
         holder, lease = self.commands.holder
-        doubt = ""
-        if self.state is State.FAULT and not self.is_safe:
-            names = ", ".join(c.device.identity for c in self.connections if not c.is_safe)
-            doubt = f" {names} has not confirmed that it is safe: cut its supply."
+        sentences = [self.reason]
         if self.state is State.FAULT:
-            doubts = [c.still_unsafe for c in self.connections if c.still_unsafe not in self.reason]
-            doubt += "".join(f" {text}" for text in doubts)
-        return DriverReport(self.state, self.reason + doubt, holder, lease, self.commands.epoch)
+            names = ", ".join(c.device.identity for c in self.connections if not c.is_safe)
+            if names:
+                sentences.append(f"{names} has not confirmed that it is safe: cut its supply")
+            doubts = (c.still_unsafe.removesuffix(".") for c in self.connections)
+            sentences += [doubt for doubt in doubts if doubt not in self.reason]
+        return DriverReport(self.state, ". ".join(sentences), holder, lease, self.commands.epoch)
 
     def open(self, interrupted: Callable[[], bool]) -> None:
         """Open the devices, which makes them safe. Nothing moves.
@@ -185,7 +185,7 @@ class Supervisor:
             LeaseError: With the reason.
         """
         if self.state is State.FAULT:
-            raise LeaseError(LeaseCode.FAULT, f"A fault is latched: {self.reason}", "Call the service 'reset' first.")
+            raise LeaseError(LeaseCode.FAULT, f"A fault is latched: {self.reason}.", "Call the service 'reset' first.")
         if self.busy:
             raise LeaseError(LeaseCode.BUSY, self.busy, "Wait some seconds.")
         if not self.is_active:
@@ -220,7 +220,7 @@ class Supervisor:
                 _log.exception("the listener of the driver's state failed")
 
     def _set_state(self, state: State, reason: str) -> None:
-        self.state, self.reason = state, reason
+        self.state, self.reason = state, reason.removesuffix(".")  # others put it into their own sentences
         self.tell()
 
     def watch_until(self, deadline: float, interrupted: Callable[[], bool]) -> None:

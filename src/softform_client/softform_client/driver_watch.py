@@ -139,12 +139,14 @@ class DriverWatch:
                 )
             if self._state == DriverState.FAULT:
                 raise GoalError(
-                    Code.DRIVER_FAULT, f"The driver is at fault: {self._reason}", "Remove the cause, then call `reset`."
+                    Code.DRIVER_FAULT,
+                    f"The driver is at fault: {self._reason}.",
+                    "Remove the cause, then call `reset`.",
                 )
             if self._state == DriverState.OFFLINE:
                 raise GoalError(
                     Code.DRIVER_NOT_READY,
-                    f"The driver is offline: {self._reason}",
+                    f"The driver is offline: {self._reason}.",
                     "Connect the devices and configure and activate the driver.",
                 )
             if self._clock() - self._heard_at > _SILENT_TIMES * self._timeout:

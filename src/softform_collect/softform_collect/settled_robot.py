@@ -90,7 +90,7 @@ class SettledRobot:
         if self._stop() == Code.NONE:
             return GoalError(
                 Code.DRIVER_FAILED,
-                f"The driver stopped following commands before {what} was captured: {self.link.stop_reason}",
+                f"The driver stopped following commands before {what} was captured: {self.link.stop_reason}.",
                 f"Remove the cause. {AGAIN}",
             )
         why = {Code.CANCELLED: "Collecting was cancelled", Code.NODE_DEACTIVATED: "The node was deactivated"}

@@ -5,6 +5,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -95,7 +96,7 @@ class _Planner:
         self._thread = threading.Thread(target=self._stream, name="soak", daemon=True)
         self._thread.start()
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Stream no more."""
         self._ended.set()
         self._thread.join()
@@ -156,15 +157,14 @@ def soak(minutes: float, folder: Path, say: Callable[[str], None]) -> dict[str, 
     say(f"launching the stack; its log is {folder / 'launch.log'}")
     try:
         stack.relaunch()
-        with BackgroundNode("soak", f"/{_NAMESPACE}") as node:
-            planner = _Planner(node, path)
+        with BackgroundNode("soak", f"/{_NAMESPACE}") as node, closing(_Planner(node, path)) as planner:
             time.sleep(_APPROACH_SECONDS)
             planner.stamps.clear()
             planner.signs.begin()
             processor_shares()  # the next call measures from here
             samples = _watch(stack, planner, 60.0 * minutes)
             processor = processor_shares()
-            planner.end()
+            planner.close()
             time.sleep(2.0)  # the recorder tells once a second what it has
     finally:
         stack.end()
@@ -197,7 +197,7 @@ def _watch(stack: StackProcesses, planner: _Planner, seconds: float) -> dict[str
 
 def _require_life(planner: _Planner, elapsed: float) -> None:
     if trouble := planner.signs.trouble(time.monotonic()):
-        raise SoftformError(f"After {elapsed:.0f} s {trouble}.", "See the launch's log.")
+        raise SoftformError(f"After {elapsed:.0f} s {trouble.removesuffix('.')}.", "See the launch's log.")
 
 
 def _growth(samples: dict[str, list[Usage]], seconds: float) -> dict[str, object]:
