@@ -25,7 +25,7 @@ GOAL = np.array([500.0, 3000.0, 500.0, 3000.0, 500.0, 3000.0, 500.0, 3000.0, 500
 @pytest.fixture(scope="module")
 def node(start_node):
     one = start_node(
-        f"sim_to_real:={models_dir() / 'membrane' / 'rig_default'}", "goal_starts:=1000", name="motion_planner"
+        f"sim_to_real:={models_dir() / 'membrane' / 'rig_default'}", "goal_starts:=200", name="motion_planner"
     )
     one.start()
     return one
