@@ -23,7 +23,7 @@ PARAMETERS = (
         1.0, 86400.0),
     Parameter("state_timeout", 1.0, "values measured longer ago than this count as lost, s", 0.1, 10.0),
     Parameter("settle_timeout", 30.0, "time for the robot to settle, s", 0.5, 600.0),
-    Parameter("capture_timeout", 20.0,
+    Parameter("capture_timeout", 60.0,
         "time to wait for each captured cloud of the settled robot, and at most 3 s of it for each frame of markers, s",
         0.5, 600.0),
     Parameter("captures", 1,

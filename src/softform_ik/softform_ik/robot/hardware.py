@@ -39,7 +39,7 @@ class HardwareSettings:
 
     settle_tolerance: float = 250.0
     settle_timeout: float = 30.0
-    capture_timeout: float = 20.0
+    capture_timeout: float = 60.0
     captures: int = 1
 
 
