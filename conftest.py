@@ -101,13 +101,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if all(chooses(marks_of(collection_path)) for chooses in chosen) else True
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark each test as its file; where files are shared out, those that train come first: last, they idle a core."""
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test as its file."""
     for item in items:
         for mark in marks_of(item.path):
             item.add_marker(mark)
-    if config.getoption("dist", "no") == "loadfile":
-        items.sort(key=lambda item: "training" not in marks_of(item.path))
 
 
 @functools.cache
