@@ -118,7 +118,7 @@ class StandIn:
         self.driver = self.node.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE)
         self.markers = self.node.create_publisher(MarkerFrame, "captured_markers", qos.CAPTURED_MARKERS)
         self.clouds = self.node.create_publisher(PointCloud2, "captured_cloud", qos.CAPTURED_CLOUD)
-        self.node.create_subscription(ActuatorCommand, "actuator_command", self.on_command, qos.ACTUATOR_COMMAND)
+        self.node.create_subscription(ActuatorCommand, "actuator_command", self.on_command, qos.ACTUATOR_COMMAND_LOG)
         self.node.create_service(Lease, "lease", self.on_lease)
         self.node.create_timer(0.05, self.tick)
         self.node.create_timer(0.2, lambda: self.announce(self.state, self.reason))
