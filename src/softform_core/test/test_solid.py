@@ -226,26 +226,33 @@ def test_lame_tube():
         assert radial[at] == pytest.approx(np.full(at.sum(), exact), rel=0.03)
 
 
+def inflated_sphere(mesh: SolidMesh) -> tuple[SolidProblem, np.ndarray, np.ndarray]:
+    """An eighth of a thick sphere (10 to 20 mm) under 50 Pa: its problem, displacements (V, 3), and Lame's (V,)."""
+    inner, outer, pressure, nu = 0.010, 0.020, 50.0, 0.49
+    solid = solid_on_mesh(mesh, SOFT, poisson_ratio=nu, cavities=1, is_fixed=np.zeros(len(mesh.nodes), dtype=bool))
+    problem = SolidProblem(solid)
+    forces = pressure * problem.volume_gradients(solid.nodes)[0]
+    radius = np.linalg.norm(solid.nodes, axis=1)
+    factor = pressure * inner**3 / (outer**3 - inner**3) / (2.0 * MODULUS)
+    exact = factor * ((1.0 - 2.0 * nu) / (1.0 + nu) * radius + outer**3 / (2.0 * radius**2))
+    return problem, small_displacements(problem, np.abs(solid.nodes) > 1e-12, forces), exact
+
+
 def test_lame_sphere():
     """A thick sphere under a small pressure in its cavity: Lame's displacement through the wall."""
-    inner, outer, pressure, nu = 0.010, 0.020, 50.0, 0.49
+    inner, outer = 0.010, 0.020
     directions, triangles = octant_section(4)
     radii = np.linspace(inner, outer, 9)
     inside = {"caps": triangles.astype(np.int32), "cavity_of_cap": np.zeros(len(triangles), dtype=np.int64)}
     mesh = drawn_out(directions[:, :2], triangles, radii, **inside)
     mesh = mesh._replace(nodes=(radii[:, None, None] * directions).reshape(-1, 3))
-    solid = solid_on_mesh(mesh, SOFT, poisson_ratio=nu, cavities=1, is_fixed=np.zeros(len(mesh.nodes), dtype=bool))
-    problem = SolidProblem(solid)
+    problem, displaced, exact = inflated_sphere(mesh)
+    nodes, radius = mesh.nodes, np.linalg.norm(mesh.nodes, axis=1)
     # The planes of symmetry go through the origin: they add nothing to the volume.
-    assert problem.volumes(solid.nodes) == pytest.approx(np.pi / 6.0 * inner**3, rel=2e-3)
-    forces = pressure * problem.volume_gradients(solid.nodes)[0]
-    displaced = small_displacements(problem, np.abs(solid.nodes) > 1e-12, forces)
-    radius = np.linalg.norm(solid.nodes, axis=1)
-    radial = (displaced * solid.nodes).sum(axis=1) / radius
-    factor = pressure * inner**3 / (outer**3 - inner**3) / (2.0 * MODULUS)
-    exact = factor * ((1.0 - 2.0 * nu) / (1.0 + nu) * radius + outer**3 / (2.0 * radius**2))
+    assert problem.volumes(nodes) == pytest.approx(np.pi / 6.0 * inner**3, rel=2e-3)
+    radial = (displaced * nodes).sum(axis=1) / radius
     assert radial == pytest.approx(exact, rel=0.01)
-    assert np.abs(displaced - (exact / radius)[:, None] * solid.nodes).max() < 0.01 * exact.max()
+    assert np.abs(displaced - (exact / radius)[:, None] * nodes).max() < 0.01 * exact.max()
 
 
 def sphere_in_tetrahedra(cells: int) -> SolidMesh:
@@ -269,25 +276,20 @@ def sphere_in_tetrahedra(cells: int) -> SolidMesh:
 
 def test_lame_sphere_in_tetrahedra():
     """As above; twice as many elements along each edge, and it is a quarter as far off."""
-    inner, outer, pressure, nu = 0.010, 0.020, 50.0, 0.49
     worst = []
     for cells in (2, 4, 6):
         mesh = sphere_in_tetrahedra(cells)
-        solid = solid_on_mesh(mesh, SOFT, poisson_ratio=nu, cavities=1, is_fixed=np.zeros(len(mesh.nodes), dtype=bool))
-        problem = SolidProblem(solid)
-        assert problem.volumes(solid.nodes) == pytest.approx(np.pi / 6.0 * inner**3, rel=2e-2)
-        forces = pressure * problem.volume_gradients(solid.nodes)[0]
-        displaced = small_displacements(problem, np.abs(solid.nodes) > 1e-12, forces)
-        radius = np.linalg.norm(solid.nodes, axis=1)
-        factor = pressure * inner**3 / (outer**3 - inner**3) / (2.0 * MODULUS)
-        exact = factor * ((1.0 - 2.0 * nu) / (1.0 + nu) * radius + outer**3 / (2.0 * radius**2))
-        worst.append(np.linalg.norm(displaced - (exact / radius)[:, None] * solid.nodes, axis=1).max() / exact.max())
+        problem, displaced, exact = inflated_sphere(mesh)
+        assert problem.volumes(mesh.nodes) == pytest.approx(np.pi / 6.0 * 0.010**3, rel=2e-2)
+        outwards = mesh.nodes / np.linalg.norm(mesh.nodes, axis=1, keepdims=True)
+        worst.append(np.linalg.norm(displaced - exact[:, None] * outwards, axis=1).max() / exact.max())
     assert worst[1] < 0.3 * worst[0]
     assert worst[2] < 0.012
 
 
 def test_derivatives_of_tetrahedra_agree_with_finite_differences():
     mesh = sphere_in_tetrahedra(2)
+    mesh = mesh._replace(is_wall=np.ones(len(mesh.elements), dtype=bool))
     solid = solid_on_mesh(
         mesh, SOFT, poisson_ratio=0.49, cavities=1, is_fixed=np.zeros(len(mesh.nodes), dtype=bool), fibre_modulus=1e5
     )

@@ -15,6 +15,7 @@ from softform_core.robots.body import Body
 from softform_rig.reality import (
     MOTOR_BUS,
     PNEUMATIC_BOARD,
+    RAYS_AROUND,
     Creep,
     MotionCaptureDescription,
     MotorErrors,
@@ -25,9 +26,6 @@ from softform_rig.reality import (
 
 HELD_OUT_SEED = 1000
 """First seed of the published figures."""
-
-_RAYS_AROUND = 160
-"""A side: an arm is seen as a narrow strip."""
 
 _CHANCES = {"pressure_sensors": 0.9, "motors": 0.9, "hysteresis": 0.6, "creep": 0.5}
 
@@ -106,7 +104,7 @@ def _around(draw: np.random.Generator, body: Body) -> dict[str, Any]:
         climb, distance = math.radians(draw.uniform(-20.0, 20.0)), body.size * draw.uniform(1.8, 2.4)
         direction = np.array([math.cos(azimuth), math.sin(azimuth), math.tan(climb)]) * math.cos(climb)
         viewpoints.append(tuple((middle + distance * direction).tolist()))
-    return {"viewpoints": viewpoints, "look_at": tuple(middle.tolist()), "rays": _RAYS_AROUND}
+    return {"viewpoints": viewpoints, "look_at": tuple(middle.tolist()), "rays": RAYS_AROUND}
 
 
 def _motion_capture(draw: np.random.Generator) -> MotionCaptureDescription:

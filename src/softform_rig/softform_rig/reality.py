@@ -53,8 +53,10 @@ class MotorErrors(Description):
     backlash: NotNegative = 0.0
 
 
-_VIEW_FROM, _RAYS_AROUND, _HOLE = 2.1, 160, 0.08
-"""Of a tube's scanner, if a reality says nothing: how far it stands off and a hole's radius, of the size; its rays."""
+RAYS_AROUND = 160
+"""Of a tube's scanner, a side: an arm is seen as a narrow strip."""
+_VIEW_FROM, _HOLE = 2.1, 0.08
+"""Of a tube's scanner, if a reality says nothing: how far it stands off and a hole's radius, of the size."""
 
 
 class Creep(Description):
@@ -193,7 +195,7 @@ def _scanner_around(robot: Robot) -> dict[str, object]:
     return {
         "viewpoints": around.tolist(),
         "look_at": middle.tolist(),
-        "rays": _RAYS_AROUND,
+        "rays": RAYS_AROUND,
         "hole_radius": _HOLE * body.size,
     }
 

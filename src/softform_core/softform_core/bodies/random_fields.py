@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,14 +20,28 @@ def some_of(fields: Mapping[str, Any], chances: Mapping[str, float], draw: np.ra
     return {name: value for name, value in fields.items() if draw.random() < chances[name]}
 
 
-def another_silicone(material: Material, draw: np.random.Generator) -> Material:
-    """A material that stiffens, by Gent's law or Yeoh's, 0.8 to 1.25 times as stiff as the described one."""
-    modulus = shear_modulus(material) * log_uniform(draw, 0.8, 1.25)
-    gent = Material(law="gent", coefficients=[modulus, draw.uniform(8.0, 20.0)])
-    yeoh = Material(
-        law="yeoh", coefficients=[0.5 * modulus, draw.uniform(0.01, 0.03) * modulus, draw.uniform(0.02, 0.05) * modulus]
-    )
-    return gent if draw.random() < 0.5 else yeoh
+class Stiffening(NamedTuple):
+    """Ranges of what is drawn of laws that stiffen: Gent's limit of I1 - 3, Yeoh's c2 and c3 over the shear modulus."""
+
+    limit: tuple[float, float]
+    second: tuple[float, float]
+    third: tuple[float, float]
+
+
+SHEETS = Stiffening((6.0, 14.0), (0.0, 0.01), (0.005, 0.02))
+SOLIDS = Stiffening((8.0, 20.0), (0.01, 0.03), (0.02, 0.05))
+
+
+def another_silicone(
+    material: Material, stiffness: tuple[float, float], stiffening: Stiffening, draw: np.random.Generator
+) -> Material:
+    """A material by Gent's law or Yeoh's, whose shear modulus is within `stiffness` of the described one."""
+    modulus = shear_modulus(material) * log_uniform(draw, *stiffness)
+    gent = [modulus, draw.uniform(*stiffening.limit)]
+    yeoh = [0.5 * modulus, draw.uniform(*stiffening.second) * modulus, draw.uniform(*stiffening.third) * modulus]
+    if draw.random() < 0.5:
+        return Material(law="gent", coefficients=gent)
+    return Material(law="yeoh", coefficients=yeoh)
 
 
 def tilted(gravity: Place, tilt: np.ndarray) -> Place:

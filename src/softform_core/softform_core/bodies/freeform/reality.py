@@ -10,9 +10,9 @@ from scipy.sparse import csr_matrix
 from softform_core.arrays import Array
 from softform_core.bodies.freeform.description import FreeformBody, bounds_of
 from softform_core.bodies.freeform.mesh import mesh_freeform
-from softform_core.bodies.random_fields import another_silicone, log_uniform, some_of, tilted
+from softform_core.bodies.random_fields import SOLIDS, another_silicone, log_uniform, some_of, tilted
 from softform_core.bodies.solid.equilibrium import SolidProblem
-from softform_core.bodies.solid.model import solid_on_mesh
+from softform_core.bodies.solid.model import solid_on_mesh, support
 from softform_core.bodies.spread import Values, spread_values
 from softform_core.robots.description import Description, Material, NotNegative, Place, Positive
 from softform_core.simulation.sampled_surface import SampledSurface
@@ -64,13 +64,8 @@ def real_simulator(nominal: FreeformBody, real: RealFreeform) -> SolidProblem:
     shifts = spread_values(real.chamber_shift, len(nominal.chambers), "chamber_shift")
     meshed = nominal.model_copy(update={"mesh_size": real.mesh_scale * nominal.mesh_size})
     mesh, outside, faces = mesh_freeform(meshed, shifts[:, None] * outward(nominal))
-    count = len(mesh.nodes)
-    springs, is_fixed = np.zeros(count), np.zeros(count, dtype=bool)
-    if real.clamp_stiffness is None:
-        is_fixed[mesh.base] = True
-    else:
-        area = np.prod(np.ptp(mesh.nodes[mesh.base, :2], axis=0))
-        springs[mesh.base] = real.clamp_stiffness * area / len(mesh.base)
+    base_area = float(np.prod(np.ptp(mesh.nodes[mesh.base, :2], axis=0)))
+    is_fixed, springs = support(mesh, real.clamp_stiffness, base_area)
     solid = solid_on_mesh(
         mesh,
         real.material or nominal.material,
@@ -82,7 +77,7 @@ def real_simulator(nominal: FreeformBody, real: RealFreeform) -> SolidProblem:
         cavities=len(nominal.chambers),
         is_fixed=is_fixed,
         springs=springs,
-        surface=_chosen(outside, count),
+        surface=_chosen(outside, len(mesh.nodes)),
         faces=faces,
     )
     return SolidProblem(solid)
@@ -103,7 +98,7 @@ def _chosen(nodes: NDArray[np.int64], count: int) -> csr_matrix:
 
 def drawn_reality(nominal: FreeformBody, draw: np.random.Generator) -> RealFreeform:
     """A body of the distribution that docs/steps/write-a-reality.md describes."""
-    material = another_silicone(nominal.material, draw)
+    material = another_silicone(nominal.material, (0.8, 1.25), SOLIDS, draw)
     tilt = draw.normal(0.0, 0.01, 2)
     differences = {
         "material": material,

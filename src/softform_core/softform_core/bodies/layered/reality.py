@@ -7,10 +7,9 @@ from pydantic import Field
 
 from softform_core.bodies.layered.description import LayeredBody, Sheet
 from softform_core.bodies.layered.model import build_layers
-from softform_core.bodies.random_fields import log_uniform, some_of
+from softform_core.bodies.random_fields import SHEETS, another_silicone, some_of
 from softform_core.bodies.spread import Values, positive, spread_values
 from softform_core.robots.description import Description, Material, Positive
-from softform_core.simulation.materials import shear_modulus
 
 if TYPE_CHECKING:
     from softform_core.bodies.layered.model import Layers
@@ -77,13 +76,10 @@ def draw_real_layers(nominal: LayeredBody, draw: np.random.Generator) -> RealLay
         nominal: As described.
         draw: Decides; everything is drawn in any case, so that a field's chance changes nothing else.
     """
-    modulus = shear_modulus(nominal.material) * log_uniform(draw, 0.75, 1.25)
-    gent = Material(law="gent", coefficients=[modulus, draw.uniform(6.0, 14.0)])
-    yeoh = [0.5 * modulus, draw.uniform(0.0, 0.01) * modulus, draw.uniform(0.005, 0.02) * modulus]
-    is_gent = draw.random() < 0.5
+    material = another_silicone(nominal.material, (0.75, 1.25), SHEETS, draw)
     deviation, count = 0.006 * nominal.size, len(nominal.chambers)
     differences = {
-        "material": gent if is_gent else Material(law="yeoh", coefficients=yeoh),
+        "material": material,
         "thickness_scale": draw.uniform(0.88, 1.12, len(_SHEETS)).tolist(),
         "tension_scale": draw.uniform(0.6, 1.4, len(_SHEETS)).tolist(),
         "shift_around": draw.normal(0.0, deviation, count).tolist(),

@@ -10,10 +10,9 @@ from pydantic import Field
 from softform_core.bodies.membrane.description import MembraneBody
 from softform_core.bodies.membrane.equilibrium import MembraneProblem
 from softform_core.bodies.membrane.model import build_membrane
-from softform_core.bodies.random_fields import log_uniform, some_of
+from softform_core.bodies.random_fields import SHEETS, another_silicone, log_uniform, some_of
 from softform_core.bodies.spread import Values, not_negative, spread_values
 from softform_core.robots.description import Description, Material, Place, Positive
-from softform_core.simulation.materials import shear_modulus
 from softform_core.simulation.sampled_surface import SampledSurface
 
 _GRAVITY = 9.81
@@ -128,10 +127,7 @@ def drawn_reality(nominal: MembraneBody, draw: np.random.Generator) -> RealMembr
         nominal: Body of the robot's description.
         draw: Decides; everything is drawn in any case, so that a field's chance changes nothing else.
     """
-    modulus = shear_modulus(nominal.material) * log_uniform(draw, 0.65, 1.3)
-    gent = [modulus, draw.uniform(6.0, 14.0)]
-    yeoh = [0.5 * modulus, draw.uniform(0.0, 0.01) * modulus, draw.uniform(0.005, 0.02) * modulus]
-    is_gent = draw.random() < 0.5
+    material = another_silicone(nominal.material, (0.65, 1.3), SHEETS, draw)
     thickness = ThicknessField(
         scale=draw.uniform(0.85, 1.1),
         variation=draw.uniform(0.02, 0.12),
@@ -144,7 +140,7 @@ def drawn_reality(nominal: MembraneBody, draw: np.random.Generator) -> RealMembr
     deviation = 0.01 * nominal.size
     tilt = draw.normal(size=3)
     differences = {
-        "material": Material(law="gent", coefficients=gent) if is_gent else Material(law="yeoh", coefficients=yeoh),
+        "material": material,
         "prestretch": 1.0 + (nominal.prestretch - 1.0) * draw.uniform(0.6, 1.4),
         "thickness": thickness,
         "wall_stiffness_scale": walls.tolist(),

@@ -132,12 +132,7 @@ def build_solid(
     section = mesh_section(body.cross_section, cells, wall_scale=wall_scale, shift=chamber_shift, turn=chamber_turn)
     mesh = extrude(body, section, cells.layers, base_moves=clamp_stiffness is not None)
     surface, faces = surface_points(body, section, cells.layers, cells.chamber)
-    springs = np.zeros(len(mesh.nodes))
-    is_fixed = np.zeros(len(mesh.nodes), dtype=bool)
-    if clamp_stiffness is None:
-        is_fixed[mesh.base] = True
-    else:
-        springs[mesh.foot] = clamp_stiffness * np.pi * body.cross_section.radius**2 / len(mesh.foot)
+    is_fixed, springs = support(mesh, clamp_stiffness, np.pi * body.cross_section.radius**2)
     return solid_on_mesh(
         mesh,
         soft,
@@ -152,6 +147,16 @@ def build_solid(
         surface=surface,
         faces=faces,
     )
+
+
+def support(mesh: SolidMesh, clamp_stiffness: float | None, area: float) -> tuple[NDArray[np.bool_], Array]:
+    """Whether each node is held, (V,), and springs under it, (V,) N/m: a rigid base, or one that gives way."""
+    is_fixed, springs = np.zeros(len(mesh.nodes), dtype=bool), np.zeros(len(mesh.nodes))
+    if clamp_stiffness is None:
+        is_fixed[mesh.base] = True
+    else:
+        springs[mesh.foot] = clamp_stiffness * area / len(mesh.foot)
+    return is_fixed, springs
 
 
 def solid_on_mesh(

@@ -5,7 +5,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from softform_core.bodies.random_fields import another_silicone, log_uniform, some_of, tilted
+from softform_core.bodies.random_fields import SOLIDS, another_silicone, log_uniform, some_of, tilted
 from softform_core.bodies.solid.description import Cells, SolidBody
 from softform_core.bodies.solid.equilibrium import SolidProblem
 from softform_core.bodies.solid.model import build_solid
@@ -88,7 +88,7 @@ def real_simulator(nominal: SolidBody, real: RealSolid) -> SolidProblem:
 def drawn_reality(nominal: SolidBody, draw: np.random.Generator) -> RealSolid:
     """A solid of the distribution that docs/steps/write-a-reality.md describes."""
     section, cells = nominal.cross_section, nominal.cells
-    material = another_silicone(nominal.material, draw)
+    material = another_silicone(nominal.material, (0.8, 1.25), SOLIDS, draw)
     wall = section.radius - section.outer
     tilt = draw.normal(0.0, 0.01, 2)
     differences = {
