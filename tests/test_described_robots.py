@@ -1,8 +1,10 @@
 """Robots that are added by a description alone: simulated, learned, launched, and led on the virtual rig."""
 
+import time
 from collections.abc import Iterator
 from itertools import repeat
 from queue import Queue
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,11 +21,11 @@ from softform_core.paths import home, robot_file
 from softform_core.robots import Robot, load_robot
 from softform_core.shapes.random import random_target
 from softform_core.units import MM_PER_M
-from softform_interfaces.msg import ServoState, Surface
+from softform_interfaces.msg import DriverState, ServoState, Surface
 from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import points_from_cloud
 from softform_ros.frames import place_from_message
-from softform_ros.qos import PREDICTED_SURFACE, TF
+from softform_ros.qos import LATCHED_STATE, PREDICTED_SURFACE, TF
 
 COARSE = {"patch": "sheet", "rows": 16, "columns": 16, "degree": 3}
 
@@ -70,8 +72,8 @@ def two_sections() -> dict:
 
 
 @pytest.fixture(scope="module", params=[two_by_three, six_over_nine, two_sections], ids=lambda made: made.__name__)
-def robot(request, stacks, tmp_path_factory) -> Iterator[Robot]:
-    """One of them, simulated, trained and launched; its models and data lie in a home of their own."""
+def launched(request, stacks, tmp_path_factory) -> Iterator[tuple[Robot, Any]]:
+    """One of them, simulated and trained, and its stack; its models and data lie in a home of their own."""
     place = tmp_path_factory.mktemp("home")
     for folder in ("config", "launch"):
         (place / folder).symlink_to(home() / folder)
@@ -83,8 +85,7 @@ def robot(request, stacks, tmp_path_factory) -> Iterator[Robot]:
         robot = load_robot(path)
         _run(simulate, "--robot", path, "--jobs", "2", *(["--samples", "120"] if robot.surfaces else []))
         _run(train, "fk", "--robot", path, *(["--epochs", "400"] if robot.surfaces else []))
-        stacks.launched_with({"robot": str(path), "sim_to_real": "none"})
-        yield robot
+        yield robot, stacks.launched_with({"robot": str(path), "sim_to_real": "none"})
         stacks.close()
 
 
@@ -93,12 +94,14 @@ def _run(command: object, *arguments: object) -> None:
     assert done.exit_code == 0, done.output
 
 
-def test_it_takes_what_it_is_asked_for(robot: Robot) -> None:
+def test_it_takes_what_it_is_asked_for(launched: tuple[Robot, Any]) -> None:
+    robot, stack = launched
     with ShapeClient("/softform", timeout=30.0) as client:
         if robot.surfaces:
             _lead_surface(robot, client)
         else:
             _lead_tip(robot, client)
+            _kill_the_servo(robot, client, stack)
 
 
 def _lead_surface(robot: Robot, client: ShapeClient) -> None:
@@ -152,3 +155,23 @@ def _lead_tip(robot: Robot, client: ShapeClient) -> None:
     result = client.follow(PointPath(points, np.zeros(2)))
     assert max(result.errors) < 1e-3
     assert np.nanmax(result.measured_errors) < 0.15 * robot.body.size
+
+
+def _kill_the_servo(robot: Robot, client: ShapeClient, stack: Any) -> None:
+    """End its process while the tip follows a stream: the driver vents."""
+    high = robot.actuation_min + 0.6 * (robot.actuation_max - robot.actuation_min)
+    place = load_tip_model(robot).tip(high) / MM_PER_M
+    said: Queue[DriverState] = Queue()
+    with BackgroundNode("observer", "softform") as node:
+        node.create_subscription(DriverState, "driver_state", said.put, LATCHED_STATE)
+        followed = 0
+        for state in client.stream(repeat(place, 600), rate=30.0):
+            followed += state.state == ServoState.TRACKING
+            if followed == 10:
+                stack.process("inverse_kinematics_node").kill()
+                break
+        assert followed == 10, state
+        deadline = time.monotonic() + 20.0
+        while (heard := said.get(timeout=20.0)).state != DriverState.SAFE:
+            assert time.monotonic() < deadline, heard
+    assert "no command of 'inverse_kinematics' came" in heard.reason

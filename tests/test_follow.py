@@ -4,6 +4,7 @@ import csv
 import json
 import threading
 import time
+from itertools import repeat
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from softform_core.paths import models_dir
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
-from softform_interfaces.msg import ActuatorState, DriverState, MarkerFrame
+from softform_interfaces.msg import ActuatorState, DriverState, MarkerFrame, ServoState
 from softform_ros.background_node import BackgroundNode
 from softform_ros.qos import ACTUATOR_STATE_READER, CAPTURED_MARKERS, LATCHED_STATE
 
@@ -79,6 +80,28 @@ def test_the_tip_is_captured_where_it_is(client, path):
         client.capture(via="scanner")
 
 
+def test_a_stream_of_places_is_followed_and_seen_where_it_leads(client, path):
+    for place in path.points[[0, 2]]:
+        for state in client.stream(repeat(place, 300), rate=30.0):
+            if state.state == ServoState.TRACKING and state.converged and state.mean_error < 1e-4:
+                break
+        assert state.converged and state.mean_error < 1e-4, state
+        tip = client.capture().markers.position[0]
+        assert np.linalg.norm(place - [tip.x, tip.y, tip.z]) < 2e-3
+
+
+def test_a_place_that_cannot_be_followed_is_told_and_moves_nothing(client, path, heard):
+    client.follow(PointPath(path.points[:1]))
+    before = np.array(heard["actuator_state"].value)
+    for bad, why in ((path.points[0] + [0.0, 0.0, 0.5], "out of reach"), (np.full(3, np.nan), "NaN")):
+        time.sleep(0.6)
+        states = list(client.stream(repeat(bad, 30), rate=30.0))
+        assert why in states[-1].reason and states[-1].state != ServoState.TRACKING
+    assert np.array(heard["actuator_state"].value) == pytest.approx(before, abs=1500.0)
+    with pytest.raises(NotConnectedError, match="No servo listens to /softform/target_shape"):
+        next(iter(client.stream([TargetShape(np.random.default_rng(0).uniform(-0.1, 0.1, (50, 3)))])))
+
+
 def test_the_commands_lead_and_capture_it(stack, path, tmp_path):
     points = tmp_path / "points.csv"
     np.savetxt(points, path.points, delimiter=",", header="x,y,z", comments="")
@@ -89,6 +112,12 @@ def test_the_commands_lead_and_capture_it(stack, path, tmp_path):
     (name, *place), *others = csv.reader((tmp_path / "tip.csv").read_text().splitlines()[1:])
     assert name == "tip" and not others
     assert np.linalg.norm(path.points[-1] - np.array(place, dtype=float)) < 2e-3
+
+    timed = np.column_stack([[0.0, 0.5, 1.0], path.points[::-1]])
+    np.savetxt(points, timed, delimiter=",", header="time,x,y,z", comments="")
+    streamed = CliRunner().invoke(main, ["stream", str(points), "--json", "-"])
+    assert streamed.exit_code == 0, streamed.output
+    assert json.loads(streamed.stdout)["targets"] > 80 and json.loads(streamed.stdout)["mean_error"] < 1e-3
 
 
 def test_a_waypoint_far_out_of_the_workspace_moves_nothing(client, path, heard):

@@ -223,7 +223,8 @@ class ShapeClient(ClientConnection):
         """Let the robot follow targets while they come; it holds when they end.
 
         Args:
-            targets: Shapes (m) or feature points, in the robot's frame; each is taken when it is due.
+            targets: Shapes (m) or feature points, or places (3,) m of a tip, in the robot's frame; each is taken when
+                it is due.
             rate: Targets a second, Hz.
 
         Yields:

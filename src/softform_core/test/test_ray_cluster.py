@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -83,19 +84,22 @@ def test_what_dies_with_its_node_or_process_is_done_again(
     log, items, found = tmp_path / "log", list(range(20)), {}
     node = cluster.add_node(**LITTLE)
     results = RayExecutor(cluster.address).run(partial(recorder, log), items)
+    working = threading.Thread(target=lambda: found.update(results), daemon=True)
+    working.start()
 
     def just_begun(where: str) -> Begun:
         while True:
             of_node = [each for each in begun(log) if each.node == where]
             if of_node and time.time() - of_node[-1].at < 0.2:
                 return of_node[-1]
-            found.update([next(results)])
+            assert working.is_alive(), begun(log)
+            time.sleep(0.01)
 
     on_node = just_begun(node.node_id)
     cluster.remove_node(node, allow_graceful=False)
     in_process = just_begun(cluster.head_node.node_id)
     os.kill(in_process.process, signal.SIGKILL)
-    found.update(results)
+    working.join()
     assert sorted(found) == items
     assert all((array == item).all() for item, array in found.items())
     for lost in (on_node, in_process):

@@ -1,4 +1,4 @@
-"""What the node serves for a robot with a tip: paths (paper 001); shapes are rejected."""
+"""What the node serves for a robot with a tip: paths (paper 001) and streams; shapes are rejected."""
 
 from typing import NoReturn
 
@@ -8,6 +8,8 @@ from softform_client.capture_watch import CaptureWatch
 from softform_client.reach_goal import Code
 from softform_core.errors import SoftformError
 from softform_core.forward.tip_model import tip_model_in_use
+from softform_core.forward.tip_point import TipPoint
+from softform_core.inverse.follow_path import pull_mm2
 from softform_core.inverse.out_of_reach import largest_deformation
 from softform_core.robots import TIP_MARKER, Robot
 from softform_ik.capture.capture import Capture
@@ -16,12 +18,14 @@ from softform_ik.capture.server import CaptureServer
 from softform_ik.follow.tip import TipPathSolver
 from softform_ik.follow.tip_record import TipRecord
 from softform_ik.server_context import ServerContext
+from softform_ik.stream.intake import ServoIntake
+from softform_ik.stream.streams import ServoStreams
 from softform_interfaces.action import ReachShape
 from softform_interfaces.msg import MarkerFrame
 from softform_ros import qos
 from softform_ros.checked_action import CheckedAction
 from softform_ros.conversions import positions_from_markers, seconds_from_stamp
-from softform_ros.diagnostics import OK, Health
+from softform_ros.diagnostics import Health
 from softform_ros.goal_error import GoalError
 
 
@@ -46,6 +50,18 @@ class TipServers:
             MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS
         )
         self._paths = link.follow_server(robot, TipPathSolver(robot, self._model), most_error_mm, hardware, self._tip)
+        tip = TipPoint(self._model)
+        self._streams = ServoStreams(
+            node,
+            robot,
+            ServoIntake(robot, values["stale_after"], self._model.dimensions),
+            lambda: tip,
+            np.zeros((1, 2)),
+            most_error_mm,
+            max(values["smoothness"], pull_mm2(self._model)),
+            link.driver,
+            link.commander,
+        )
 
         self._markers = link.markers(robot)
         capture = Capture(hardware, {MOCAP: MotionCapture(robot, self._model, hardware, self._markers)})
@@ -55,7 +71,7 @@ class TipServers:
             raise GoalError(
                 Code.INVALID_TARGET,
                 f"Robot '{robot.name}' has a tip and no surface: it has no shape to take.",
-                "Lead its tip along points with follow_waypoints.",
+                "Lead its tip along points with follow_waypoints, or stream its places on target_tip.",
             )
 
         self._shapes = CheckedAction[NoReturn](
@@ -65,19 +81,22 @@ class TipServers:
 
     def end_goals(self) -> None:
         """Ask what is under way to end, since the node is deactivated."""
+        self._streams.end_goals()
         self._paths.end_goals()
         self._captures.end_goals()
 
     def close(self) -> None:
         """End what is under way and close what is open."""
+        self._streams.close()
         self._paths.close()
         self._captures.close()
         self._shapes.close()
         self._node.destroy_subscription(self._markers_subscription)
 
     def health(self) -> Health:
-        """Which model is in use."""
-        return Health(OK, "", {"sim-to-real": self._in_use})
+        """Whether the stream is followed, and which model is in use."""
+        streams = self._streams.health()
+        return Health(streams.level, streams.message, {**streams.values, "sim-to-real": self._in_use})
 
     @property
     def _in_use(self) -> str:

@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import yaml
-from geometry_msgs.msg import Point, TransformStamped
+from geometry_msgs.msg import Point, PointStamped, TransformStamped
 from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.time import Time
@@ -66,7 +66,8 @@ class Frames:
 
         Args:
             frame: Target frame.
-            message: `PointCloud2`, `TargetMesh`, `TargetPoints` or `MarkerFrame`; a zero stamp means now.
+            message: `PointCloud2`, `TargetMesh`, `TargetPoints`, `PointStamped` or `MarkerFrame`; a zero stamp means
+                now.
 
         Returns:
             The message itself if its points are in that frame already, it has none, or it names no frame.
@@ -207,6 +208,8 @@ def place_from_message(message: TransformStamped) -> RigidTransform:
 def _is_empty(message: Any) -> bool:
     if isinstance(message, PointCloud2):
         return message.width * message.height == 0
+    if isinstance(message, PointStamped):
+        return False
     return not (message.mesh.vertices if isinstance(message, TargetMesh) else message.position)
 
 
@@ -239,6 +242,11 @@ def _(message: TargetPoints, motion: RigidTransform, frame: str) -> TargetPoints
     return TargetPoints(
         header=_header(message, frame), u=message.u, v=message.v, position=position, weight=message.weight
     )
+
+
+@_moved.register
+def _(message: PointStamped, motion: RigidTransform, frame: str) -> PointStamped:
+    return PointStamped(header=_header(message, frame), point=_moved_points([message.point], motion)[0])
 
 
 @_moved.register

@@ -26,13 +26,12 @@ from softform_core.units import MM_PER_M
 TOLERANCE = 2e-5
 """Distance over the workspace's width within which a waypoint counts as reached. The paper stops at 1e-3 (Fig. 1)."""
 
-_PULL = 1e-3  # square root of mu, of the workspace's width
+_PULL = 1e-3
+"""Square root of mu, as a part of the workspace's width."""
+
 _MOST_ITERATIONS = 60
 _RELATIVE_DECREASE = 1e-9
 _GRID = 9  # values of each actuation among which a start is looked for
-
-_PLACE, _WEIGHT = np.zeros((1, 2)), np.ones(1)
-"""A tip is a model of one point, wherever it is asked for; a waypoint is a feature point."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +41,18 @@ class TipPath:
     actuations: Array
     errors_mm: Array
     iterations: NDArray[np.int64]
+
+
+def pull_mm2(model: TipMap) -> float:
+    """mu: squared error that an actuation's whole range away from the last one is worth, mm^2."""
+    return (_PULL * model.workspace_width_mm) ** 2
+
+
+def tip_wanted_at(place: Array) -> FeaturePoints:
+    """A place (n,) m of the tip as a feature point: a tip is a model of one point, wherever it is asked for."""
+    wanted = np.zeros((1, 3))
+    wanted[0, : len(place)] = place
+    return FeaturePoints.of(np.zeros((1, 2)), wanted)
 
 
 def follow_path(model: TipMap, points: ArrayLike, start: ArrayLike) -> TipPath:
@@ -59,20 +70,17 @@ def follow_path(model: TipMap, points: ArrayLike, start: ArrayLike) -> TipPath:
         SoftformError: If points or start do not fit the model, or are no numbers.
     """
     targets, actuation = checked_path(model, points, start)
-    width = model.workspace_width_mm
     options = IkOptions(
         model.actuation_min,
         model.actuation_max,
-        smoothness_mm2=(_PULL * width) ** 2,
-        tolerance_mm=TOLERANCE * width,
+        smoothness_mm2=pull_mm2(model),
+        tolerance_mm=TOLERANCE * model.workspace_width_mm,
         relative_decrease=_RELATIVE_DECREASE,
         max_iterations=_MOST_ITERATIONS,
     )
     tip, solved = TipPoint(model), []
     for target in targets:
-        wanted = np.zeros((1, 3))
-        wanted[0, : len(target)] = target / MM_PER_M
-        term = FeatureTerm(tip, FeaturePoints(_PLACE, wanted, _WEIGHT))
+        term = FeatureTerm(tip, tip_wanted_at(target / MM_PER_M))
         found = solve_prepared(tip, None, replace(options, previous_actuation=actuation), features=term)
         actuation = found.actuation
         solved.append((actuation, found.mean_error_mm, found.iterations))

@@ -1,8 +1,11 @@
 """What a target of the stream must be, and how it is made ready to be followed; outside of the servo's thread."""
 
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from geometry_msgs.msg import PointStamped
 from sensor_msgs.msg import PointCloud2
 from shape_msgs.msg import Mesh
 from std_msgs.msg import Header
@@ -11,6 +14,7 @@ from softform_client.reach_goal import check_header, check_upright
 from softform_client.reach_messages import features_from_message
 from softform_core.errors import SoftformError
 from softform_core.inverse.closest_points import closest_points_on
+from softform_core.inverse.follow_path import tip_wanted_at
 from softform_core.inverse.servo_target import ServoTarget
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
@@ -20,10 +24,28 @@ from softform_ros.conversions import nanoseconds_from_stamp, points_from_cloud, 
 
 
 class ServoIntake:
-    """Checks targets and prepares them; one stamped `stale_after` s ago or longer is rejected."""
+    """Checks targets and prepares them; one stamped `stale_after` s ago or longer is rejected.
 
-    def __init__(self, robot: Robot, frame: str, stale_after: float) -> None:
-        self._robot, self._frame, self._stale_after = robot, frame, stale_after
+    Args:
+        robot: The robot that follows them.
+        stale_after: s.
+        dimensions: Coordinates of the robot's tip, if it has one: a tip in a plane cannot leave it, and what a target
+            says of the direction across does not count.
+    """
+
+    def __init__(self, robot: Robot, stale_after: float, dimensions: int = 3) -> None:
+        self._robot, self._stale_after, self._dimensions = robot, stale_after, dimensions
+
+    @property
+    def topics(self) -> dict[str, tuple[type, Callable[[Any], ServoTarget]]]:
+        """Topics of targets that fit the robot: their type, and what makes them ready."""
+        if not self._robot.surfaces:
+            return {"target_tip": (PointStamped, self.of_tip)}
+        return {
+            "target_shape": (PointCloud2, self.of_cloud),
+            "target_mesh": (TargetMesh, self.of_mesh),
+            "target_points": (TargetPoints, self.of_points),
+        }
 
     def of_cloud(self, message: PointCloud2) -> ServoTarget:
         """Target of a cloud.
@@ -55,6 +77,14 @@ class ServoIntake:
             raise SoftformError("There are no feature points.", "Give at least one, or stop the stream.")
         return ServoTarget(stamp, arrived, features=features)
 
+    def of_tip(self, message: PointStamped) -> ServoTarget:
+        """Target of a place of the tip; raises as `of_cloud` does."""
+        arrived, stamp = time.monotonic(), self._stamp(message.header)
+        place = np.array([message.point.x, message.point.y, message.point.z])[: self._dimensions]
+        if not np.isfinite(place).all():
+            raise SoftformError("The place of the tip has NaN or infinite values.", "Give finite metres.")
+        return ServoTarget(stamp, arrived, features=tip_wanted_at(place))
+
     def _stamp(self, header: Header) -> int:
         """Stamp of a target that is neither of another frame nor of another time, ns since the epoch."""
         stamp = nanoseconds_from_stamp(header.stamp)
@@ -63,5 +93,5 @@ class ServoIntake:
                 "The target has no stamp.", "Stamp it with the time of now: a stream must not follow what is long past."
             )
         seconds = seconds_from_stamp(header.stamp)
-        check_header(header.frame_id, seconds, self._frame, time.time(), self._stale_after)
+        check_header(header.frame_id, seconds, self._robot.base_frame, time.time(), self._stale_after)
         return stamp

@@ -4,11 +4,10 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from sensor_msgs.msg import PointCloud2
-
 from softform_client.driver_watch import DriverWatch
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.forward_model import ForwardModel
 from softform_core.inverse.servo import Servo, ServoSettings
 from softform_core.inverse.servo_target import ServoTarget
 from softform_core.priority import ask_for_priority, threads_of_this_process
@@ -17,7 +16,7 @@ from softform_core.units import MM_PER_M
 from softform_ik.robot.commander import Commander
 from softform_ik.stream.intake import ServoIntake
 from softform_ik.stream.loop import ServoLoop, ServoReport
-from softform_interfaces.msg import ServoState, TargetMesh, TargetPoints
+from softform_interfaces.msg import ServoState
 from softform_ros import qos
 from softform_ros.conversions import stamp_from_nanoseconds
 from softform_ros.diagnostics import ERROR, OK, WARN, Health
@@ -30,7 +29,7 @@ _TELL_SECONDS = 1.0
 
 
 class ServoStreams:
-    """Topics `target_shape`, `target_mesh`, `target_points` and `servo_state`.
+    """The topics of targets that `ServoIntake` has for the robot, and `servo_state`.
 
     Targets are unpacked and prepared by the executor, so that the servo's thread only solves. A newly trained model is
     taken into use with the next target.
@@ -38,8 +37,11 @@ class ServoStreams:
     Args:
         node: Node that has the topics, parameters and clock.
         robot: The robot that follows the targets.
+        intake: Checks the targets.
         model: Returns the robot's present forward kinematics.
+        uv: Points (M, 2) of the model that follow a shape.
         most_error_mm: A target that is missed by more, in the mean, is not followed.
+        smoothness_mm2: Squared error that an actuator's whole range between two answers is worth, mm^2.
         driver: State of the driver.
         commander: Owner of the held command.
     """
@@ -48,8 +50,11 @@ class ServoStreams:
         self,
         node: SoftformLifecycleNode,
         robot: Robot,
-        model: Callable[[], ForwardPipeline],
+        intake: ServoIntake,
+        model: Callable[[], ForwardModel],
+        uv: Array,
         most_error_mm: float,
+        smoothness_mm2: float,
         driver: DriverWatch,
         commander: Commander,
     ) -> None:
@@ -65,23 +70,18 @@ class ServoStreams:
             1.0 / values["servo_rate"],
             values["stale_after"],
             most_error_mm,
-            values["smoothness"],
+            smoothness_mm2,
         )
-        self._intake = ServoIntake(robot, robot.base_frame, values["stale_after"])
         self._states = node.create_publisher(ServoState, "servo_state", qos.SERVO_STATE)
         self._last_published = ServoReport()
-        self._current, self._points = model, values["servo_points"]
+        self._current, self._uv = model, uv
         self._take_model()
         self._loop = ServoLoop(
             robot, Servo(settings), settings.period, lambda: self._model, commander, driver, self._on_report
         )
         self._subscriptions = [
             node.create_subscription(kind, topic, self._taker(prepare), qos.TARGET_READER)
-            for kind, topic, prepare in (
-                (PointCloud2, "target_shape", self._intake.of_cloud),
-                (TargetMesh, "target_mesh", self._intake.of_mesh),
-                (TargetPoints, "target_points", self._intake.of_points),
-            )
+            for topic, (kind, prepare) in intake.topics.items()
         ]
         self._loop.start()
         # Executor and middleware too: a target that is taken late is answered late.
@@ -139,7 +139,7 @@ class ServoStreams:
     def _take_model(self) -> None:
         """Use the model of the moment, at the servo's points, from the next command on."""
         self._made_of = self._current()
-        self._model = self._made_of.at(self._made_of.patches.samples(self._points))
+        self._model = self._made_of.at(self._uv)
 
     def _reject(self, reason: str) -> None:
         """Note a target that cannot be followed; the one before is followed until it is stale."""

@@ -1,10 +1,10 @@
-"""`softform stream`: a folder of shapes to a running stack, one after the other."""
+"""`softform stream`: a folder of shapes, or places of a tip, to a running stack, one after the other."""
 
 import itertools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,53 +19,90 @@ from softform_tools.commands.goals import (
     tell,
 )
 
+if TYPE_CHECKING:
+    from softform_core.robots import Robot
+
 _LAST_SECONDS = 1.0
-"""For which the last shape is sent again, so that the servo's state for it is received."""
+"""For which the last target is sent again, so that the servo's state for it is received."""
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("path", type=click.Path(path_type=Path), metavar="FOLDER|CSV")
 @UNIT_OPTION
-@click.option("--rate", default=50.0, show_default=True, type=click.FloatRange(0.1, 200.0), help="Shapes a second, Hz.")
+@click.option(
+    "--rate", default=50.0, show_default=True, type=click.FloatRange(0.1, 200.0), help="Targets a second, Hz."
+)
 @stack_options
-def stream(folder: Path, unit: Any, rate: float, namespace: str, frame: str, json_path: str | None) -> None:
-    """Let the robot of a running stack follow the shapes of a folder; it holds the last one.
+def stream(path: Path, unit: Any, rate: float, namespace: str, frame: str, json_path: str | None) -> None:
+    """Let the robot of a running stack follow the shapes of a folder, or its tip the places of a table.
 
-    The files (PLY, OBJ, STL, PCD, XYZ) are sent in the order of their names. All are read before the first is sent.
-    Ctrl-C ends the stream: the robot holds what it has. Exits with 1 if the servo does not follow at the end, with 2 if
-    nothing could be sent.
+    Shapes (PLY, OBJ, STL, PCD, XYZ) are sent in the order of their names. The first row of a table names its columns,
+    x,y,z in m; with a column time, in s, places in between are interpolated. All are read before the first is sent. The
+    robot holds the last one. Ctrl-C ends the stream: the robot holds what it has. Exits with 1 if the servo does not
+    follow at the end, with 2 if nothing could be sent.
 
     \b
     Examples:
       softform stream breathing/ --unit mm
       softform stream breathing/ --rate 10 --json - | jq .mean_error
+      softform stream eight.csv                      for a robot with a tip
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from softform_client.client import ShapeClient
-    from softform_core.shapes.read import EXTENSIONS, read_shape
-    from softform_core.shapes.target import TargetShape
     from softform_core.units import MM_PER_M
     from softform_interfaces.msg import ServoState
 
-    files = sorted(path for path in folder.glob("*") if path.suffix.lower() in EXTENSIONS)
-    if not files:
-        raise SoftformError(f"{folder} holds no shapes.", f"Give a folder of files of type {', '.join(EXTENSIONS)}.")
-    shapes = [read_shape(path, unit) for path in files]
+    is_table = path.suffix.lower() == ".csv"
+    named = [] if is_table else _shapes(path, unit)
 
-    def targets(bar: Progress) -> Iterator[TargetShape]:
-        for number, shape in enumerate(shapes, 1):
-            bar.note(files[number - 1].name, number)
-            yield shape
-        yield from itertools.repeat(shapes[-1], max(1, round(_LAST_SECONDS * rate)))
+    def targets(bar: Progress) -> Iterator[Any]:
+        for number, (name, target) in enumerate(named, 1):
+            bar.note(name, number)
+            yield target
+        yield from itertools.repeat(named[-1][1], max(1, round(_LAST_SECONDS * rate)))
 
     last, is_interrupted = ServoState(), False
-    with ShapeClient(namespace, frame, PATIENCE) as client, Progress(len(files), "shape") as bar:
-        try:
-            for state in client.stream(targets(bar), rate):
-                last = state
-        except KeyboardInterrupt:
-            is_interrupted = True
+    with ShapeClient(namespace, frame, PATIENCE) as client:
+        if is_table:
+            named = _places(path, client.robot(), rate)
+        with Progress(len(named), "place" if is_table else "shape") as bar:
+            try:
+                for state in client.stream(targets(bar), rate):
+                    last = state
+            except KeyboardInterrupt:
+                is_interrupted = True
     follows = last.state == ServoState.TRACKING
     line = f"followed, predicted mean error {last.mean_error * MM_PER_M:.2f} mm at the end"
     tell([line if follows else f"not followed: {last.reason or 'the servo said nothing'}"], last, json_path)
     if is_interrupted or not follows:
         sys.exit(EXIT_INTERRUPTED if is_interrupted else EXIT_FAILED)
+
+
+def _shapes(folder: Path, unit: Any) -> list[tuple[str, Any]]:
+    from softform_core.shapes.read import EXTENSIONS, read_shape
+
+    files = sorted(path for path in folder.glob("*") if path.suffix.lower() in EXTENSIONS)
+    if not files:
+        raise SoftformError(
+            f"{folder} holds no shapes.",
+            f"Give a folder of files of type {', '.join(EXTENSIONS)}, or a CSV file with the places of a tip.",
+        )
+    return [(path.name, read_shape(path, unit)) for path in files]
+
+
+def _places(path: Path, robot: "Robot", rate: float) -> list[tuple[str, Any]]:
+    """Places (3,) m of the tip at that rate."""
+    import numpy as np
+
+    from softform_client.client import PointPath
+    from softform_tools.commands.tables import read_path
+
+    points, times = read_path(path, robot, np.full(2, 0.5))
+    if robot.surfaces or not isinstance(points, PointPath):
+        raise SoftformError(f"{path} holds no stream for '{robot.name}'.", "Stream places x,y,z of a tip, or shapes.")
+    places = points.points
+    if times is not None:
+        if not (np.diff(times) > 0.0).all():
+            raise SoftformError(f"The times of {path} do not increase.", "Sort its rows.")
+        moments = np.arange(times[0], times[-1], 1.0 / rate)
+        places = np.stack([np.interp(moments, times, coordinate) for coordinate in places.T], axis=1)
+    return [(f"{number / rate:.1f} s", place) for number, place in enumerate(places)]
