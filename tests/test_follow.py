@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from softform_client import client_stream
 from softform_client.client import CaptureCode, FollowCode, GoalFailedError, NotConnectedError, PointPath, ShapeClient
 from softform_core.cli.main import main
 from softform_core.forward.tip_model import load_tip_model
@@ -90,7 +91,7 @@ def test_a_stream_of_places_is_followed_and_seen_where_it_leads(client, path):
         assert np.linalg.norm(place - [tip.x, tip.y, tip.z]) < 2e-3
 
 
-def test_a_place_that_cannot_be_followed_is_told_and_moves_nothing(client, path, heard):
+def test_a_place_that_cannot_be_followed_is_told_and_moves_nothing(client, path, heard, monkeypatch):
     client.follow(PointPath(path.points[:1]))
     before = np.array(heard["actuator_state"].value)
     for bad, why in ((path.points[0] + [0.0, 0.0, 0.5], "out of reach"), (np.full(3, np.nan), "NaN")):
@@ -98,6 +99,7 @@ def test_a_place_that_cannot_be_followed_is_told_and_moves_nothing(client, path,
         states = list(client.stream(repeat(bad, 30), rate=30.0))
         assert why in states[-1].reason and states[-1].state != ServoState.TRACKING
     assert np.array(heard["actuator_state"].value) == pytest.approx(before, abs=1500.0)
+    monkeypatch.setattr(client_stream, "_PATIENCE", 0.5)
     with pytest.raises(NotConnectedError, match="No servo listens to /softform/target_shape"):
         next(iter(client.stream([TargetShape(np.random.default_rng(0).uniform(-0.1, 0.1, (50, 3)))])))
 
