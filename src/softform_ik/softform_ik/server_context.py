@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 from softform_client.capture_watch import CaptureWatch
 from softform_client.driver_watch import DriverWatch, MeasuredValues
 from softform_client.reach_goal import Code
+from softform_core.arrays import Array
+from softform_core.forward.forward_model import ForwardModel
+from softform_core.inverse.servo import ServoSettings
 from softform_core.robots import Robot
 from softform_ik.follow.follow import Follow, FollowSettings
 from softform_ik.follow.motion import MotionSettings, PathMover
@@ -17,6 +20,8 @@ from softform_ik.follow.solver import PathSolver
 from softform_ik.follow.tip_record import TipRecord
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.hardware import Hardware, HardwareSettings
+from softform_ik.stream.intake import ServoIntake
+from softform_ik.stream.streams import ServoStreams
 from softform_interfaces.msg import MarkerFrame
 from softform_ros.action_goals import GoalLedger
 from softform_ros.goal_error import in_code
@@ -64,6 +69,38 @@ class ServerContext:
                 return self.node.frames.into(robot.base_frame, message)
 
         return CaptureWatch(read=in_robot_frame)
+
+    def streams(
+        self,
+        robot: Robot,
+        model: Callable[[], ForwardModel],
+        uv: Array,
+        most_error_mm: float,
+        least_smoothness_mm2: float = 0.0,
+        dimensions: int = 3,
+    ) -> ServoStreams:
+        """The streams of targets of a robot.
+
+        Args:
+            robot: The robot.
+            model: Returns its present forward kinematics.
+            uv: Points (M, 2) of the model that follow a shape.
+            most_error_mm: A target that is missed by more, in the mean, is not followed.
+            least_smoothness_mm2: As the parameter `smoothness`, where that is less.
+            dimensions: Coordinates of its tip, if it has one.
+        """
+        values = self.node.parameters
+        settings = ServoSettings(
+            robot.actuation_min,
+            robot.actuation_max,
+            robot.actuation_slew,
+            1.0 / values["servo_rate"],
+            values["stale_after"],
+            most_error_mm,
+            max(values["smoothness"], least_smoothness_mm2),
+        )
+        intake = ServoIntake(robot, settings.stale_after, dimensions)
+        return ServoStreams(self.node, robot, intake, settings, model, uv, self.driver, self.commander)
 
     def follow_server(
         self, robot: Robot, solver: PathSolver, most_error_mm: float, hardware: Hardware, tip: TipRecord

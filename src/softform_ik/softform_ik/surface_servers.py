@@ -24,8 +24,6 @@ from softform_ik.reach.course import SolveSettings
 from softform_ik.reach.reach import Reach, ReachSettings
 from softform_ik.reach.server import ReachServer
 from softform_ik.server_context import ServerContext
-from softform_ik.stream.intake import ServoIntake
-from softform_ik.stream.streams import ServoStreams
 from softform_ik.warm_up import warm_up
 from softform_interfaces.msg import MarkerFrame
 from softform_ros import qos
@@ -85,17 +83,8 @@ class SurfaceServers:
             MOCAP: MotionCapture(robot, predict, hardware, self._markers),
         }
         self._model_refresh = ModelRefresh(node, models)
-        self._streams = ServoStreams(
-            node,
-            robot,
-            ServoIntake(robot, values["stale_after"]),
-            lambda: models.current,
-            models.current.patches.samples(values["servo_points"]),
-            most_error_mm,
-            values["smoothness"],
-            link.driver,
-            link.commander,
-        )
+        followers = models.current.patches.samples(values["servo_points"])
+        self._streams = link.streams(robot, lambda: models.current, followers, most_error_mm)
         self._servers = (
             self._streams,
             ReachServer(node, robot, reach, link.driver, link.commander, link.ledger),

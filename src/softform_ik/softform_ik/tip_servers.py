@@ -18,8 +18,6 @@ from softform_ik.capture.server import CaptureServer
 from softform_ik.follow.tip import TipPathSolver
 from softform_ik.follow.tip_record import TipRecord
 from softform_ik.server_context import ServerContext
-from softform_ik.stream.intake import ServoIntake
-from softform_ik.stream.streams import ServoStreams
 from softform_interfaces.action import ReachShape
 from softform_interfaces.msg import MarkerFrame
 from softform_ros import qos
@@ -51,18 +49,9 @@ class TipServers:
         )
         self._paths = link.follow_server(robot, TipPathSolver(robot, self._model), most_error_mm, hardware, self._tip)
         tip = TipPoint(self._model)
-        self._streams = ServoStreams(
-            node,
-            robot,
-            ServoIntake(robot, values["stale_after"], self._model.dimensions),
-            lambda: tip,
-            np.zeros((1, 2)),
-            most_error_mm,
-            max(values["smoothness"], pull_mm2(self._model)),
-            link.driver,
-            link.commander,
+        self._streams = link.streams(
+            robot, lambda: tip, np.zeros((1, 2)), most_error_mm, pull_mm2(self._model), self._model.dimensions
         )
-
         self._markers = link.markers(robot)
         capture = Capture(hardware, {MOCAP: MotionCapture(robot, self._model, hardware, self._markers)})
         self._captures = CaptureServer(node, robot, capture, link.ledger)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -43,6 +43,16 @@ class HardwareSettings:
     captures: int = 1
 
 
+@dataclass(frozen=True)
+class _Source(Generic[Captured, Seen]):
+    """What is captured: its watch, what is read of one capture, the time to wait for each, s, and its name."""
+
+    watch: CaptureWatch[Captured]
+    read: Callable[[Capture[Captured]], Seen]
+    timeout: float
+    what: str
+
+
 class Hardware:
     """Driver and scanner behind two calls that wait.
 
@@ -69,8 +79,9 @@ class Hardware:
         on_look: Callable[[Array, MeasuredValues], None] = lambda points, settled: None,
     ) -> None:
         self._robot, self._settings = robot, settings
-        self._driver, self._captures, self._commander = driver, captures, commander
+        self._driver, self._commander = driver, commander
         self._read_points, self._on_look, self._wall_clock = read_points, on_look, wall_clock
+        self._clouds = _Source(captures, self._points_of, settings.capture_timeout, "cloud")
 
     def move(
         self, values: Array, stop: StopRequest, on_commanded: Callable[[], None] = lambda: None
@@ -157,15 +168,12 @@ class Hardware:
             GoalError: If one does not come in time, or cannot be read, or the driver has stopped following meanwhile.
         """
         clouds = self._capture(
+            self._clouds,
             settled,
-            self._captures,
-            self._points_of,
             self._settings.captures,
-            self._settings.capture_timeout,
             stop,
             lambda: self._commander.is_over(stop),
             lambda: self.check_held(stop),
-            "cloud",
         )
         return self._together(clouds, settled)
 
@@ -186,9 +194,7 @@ class Hardware:
             captures: Clouds that make one look; 0: as the settings say.
             stop: Request to end the wait.
         """
-        captures = captures or self._settings.captures
-        timeout = self._settings.capture_timeout
-        clouds = self._look_on(still, self._captures, self._points_of, captures, timeout, stop, "cloud")
+        clouds = self._look_on(self._clouds, still, captures or self._settings.captures, stop)
         return self._together(clouds, still)
 
     def _together(self, clouds: list[Array] | None, settled: MeasuredValues) -> Array | None:
@@ -203,17 +209,11 @@ class Hardware:
     ) -> list[MarkerFrame] | None:
         """As `look_on`, frames of markers as `watch` reads them."""
         timeout = min(self._settings.capture_timeout, _MARKERS_TIMEOUT)
-        return self._look_on(still, watch, lambda frame: frame.cloud, captures, timeout, stop, "frame of markers")
+        markers = _Source(watch, lambda frame: frame.cloud, timeout, "frame of markers")
+        return self._look_on(markers, still, captures, stop)
 
     def _look_on(
-        self,
-        still: MeasuredValues,
-        watch: CaptureWatch[Captured],
-        read: Callable[[Capture[Captured]], Seen],
-        captures: int,
-        timeout: float,
-        stop: StopRequest,
-        what: str,
+        self, source: _Source[Captured, Seen], still: MeasuredValues, captures: int, stop: StopRequest
     ) -> list[Seen] | None:
         def check_still() -> None:
             if not stop() and not self._stands_at(still):
@@ -223,7 +223,7 @@ class Hardware:
                     "Wait until what moves it has ended, and capture again.",
                 )
 
-        return self._capture(still, watch, read, captures, timeout, stop, stop, check_still, what)
+        return self._capture(source, still, captures, stop, stop, check_still)
 
     def _stands_at(self, still: MeasuredValues) -> bool:
         self._driver.check_measured()
@@ -232,30 +232,27 @@ class Hardware:
 
     def _capture(
         self,
+        source: _Source[Captured, Seen],
         moment: Moment,
-        watch: CaptureWatch[Captured],
-        read: Callable[[Capture[Captured]], Seen],
         captures: int,
-        timeout: float,
         stop: StopRequest,
         is_over: Callable[[], bool],
         check: Callable[[], None],
-        what: str,
     ) -> list[Seen] | None:
         """What is read of so many captures after a moment; the check follows each wait."""
         taken: list[Seen] = []
         for _ in range(captures):
-            capture = watch.wait_for_one_after(moment, timeout, is_over)
+            capture = source.watch.wait_for_one_after(moment, source.timeout, is_over)
             check()
             if capture is None:
                 if stop():
                     return None
                 raise GoalError(
                     Code.CAPTURE_TIMEOUT,
-                    f"No {what} captured after the robot settled came within {timeout:g} s.",
+                    f"No {source.what} captured after the robot settled came within {source.timeout:g} s.",
                     "Check the device that captures; the robot was left as it is.",
                 )
-            taken.append(read(capture))
+            taken.append(source.read(capture))
             moment = capture
         return taken
 

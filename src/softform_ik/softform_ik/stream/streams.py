@@ -38,10 +38,9 @@ class ServoStreams:
         node: Node that has the topics, parameters and clock.
         robot: The robot that follows the targets.
         intake: Checks the targets.
+        settings: Limits of the servo.
         model: Returns the robot's present forward kinematics.
         uv: Points (M, 2) of the model that follow a shape.
-        most_error_mm: A target that is missed by more, in the mean, is not followed.
-        smoothness_mm2: Squared error that an actuator's whole range between two answers is worth, mm^2.
         driver: State of the driver.
         commander: Owner of the held command.
     """
@@ -51,27 +50,16 @@ class ServoStreams:
         node: SoftformLifecycleNode,
         robot: Robot,
         intake: ServoIntake,
+        settings: ServoSettings,
         model: Callable[[], ForwardModel],
         uv: Array,
-        most_error_mm: float,
-        smoothness_mm2: float,
         driver: DriverWatch,
         commander: Commander,
     ) -> None:
-        values = node.parameters
         self._node, self._commander, self._frame = node, commander, robot.base_frame
         self._targets = self._rejected = 0
         self._last_rejection = ""
         self._rejection_told_at = -_TELL_SECONDS
-        settings = ServoSettings(
-            robot.actuation_min,
-            robot.actuation_max,
-            robot.actuation_slew,
-            1.0 / values["servo_rate"],
-            values["stale_after"],
-            most_error_mm,
-            smoothness_mm2,
-        )
         self._states = node.create_publisher(ServoState, "servo_state", qos.SERVO_STATE)
         self._last_published = ServoReport()
         self._current, self._uv = model, uv
@@ -85,7 +73,7 @@ class ServoStreams:
         ]
         self._loop.start()
         # Executor and middleware too: a target that is taken late is answered late.
-        self._scheduling = ask_for_priority(values["realtime_priority"], threads_of_this_process())
+        self._scheduling = ask_for_priority(node.parameters["realtime_priority"], threads_of_this_process())
 
     def end_goals(self) -> None:
         """Nothing is to be asked: a disabled commander admits no target."""
