@@ -15,7 +15,7 @@ _OPTIONS = (
         "  [default: dem on a membrane, random on other bodies]",
     ),
     click.option("--unit", type=click.Choice(["m", "mm"]), default=None, help="Unit of FILE; needed with a FILE."),
-    click.option("--robot", default=DEFAULT_ROBOT, show_default=True, help="A robot of config/robots."),
+    click.option("--robot", default=DEFAULT_ROBOT, show_default=True, help="A robot of config/robots, or a .yaml."),
     click.option(
         "--reality",
         default="default",
