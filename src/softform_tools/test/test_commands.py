@@ -13,7 +13,7 @@ from softform_interfaces.action import ReachShape
 from softform_interfaces.msg import ActuatorValues
 from softform_tools.commands.follow import follow
 from softform_tools.commands.goals import as_json, values_line
-from softform_tools.commands.tables import read_path, write_table
+from softform_tools.commands.tables import read_path, read_places, write_table
 
 ROBOT = load_robot("three_chamber")
 UV = np.array([0.5, 0.5])
@@ -32,6 +32,34 @@ def test_points_and_actuators_are_recognised_by_their_columns(tmp_path):
     path, times = read(tmp_path, f"time,{','.join(names)}\n1,3,2,1\n\n2.5,6,5,4\n")
     assert isinstance(path, ActuatorPath) and path.values.tolist() == [[1, 2, 3], [4, 5, 6]]
     assert times.tolist() == [1.0, 2.5]
+
+
+def test_places_of_a_stream_go_straight_from_time_to_time(tmp_path):
+    file = tmp_path / "places.csv"
+    file.write_text("time,x,y,z\n1,0,0,0.1\n2,0.01,0,0.1\n")
+    places = read_places(file, ROBOT, 4.0)
+    assert places.T.tolist() == [pytest.approx([0, 0.0025, 0.005, 0.0075, 0.01]), [0.0] * 5, [0.1] * 5]
+    file.write_text("time,x,y,z\n1,0,0,0.1\n")
+    assert read_places(file, ROBOT, 4.0).tolist() == [[0, 0, 0.1]]
+    file.write_text("x,y,z\n0,0,0.1\n0,0,0.2\n")
+    assert read_places(file, ROBOT, 4.0).tolist() == [[0, 0, 0.1], [0, 0, 0.2]]
+
+
+@pytest.mark.parametrize(
+    ("text", "robot", "why"),
+    [
+        ("time,x,y,z\n2,0,0,0.1\n1,0,0,0.2\n", ROBOT, "do not increase"),
+        ("time,x,y,z\nnan,0,0,0.1\n1,0,0,0.2\n", ROBOT, "do not increase"),
+        ("time,x,y,z\n0,0,0,0.1\n1e12,0,0,0.2\n", ROBOT, "lasts 1e.12 s"),
+        (f"{','.join(ROBOT.actuators)}\n1,2,3\n", ROBOT, "holds no stream for 'three_chamber'"),
+        ("x,y,z\n0,0,0.1\n", load_robot("membrane"), "holds no stream for 'membrane'"),
+    ],
+)
+def test_what_is_no_stream_of_places_says_why(tmp_path, text, robot, why):
+    file = tmp_path / "places.csv"
+    file.write_text(text)
+    with pytest.raises(SoftformError, match=why):
+        read_places(file, robot, 50.0)
 
 
 def test_a_frame_is_led_by_its_name_or_a_point_by_its_parameters(tmp_path):

@@ -4,7 +4,7 @@ import itertools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -18,9 +18,6 @@ from softform_tools.commands.goals import (
     stack_options,
     tell,
 )
-
-if TYPE_CHECKING:
-    from softform_core.robots import Robot
 
 _LAST_SECONDS = 1.0
 """For which the last target is sent again, so that the servo's state for it is received."""
@@ -50,6 +47,7 @@ def stream(path: Path, unit: Any, rate: float, namespace: str, frame: str, json_
     from softform_client.client import ShapeClient
     from softform_core.units import MM_PER_M
     from softform_interfaces.msg import ServoState
+    from softform_tools.commands.tables import read_places
 
     is_table = path.suffix.lower() == ".csv"
     named = [] if is_table else _shapes(path, unit)
@@ -63,7 +61,8 @@ def stream(path: Path, unit: Any, rate: float, namespace: str, frame: str, json_
     last, is_interrupted = ServoState(), False
     with ShapeClient(namespace, frame, PATIENCE) as client:
         if is_table:
-            named = _places(path, client.robot(), rate)
+            places = read_places(path, client.robot(), rate)
+            named = [(f"{number / rate:.1f} s", place) for number, place in enumerate(places)]
         with Progress(len(named), "place" if is_table else "shape") as bar:
             try:
                 for state in client.stream(targets(bar), rate):
@@ -87,22 +86,3 @@ def _shapes(folder: Path, unit: Any) -> list[tuple[str, Any]]:
             f"Give a folder of files of type {', '.join(EXTENSIONS)}, or a CSV file with the places of a tip.",
         )
     return [(path.name, read_shape(path, unit)) for path in files]
-
-
-def _places(path: Path, robot: "Robot", rate: float) -> list[tuple[str, Any]]:
-    """Places (3,) m of the tip at that rate."""
-    import numpy as np
-
-    from softform_client.client import PointPath
-    from softform_tools.commands.tables import read_path
-
-    points, times = read_path(path, robot, np.full(2, 0.5))
-    if robot.surfaces or not isinstance(points, PointPath):
-        raise SoftformError(f"{path} holds no stream for '{robot.name}'.", "Stream places x,y,z of a tip, or shapes.")
-    places = points.points
-    if times is not None:
-        if not (np.diff(times) > 0.0).all():
-            raise SoftformError(f"The times of {path} do not increase.", "Sort its rows.")
-        moments = np.arange(times[0], times[-1], 1.0 / rate)
-        places = np.stack([np.interp(moments, times, coordinate) for coordinate in places.T], axis=1)
-    return [(f"{number / rate:.1f} s", place) for number, place in enumerate(places)]

@@ -14,6 +14,7 @@ from softform_core.robots import Robot
 
 _POINT = ["x", "y", "z"]
 _TIME = "time"
+_MOST_PLACES = 1_000_000
 
 
 def read_path(path: Path, robot: Robot, uv: Array, point: str = "") -> tuple[PointPath | ActuatorPath, Array | None]:
@@ -47,6 +48,26 @@ def read_path(path: Path, robot: Robot, uv: Array, point: str = "") -> tuple[Poi
         f"{path} has the columns {', '.join(names)} and {len(rows)} rows.",
         f"Give {','.join(_POINT)} (m) or {','.join(robot.actuators)} ({robot.unit}), and {_TIME} (s) if wanted.",
     )
+
+
+def read_places(path: Path, robot: Robot, rate: float) -> Array:
+    """Places (n, 3) m of the tip, so many a second, of a file that `read_path` reads; between times they go straight.
+
+    Raises:
+        SoftformError: If it cannot be read, holds no places, the robot has no tip, or the times make no sense.
+    """
+    points, times = read_path(path, robot, np.full(2, 0.5))
+    if robot.surfaces or not isinstance(points, PointPath):
+        raise SoftformError(f"{path} holds no stream for '{robot.name}'.", "Stream places x,y,z of a tip, or shapes.")
+    if times is None:
+        return points.points
+    if not (np.diff(times) > 0.0).all():
+        raise SoftformError(f"The times of {path} do not increase.", "Sort its rows.")
+    duration = times[-1] - times[0]
+    if duration * rate > _MOST_PLACES:
+        raise SoftformError(f"{path} lasts {duration:g} s.", "Give times in seconds, or a lower --rate.")
+    moments = np.append(np.arange(times[0], times[-1], 1.0 / rate), times[-1])
+    return np.stack([np.interp(moments, times, coordinate) for coordinate in points.points.T], axis=1)
 
 
 def write_table(path: Path, names: list[str], rows: Array) -> None:
