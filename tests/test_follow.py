@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from softform_client import client_stream
 from softform_client.client import CaptureCode, FollowCode, GoalFailedError, NotConnectedError, PointPath, ShapeClient
 from softform_core.cli.main import main
+from softform_core.errors import SoftformError
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
@@ -99,6 +100,8 @@ def test_a_place_that_cannot_be_followed_is_told_and_moves_nothing(client, path,
         states = list(client.stream(repeat(bad, 30), rate=30.0))
         assert why in states[-1].reason and states[-1].state != ServoState.TRACKING
     assert np.array(heard["actuator_state"].value) == pytest.approx(before, abs=1500.0)
+    with pytest.raises(SoftformError, match=r"shape \(2,\)"):
+        next(iter(client.stream([np.zeros(2)])))
     monkeypatch.setattr(client_stream, "_PATIENCE", 0.5)
     with pytest.raises(NotConnectedError, match="No servo listens to /softform/target_shape"):
         next(iter(client.stream([TargetShape(np.random.default_rng(0).uniform(-0.1, 0.1, (50, 3)))])))

@@ -1,8 +1,9 @@
 """Sends a stream of targets to the servo, on time, and receives its state."""
 
 import time
-from collections.abc import Iterable, Iterator
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -15,6 +16,7 @@ from std_msgs.msg import Header
 
 from softform_client.reach_messages import as_light, features_to_message
 from softform_core.arrays import Array
+from softform_core.errors import SoftformError
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_interfaces.msg import ServoState, TargetMesh, TargetPoints
@@ -76,27 +78,14 @@ class _TargetTopics:
         """Send a target, stamped now.
 
         Raises:
-            NotConnectedError: If no servo listens for such targets.
+            SoftformError: If no servo listens for such targets, or it is none.
         """
-        if isinstance(target, FeaturePoints):
-            publisher, stamp = self._heard("target_points")
-            publisher.publish(features_to_message(target, frame, stamp))
-            return
-        if isinstance(target, np.ndarray):
-            publisher, stamp = self._heard("target_tip")
-            x, y, z = (float(coordinate) for coordinate in target)
-            publisher.publish(PointStamped(header=Header(frame_id=frame, stamp=stamp), point=Point(x=x, y=y, z=z)))
-            return
-        light = as_light(target)
-        if light.faces is not None:
-            publisher, stamp = self._heard("target_mesh")
-            publisher.publish(_mesh_message(light, frame, stamp))
-        else:
-            publisher, stamp = self._heard("target_shape")
-            publisher.publish(cloud_from_points(light.points, frame, stamp))
+        topic, pack = _packing(target)
+        publisher = self._heard(topic)
+        publisher.publish(pack(frame, self._node.get_clock().now().to_msg()))
 
-    def _heard(self, topic: str) -> tuple[Publisher, Time]:
-        """The publisher of a topic, once the servo listens to it, and the time of then."""
+    def _heard(self, topic: str) -> Publisher:
+        """The publisher of a topic, once the servo listens to it."""
         publisher, deadline = self._publishers[topic], time.monotonic() + _PATIENCE
         while not publisher.get_subscription_count():
             if time.monotonic() > deadline:
@@ -106,10 +95,29 @@ class _TargetTopics:
                     "robots with a tip its places.",
                 )
             time.sleep(_POLL_SECONDS)
-        return publisher, self._node.get_clock().now().to_msg()
+        return publisher
 
     def _on_state(self, message: ServoState) -> None:
         self._state = message
+
+
+def _packing(target: Target) -> tuple[str, Callable[[str, Time], Any]]:
+    """The topic of a target, and what makes its message of a frame and a stamp."""
+    if isinstance(target, FeaturePoints):
+        return "target_points", partial(features_to_message, target)
+    if isinstance(target, np.ndarray):
+        return "target_tip", partial(_tip_message, target)
+    light = as_light(target)
+    if light.faces is not None:
+        return "target_mesh", partial(_mesh_message, light)
+    return "target_shape", partial(cloud_from_points, light.points)
+
+
+def _tip_message(place: Array, frame: str, stamp: Time) -> PointStamped:
+    if place.shape != (3,):
+        raise SoftformError(f"A place of a tip has shape {place.shape}.", "Give x, y, z in metres.")
+    x, y, z = (float(coordinate) for coordinate in place)
+    return PointStamped(header=Header(frame_id=frame, stamp=stamp), point=Point(x=x, y=y, z=z))
 
 
 def _mesh_message(target: TargetShape, frame: str, stamp: Time) -> TargetMesh:

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import Point, TransformStamped
+from geometry_msgs.msg import Point, PointStamped, TransformStamped
 from scipy.spatial.transform import Rotation
 from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
@@ -63,6 +63,9 @@ def test_messages_are_brought_into_another_frame(nodes):
     mesh = TargetMesh(header=header)
     mesh.mesh.vertices = points
     np.testing.assert_allclose(array(frames.into("base", mesh).mesh.vertices), wanted, atol=1e-12)
+    tip = frames.into("base", PointStamped(header=header, point=points[3]))
+    np.testing.assert_allclose(array([tip.point])[0], wanted[3], atol=1e-12)
+    assert tip.header.frame_id == "base"
     points[0] = Point(x=np.nan, y=np.nan, z=np.nan)
     markers = MarkerFrame(
         header=header, frame_number=3, name=["m"] * 50, position=points, visible=[False] + [True] * 49
