@@ -1,8 +1,8 @@
 """What every package's tests share: a ROS domain of their own, and the marks of tests that take long.
 
 A test file is marked by what it imports and calls: `stack` if it starts nodes or processes, opens terminals or plays a
-robot in real time, `training` if it trains a model, fits a plant, simulates a data set or a robot's whole range, or
-compares with another solver or simulator.
+robot in real time, `training` if it trains a model, fits a plant, simulates a data set or a robot's whole range, has
+gmsh mesh a body, or compares with another solver or simulator.
 `--quick` leaves out both, unread; `--waiting` and `--computing` divide all files into those that mostly wait and those
 that compute.
 """
@@ -40,7 +40,8 @@ _MARKS = {
     "training": re.compile(
         r"\b(?:train\w*|learn_\w+|identify\w*|generate|simulate_tips|fit_tips|fit_actuation\w*|measure_gap)\("
         r"|\[\"(?:train|bench\", \"sim2real)\"|\bimport train\b|\bbench\w* import\b|\bstudies\b|\bmake_frames import\b"
-        r"|\bevaluat\w+(?: import |\.)run\b|\bik_algorithm2\b|\bimport felupe\b|\bsolid_in_felupe import\b",
+        r"|\bevaluat\w+(?: import |\.)run\b|@needs_gmsh\b|\bik_algorithm2\b|\bimport felupe\b"
+        r"|\bsolid_in_felupe import\b",
         re.MULTILINE,
     ),
 }
