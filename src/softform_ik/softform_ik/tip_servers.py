@@ -9,7 +9,7 @@ from softform_client.reach_goal import Code
 from softform_core.errors import SoftformError
 from softform_core.forward.tip_model import tip_model_in_use
 from softform_core.forward.tip_point import TipPoint
-from softform_core.inverse.follow_path import pull_mm2
+from softform_core.inverse.follow_path import TIP_UV, pull_mm2
 from softform_core.inverse.out_of_reach import largest_deformation
 from softform_core.robots import TIP_MARKER, Robot
 from softform_ik.capture.capture import Capture
@@ -50,7 +50,7 @@ class TipServers:
         self._paths = link.follow_server(robot, TipPathSolver(robot, self._model), most_error_mm, hardware, self._tip)
         tip = TipPoint(self._model)
         self._streams = link.streams(
-            robot, lambda: tip, np.zeros((1, 2)), most_error_mm, pull_mm2(self._model), self._model.dimensions
+            robot, lambda: tip, TIP_UV, most_error_mm, pull_mm2(self._model), self._model.dimensions
         )
         self._markers = link.markers(robot)
         capture = Capture(hardware, {MOCAP: MotionCapture(robot, self._model, hardware, self._markers)})

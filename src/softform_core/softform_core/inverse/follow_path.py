@@ -33,6 +33,11 @@ _MOST_ITERATIONS = 60
 _RELATIVE_DECREASE = 1e-9
 _GRID = 9  # values of each actuation among which a start is looked for
 
+TIP_UV = np.zeros((1, 2))
+"""Where a tip is asked for: a model of one point is the same wherever it is."""
+
+_WEIGHT = np.ones(1)
+
 
 @dataclass(frozen=True)
 class TipPath:
@@ -49,10 +54,10 @@ def pull_mm2(model: TipMap) -> float:
 
 
 def tip_wanted_at(place: Array) -> FeaturePoints:
-    """A place (n,) m of the tip as a feature point: a tip is a model of one point, wherever it is asked for."""
+    """A place (n,) m of the tip, finite, as a feature point; not checked, as each waypoint would pay for it."""
     wanted = np.zeros((1, 3))
     wanted[0, : len(place)] = place
-    return FeaturePoints.of(np.zeros((1, 2)), wanted)
+    return FeaturePoints(TIP_UV, wanted, _WEIGHT)
 
 
 def follow_path(model: TipMap, points: ArrayLike, start: ArrayLike) -> TipPath:
