@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import rclpy
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
+from rclpy.task import Future
 from rclpy.time import Duration, Time
 from std_srvs.srv import Trigger
 
@@ -25,7 +26,6 @@ from softform_core.robots import Robot, load_robot
 from softform_interfaces.msg import ActuatorCommand, ActuatorState, DriverState
 from softform_interfaces.srv import Lease
 from softform_ros import qos
-from softform_ros.action_goals import in_worker
 from softform_ros.diagnostics import ERROR, OK, WARN, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.parameters import declare_parameters, read_parameters
@@ -267,8 +267,16 @@ class ActuationNode(SoftformLifecycleNode):
             response.success, response.message = False, "A reset or calibration is under way. Wait until it has ended."
             return response
         self._is_working = True
+        answered = Future()
+
+        def answer() -> None:
+            answered.set_result(self._answer(lambda: work(driver), response))
+            if self.executor is not None:
+                self.executor.wake()  # a result set from another thread does not wake it by itself
+
         try:
-            return await in_worker(self, self._workers, lambda: self._answer(lambda: work(driver), response))
+            self._workers.submit(answer)
+            return await answered
         finally:
             self._is_working = False
 
@@ -286,7 +294,7 @@ class ActuationNode(SoftformLifecycleNode):
 def main() -> None:
     """Run the node until SIGINT or SIGTERM; the robot is made safe on the way out."""
     sys.setswitchinterval(_SWITCH_SECONDS)
-    run_node(ActuationNode)
+    run_node(ActuationNode, SingleThreadedExecutor)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from types import FrameType
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.experimental import EventsExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
@@ -154,7 +154,7 @@ def main() -> None:
     try:
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         node = BringupManagerNode(stop)
-        executor = SingleThreadedExecutor()
+        executor = EventsExecutor()
         executor.add_node(node)
 
         def spin() -> None:

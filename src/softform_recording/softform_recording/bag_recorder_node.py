@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 from softform_core.run_folder import free_bag_folder
@@ -50,4 +51,4 @@ class BagRecorderNode(Node):
 
 def main() -> None:
     """Record until SIGINT or SIGTERM."""
-    run_node(BagRecorderNode)
+    run_node(BagRecorderNode, SingleThreadedExecutor)

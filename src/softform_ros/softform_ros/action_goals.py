@@ -1,17 +1,10 @@
-"""What nodes that serve an action share: what became of goals, and work in another thread."""
-
-from collections.abc import Callable
-from concurrent.futures import Executor
-from typing import TypeVar
+"""What became of the goals of a node that serves actions."""
 
 from rclpy.action.server import ServerGoalHandle
-from rclpy.task import Future
 
 from softform_ros.diagnostics import OK, WARN, Health
 from softform_ros.goal_error import GoalError
 from softform_ros.lifecycle import SoftformLifecycleNode
-
-Outcome = TypeVar("Outcome")
 
 NO_ERROR = 0
 """`NONE` among the error codes of every action of the project."""
@@ -67,27 +60,3 @@ class GoalLedger:
         if self._last_rejection:
             return Health(WARN, f"goal rejected: {self._last_rejection}", values)
         return Health(OK, self._last_outcome or ("active" if self._node.is_active else "inactive"), values)
-
-
-async def in_worker(node: SoftformLifecycleNode, workers: Executor, work: Callable[[], Outcome]) -> Outcome:
-    """Work in another thread, so that the executor goes on answering; awaited by an action's callback.
-
-    Args:
-        node: Node whose executor waits.
-        workers: Executor of the workers.
-        work: Function to run; its exceptions are raised here.
-    """
-    finished, executor = Future(), node.executor
-
-    def run() -> None:
-        try:
-            finished.set_result(work())
-        except BaseException as error:
-            finished.set_exception(error)
-        # A result set from another thread does not wake the executor by itself.
-        if executor is not None:
-            executor.wake()
-
-    workers.submit(run)
-    outcome: Outcome = await finished
-    return outcome

@@ -3,7 +3,8 @@
 A goal that ROS 2 rejects has no result: a standard client would never learn the reason.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine, Generator
+from concurrent.futures import Executor, Future
 from typing import Any, Generic, TypeVar
 
 from rclpy.action import ActionServer, CancelResponse
@@ -14,6 +15,47 @@ from softform_ros.goal_error import GoalError, failure
 from softform_ros.lifecycle import SoftformLifecycleNode
 
 Goal = TypeVar("Goal")
+Outcome = TypeVar("Outcome")
+
+
+class InWorker(Generic[Outcome]):
+    """Work in another thread, awaited by what carries out a goal, so that the executor goes on answering.
+
+    Args:
+        workers: Executor of the workers.
+        work: Function to run; its exceptions are raised where it is awaited.
+    """
+
+    def __init__(self, workers: Executor, work: Callable[[], Outcome]) -> None:
+        self._future = workers.submit(work)
+
+    def __await__(self) -> Generator[Future[Outcome], None, Outcome]:
+        """Yield the future that is waited for."""
+        if not self._future.done():
+            yield self._future
+        return self._future.result()
+
+
+class _Server(ActionServer):
+    """Goes on with a goal when what it awaits is there; rclpy's tasks ask for it over and over."""
+
+    def notify_execute(
+        self, goal_handle: ServerGoalHandle, execute_callback: Callable[[ServerGoalHandle], Coroutine[Any, None, Any]]
+    ) -> None:
+        """Begin to execute a goal."""
+        executor, execution = self._node.executor, execute_callback(goal_handle)
+        notify_executed = super().notify_execute
+
+        def step() -> None:
+            try:
+                awaited = execution.send(None)
+            except StopIteration as end:
+                result = end.value
+                notify_executed(goal_handle, lambda handle: result)
+            else:
+                awaited.add_done_callback(lambda future: executor.create_task(step))
+
+        executor.create_task(step)
 
 
 class CheckedAction(Generic[Goal]):
@@ -26,7 +68,8 @@ class CheckedAction(Generic[Goal]):
         ledger: Outcomes of the node's goals.
         check: Makes a checked goal of a message, or raises `GoalError`.
         begin: Called with each good goal before `carry_out`.
-        carry_out: Does what a good goal asks, concludes it in the ledger, and returns its result.
+        carry_out: Does what a good goal asks, concludes it in the ledger, and returns its result; awaits `InWorker`
+            alone.
         cancel: Asks a good goal to end.
     """
 
@@ -38,13 +81,13 @@ class CheckedAction(Generic[Goal]):
         ledger: GoalLedger,
         check: Callable[[Any], Goal],
         begin: Callable[[Goal, ServerGoalHandle], None],
-        carry_out: Callable[[Goal, ServerGoalHandle], Awaitable[Any]],
+        carry_out: Callable[[Goal, ServerGoalHandle], Coroutine[Any, None, Any]],
         cancel: Callable[[ServerGoalHandle], None],
     ) -> None:
         self._node, self._result, self._ledger = node, action.Result, ledger
         self._check, self._begin, self._carry_out, self._cancel = check, begin, carry_out, cancel
         self._checked: dict[bytes, Goal | GoalError] = {}
-        self._server = ActionServer(
+        self._server = _Server(
             node,
             action,
             name,
@@ -69,7 +112,7 @@ class CheckedAction(Generic[Goal]):
             self._checked[key] = error
         except Exception as error:  # a goal must never end the node
             self._checked[key] = GoalError(self._result.INTERNAL_ERROR, f"The goal could not be read: {error}")
-        handle.execute()
+        handle.execute(self._execute)
 
     def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
         # UNKNOWN: the client was gone before it could be notified of the acceptance; nothing was started.
