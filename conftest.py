@@ -34,7 +34,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 _MARKS = {
     "stack": re.compile(
         r"^(?:import|from) (?:subprocess|multiprocessing|rclpy|lifecycle_msgs|pty)\b"
-        r"|\b(?:ShapeClient|BackgroundNode|PseudoTerminal|QuickRobot|VirtualRig)\b|\bworkers=|\bprocesses=|\(stack\b",
+        r"|\b(?:ShapeClient|BackgroundNode|PseudoTerminal|QuickRobot|ServoLoop|VirtualRig)\b|\bworkers=|\bprocesses=|\(stack\b",
         re.MULTILINE,
     ),
     "training": re.compile(

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import select
 import sys
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import click
 
 from softform_core.errors import SoftformError
 from softform_core.paths import DEFAULT_ROBOT
+
+_POLL_SECONDS = 0.2
 
 
 @click.command()
@@ -98,6 +101,9 @@ def _asked_to_go_on() -> bool:
         return False
     click.echo("\npaused; the robot vents. Enter goes on, Ctrl-C ends.", err=True)
     try:
+        # In turns: a Ctrl-C that comes just before Python waits is not heard while it waits.
+        while not select.select([sys.stdin], [], [], _POLL_SECONDS)[0]:
+            pass
         return bool(sys.stdin.readline())
     except KeyboardInterrupt:
         return False
