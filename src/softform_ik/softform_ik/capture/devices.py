@@ -31,6 +31,9 @@ SCANNER, MOCAP = "scanner", "mocap"
 _AVERAGED_MARKERS = 10
 """Marker frames whose mean is one capture, where the goal does not say; as of a collected frame."""
 
+_MOST_LOOKS = 5
+"""Captures without a visible marker before one is given up: an arm before the cameras passes."""
+
 _ELSEWHERE = 0.25
 """Distance over the robot's size: markers further from the prediction have another unit, frame or robot."""
 
@@ -99,19 +102,19 @@ class MotionCapture:
         self._robot, self._predict, self._hardware, self._markers = robot, predict, hardware, markers
 
     def see(self, still: MeasuredValues, captures: int, stop: StopRequest) -> Seen | None:
-        """As `Device.see`; markers that are seen in half of the frames at least."""
-        taken = self._hardware.look_on_markers(still, self._markers, captures or _AVERAGED_MARKERS, stop)
-        if taken is None:
-            return None
+        """As `Device.see`; markers that are seen in half of the frames at least. If none is, it looks again."""
+        for _ in range(_MOST_LOOKS):
+            taken = self._hardware.look_on_markers(still, self._markers, captures or _AVERAGED_MARKERS, stop)
+            if taken is None:
+                return None
+            seen = self._averaged(taken)
+            if seen.names:
+                break
+        else:
+            raise GoalError(
+                Code.CAPTURE_INVALID, "No marker is visible.", "Clear the cameras' view of them, and capture again."
+            )
         with in_code(Code.CAPTURE_INVALID):
-            frames = [LabelledMarkers(list(one.name), positions_from_markers(one)) for one in taken]
-            names = list(dict.fromkeys(name for frame in frames for name in frame.names))
-            positions, fault = average_markers(frames, names, self._robot)
-            visible = np.flatnonzero(np.isfinite(positions).all(axis=1))
-            fault = fault or ("" if len(visible) else "no marker is visible.")
-            if fault:
-                raise GoalError(Code.CAPTURE_INVALID, f"The markers cannot be used: {fault}", "Correct their labels.")
-            seen = Seen(positions[visible], [names[index] for index in visible])
             off = float(np.median(self.compare(seen, still, None).errors))
         if off > _ELSEWHERE * self._robot.body.size:
             raise GoalError(
@@ -120,6 +123,16 @@ class MotionCapture:
                 "Check unit and alignment of motion capture, and that driver and cameras look at the same robot.",
             )
         return seen
+
+    def _averaged(self, taken: list[MarkerFrame]) -> Seen:
+        with in_code(Code.CAPTURE_INVALID):
+            frames = [LabelledMarkers(list(one.name), positions_from_markers(one)) for one in taken]
+            names = list(dict.fromkeys(name for frame in frames for name in frame.names))
+            positions, fault = average_markers(frames, names, self._robot)
+        if fault:
+            raise GoalError(Code.CAPTURE_INVALID, f"The markers cannot be used: {fault}", "Correct their labels.")
+        visible = np.flatnonzero(np.isfinite(positions).all(axis=1))
+        return Seen(positions[visible], [names[index] for index in visible])
 
     def compare(self, seen: Seen, still: MeasuredValues, target: TargetShape | None) -> MeasuredErrors:
         """As `Device.compare`: of each marker on a surface to the surface; of a tip from its predicted place."""
