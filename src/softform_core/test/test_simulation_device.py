@@ -1,7 +1,6 @@
-"""Many membranes at once by warp, on its processor back-end: the shapes of the single solver."""
+"""Many membranes at once by warp, on its processor back-end and on a GPU: the shapes of the single solver."""
 
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +20,6 @@ from softform_core.simulation.newton import find_equilibria
 from softform_core.simulation.sampling import inflations
 from softform_core.simulation.simulated_body import equilibrium_points
 
-needs_warp = pytest.mark.skipif(find_spec("warp") is None, reason=f"Warp is an extra: {INSTALL}")
-
 ROBOT = load_robot("membrane")
 FULL = ROBOT.actuation_max
 PRESSURES = np.array([FULL, 0.0 * FULL, FULL * [1, 0, 0, 0, 0, 0, 0, 0, 0], FULL * np.linspace(0.1, 0.9, 9)])
@@ -39,43 +36,47 @@ SHEETS = {
 }  # fmt: skip
 
 
+@pytest.fixture(params=["cpu", "cuda:0"])
+def device(request: pytest.FixtureRequest) -> str:
+    warp = pytest.importorskip("warp", reason=f"Warp is an extra: {INSTALL}")
+    if request.param not in [str(one) for one in warp.get_devices()]:
+        pytest.skip(f"There is no {request.param} here.")
+    return request.param
+
+
 def problem(**differences) -> MembraneProblem:
     return MembraneProblem(build_membrane(ROBOT.body, cells=9, **differences))
 
 
-@needs_warp
 @pytest.mark.parametrize("differences", SHEETS.values(), ids=SHEETS)
-def test_many_at_once_have_the_shapes_of_the_single_solver(differences: dict):
+def test_many_at_once_have_the_shapes_of_the_single_solver(device: str, differences: dict):
     sheet = problem(**differences)
-    solved = WarpMembranes(sheet, "cpu").solve(PRESSURES)
+    solved = WarpMembranes(sheet, device).solve(PRESSURES)
     assert solved.converged.all() and solved.positions[0, :, 2].max() > 0.02
     assert np.abs(solved.positions - equilibrium_points(sheet, PRESSURES)).max() < 1e-8  # 1e-6 m is asked for
 
 
-@needs_warp
-def test_what_needs_a_line_search_is_left_to_the_single_solver():
+def test_what_needs_a_line_search_is_left_to_the_single_solver(device: str):
     sheet = problem(material=Material(law="gent", coefficients=[1e5, 0.6]))
-    solved = BatchedMembranes(sheet, "cpu").solve(PRESSURES, np.zeros((4, 9, 9)))
+    solved = BatchedMembranes(sheet, device).solve(PRESSURES, np.zeros((4, 9, 9)))
     single = find_equilibria(sheet, PRESSURES)
     assert solved.singly.tolist() == [True, False, False, True]
     assert solved.failures == [""] * 4 and solved.iterations[0] == single.iterations[0]
     assert np.abs(solved.outputs["vertices"] - sheet.points(single.unknowns)).max() < 1e-8
 
 
-@needs_warp
-def test_what_has_no_equilibrium_has_none_here():
+def test_what_has_no_equilibrium_has_none_here(device: str):
     sheet = problem(material=Material(law="neo_hookean", coefficients=[5e4]))
-    assert WarpMembranes(sheet, "cpu").solve(PRESSURES).converged.tolist() == [False, True, False, False]
-    failures = BatchedMembranes(sheet, "cpu").solve(PRESSURES[:2], np.zeros((2, 9, 9))).failures
+    assert WarpMembranes(sheet, device).solve(PRESSURES).converged.tolist() == [False, True, False, False]
+    failures = BatchedMembranes(sheet, device).solve(PRESSURES[:2], np.zeros((2, 9, 9))).failures
     assert "no equilibrium" in failures[0] and not failures[1]
 
 
-@needs_warp
-def test_an_unstable_balance_is_given_up(monkeypatch: pytest.MonkeyPatch):
+def test_an_unstable_balance_is_given_up(device: str, monkeypatch: pytest.MonkeyPatch):
     """A neo-Hookean sheet below its limit pressure has two balances; the higher one, 0.40 m, is no minimum."""
     one_chamber = ROBOT.body.model_copy(update={"rows": 1, "columns": 1})
     soft = Material(law="neo_hookean", coefficients=[1e5])
-    solver = WarpMembranes(MembraneProblem(build_membrane(one_chamber, cells=6, material=soft, prestretch=1.0)), "cpu")
+    solver = WarpMembranes(MembraneProblem(build_membrane(one_chamber, cells=6, material=soft, prestretch=1.0)), device)
     assert solver.solve(np.array([[2000.0]])).converged.all()
 
     def far_above(membrane, pressures):
@@ -86,24 +87,22 @@ def test_an_unstable_balance_is_given_up(monkeypatch: pytest.MonkeyPatch):
     assert not solver.solve(np.array([[2000.0]])).converged.any()
 
 
-@needs_warp
-def test_a_store_holds_what_it_would_without_a_device_and_says_who_solved_it(tmp_path: Path):
+def test_a_store_holds_what_it_would_without_a_device_and_says_who_solved_it(device: str, tmp_path: Path):
     robot = ROBOT.model_copy(update={"body": ROBOT.body.model_copy(update={"cells": 9})})
     few, more = inflations(robot, 4), inflations(robot, 6)
     for sampling in (few, more):
         single = generate(robot, sampling, tmp_path / "single.zarr", jobs=1, progress=False)
-    store = generate(robot, few, tmp_path / "device.zarr", device="cpu", progress=False)
-    assert store.attributes["solvers"] == ["many at once, cpu"] and store.solved_singly == []
+    store = generate(robot, few, tmp_path / "device.zarr", device=device, progress=False)
+    assert store.attributes["solvers"] == [f"many at once, {device}"] and store.solved_singly == []
     grown = generate(robot, more, tmp_path / "device.zarr", jobs=1, progress=False)
-    assert grown.attributes["solvers"] == ["many at once, cpu", "single"]
+    assert grown.attributes["solvers"] == [f"many at once, {device}", "single"]
     assert single.attributes["solvers"] == ["single"]
     for ours, theirs in zip(grown.converged(), single.converged(), strict=True):
         assert np.abs(ours - theirs).max() < 1e-8
 
 
-@needs_warp
-def test_a_device_that_is_not_there_is_named():
-    with pytest.raises(SoftformError, match="no device 'cuda:99' here; there is cpu"):
+def test_a_device_that_is_not_there_is_named(device: str):
+    with pytest.raises(SoftformError, match=f"no device 'cuda:99' here; there is .*{device}"):
         WarpMembranes(problem(), "cuda:99")
 
 

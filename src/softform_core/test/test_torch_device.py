@@ -1,9 +1,11 @@
-"""Training and prediction on a device, pretended where there is no GPU: nothing is mixed, results are on the CPU."""
+"""Training and prediction on a pretended device: nothing is mixed, results are on the CPU. On a GPU if there is one."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from pretended_device import NAME, PretendedDevice
 from test_training_sim_to_real import ROWS, SIMULATED, TINY, frames
 
@@ -24,6 +26,13 @@ from softform_core.units import MM_PER_M
 
 PATCHES = PatchSet.of(ROWS, ROWS)
 SHORT = replace(TINY, epochs=6, patience=6)
+RECIPES = [
+    SHORT,
+    replace(SHORT, confidence="learned", corrects_actuation=False),
+    replace(SHORT, to_plane=False),
+]
+
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch finds no GPU.")
 
 
 def same(one: TrainedSimToReal, other: TrainedSimToReal) -> bool:
@@ -32,9 +41,7 @@ def same(one: TrainedSimToReal, other: TrainedSimToReal) -> bool:
     return one.validation_mm == other.validation_mm and all(np.array_equal(a, b) for a, b in layers)
 
 
-@pytest.mark.parametrize(
-    "recipe", [SHORT, replace(SHORT, confidence="learned", corrects_actuation=False), replace(SHORT, to_plane=False)]
-)
+@pytest.mark.parametrize("recipe", RECIPES)
 def test_members_learn_from_scans_on_a_device(recipe: Recipe) -> None:
     with PretendedDevice() as device:
         there = train_sim_to_real(SIMULATED, frames(8), recipe, TrainingRun(0, PATCHES, device=NAME))
@@ -42,28 +49,49 @@ def test_members_learn_from_scans_on_a_device(recipe: Recipe) -> None:
     assert same(there, train_sim_to_real(SIMULATED, frames(8), recipe, TrainingRun(0, PATCHES)))
 
 
-def test_members_learn_from_markers_on_a_device() -> None:
+def from_markers(device: str) -> TrainedSimToReal:
     uv, actuation = SHEET.samples(25), np.random.default_rng(0).uniform(0.0, 1000.0, (8, 2))
     positions = PATCHES.evaluate(SIMULATED.forward(actuation).reshape(8, -1, 3), uv) / MM_PER_M
     captured = MarkerFrames(actuation, [f"m{i}" for i in range(25)], uv, positions * [1.0, 1.0, 1.1])
     recipe = replace(MARKERS, epochs=6, components=2, members=2, folds=4)
+    return train_sim_to_real_from_markers(SIMULATED, captured, recipe, TrainingRun(0, PATCHES, device=device))
+
+
+def test_members_learn_from_markers_on_a_device() -> None:
     with PretendedDevice() as device:
-        there = train_sim_to_real_from_markers(SIMULATED, captured, recipe, TrainingRun(0, PATCHES, device=NAME))
+        there = from_markers(NAME)
     assert device.operations > 100
-    assert same(there, train_sim_to_real_from_markers(SIMULATED, captured, recipe, TrainingRun(0, PATCHES)))
+    assert same(there, from_markers("cpu"))
+
+
+@needs_gpu
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_members_learn_from_scans_on_a_gpu_alike(recipe: Recipe) -> None:
+    there, here = (
+        train_sim_to_real(SIMULATED, frames(8), recipe, TrainingRun(0, PATCHES, device=device))
+        for device in ("cuda", "cpu")
+    )
+    np.testing.assert_allclose(there.validation_mm, here.validation_mm, rtol=0.01)
+
+
+@needs_gpu
+def test_members_learn_from_markers_on_a_gpu_alike() -> None:
+    np.testing.assert_allclose(from_markers("cuda").validation_mm, from_markers("cpu").validation_mm, rtol=0.01)
 
 
 @pytest.mark.parametrize("name", ["membrane", "manipulator"])
-def test_shapes_of_a_device_are_those_of_the_pipeline(name: str) -> None:
+@pytest.mark.parametrize("device_name", [NAME, pytest.param("cuda", marks=needs_gpu)])
+def test_shapes_of_a_device_are_those_of_the_pipeline(name: str, device_name: str) -> None:
     robot = load_robot(name)
     models = LivePipeline(robot, 400, None, str(models_dir() / name / "rig_default"))
     random = np.random.default_rng(0)
     actuation = random.uniform(robot.actuation_min, robot.actuation_max, (20, len(robot.actuation_min)))
-    with PretendedDevice() as device:
-        place = checked_device(NAME)
+    with PretendedDevice() if device_name == NAME else nullcontext() as pretended:
+        place = checked_device(device_name)
         simulated, nothing = ShapesOnDevice(models.simulated, None, place).predicted(actuation)
         points, sigma = ShapesOnDevice(models.current, models.models.uncertainty, place).predicted(actuation)
-    assert device.operations > 20 and nothing is None and sigma is not None
+    assert nothing is None and sigma is not None
+    assert pretended is None or pretended.operations > 20
     np.testing.assert_allclose(simulated, models.simulated.points(actuation), atol=1e-9)
     np.testing.assert_allclose(points, models.current.points(actuation), atol=1e-3)  # mm; its kernels are single
     np.testing.assert_allclose(sigma, models.uncertainty(actuation), rtol=1e-3)
