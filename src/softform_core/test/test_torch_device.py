@@ -1,4 +1,4 @@
-"""Training and prediction on a pretended device: nothing is mixed, results are on the CPU. On a GPU if there is one."""
+"""Training and prediction on a device, a pretended one and a GPU: nothing is mixed, results are on the CPU."""
 
 from contextlib import nullcontext
 from dataclasses import replace
