@@ -24,19 +24,26 @@ def bench() -> None:
 
 
 @click.command()
-@click.option("--shapes", default=20, show_default=True, help="Number of random actuations to solve.")
+@click.option("--shapes", type=click.IntRange(min=1), help="Random actuations.  [default: 20; on a device 1000]")
+@click.option(
+    "--device", help="Membranes alone, many at once on it, beside the single solver: cuda:0 and so on, or cpu."
+)
 @json_option
-def simulate(shapes: int, json_path: str | None) -> None:
+def simulate(shapes: int | None, device: str | None, json_path: str | None) -> None:
     """Equilibrium shapes: seconds a shape on one core, and the share that converged.
 
     Of the membrane, beside a first-order method, under `others` of bodies that are quick to solve, and under
     `manipulator` of the soft manipulator: with SuperLU and with MKL PARDISO if it is installed, one shape by FElupe,
     too. All stand beside the paper's.
     """
-    from softform_studies import simulate_manipulator
+    from softform_studies import simulate_manipulator, simulate_on_device
     from softform_studies.simulate import run
 
-    report_figures({**run(shapes=shapes), "manipulator": simulate_manipulator.run(shapes=shapes)}, json_path)
+    if device is not None:
+        report_figures(simulate_on_device.run(device, shapes or 1000), json_path)
+        return
+    shapes = shapes or 20
+    report_figures({**run(shapes), "manipulator": simulate_manipulator.run(shapes)}, json_path)
 
 
 class _IkBenchmark(click.Command):
