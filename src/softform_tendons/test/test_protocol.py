@@ -1,12 +1,12 @@
 """The codec against ROBOTIS's own library, and against damaged streams.
 
-The library (4.1.0) drops what it stuffs into an instruction, so instructions are compared where nothing is stuffed; the
-library takes our stuffed answers apart as it should.
+The library (4.1.0) drops what it stuffs into an instruction, so instructions are compared where nothing is stuffed. It
+takes our stuffed answers apart as it should, but for one pattern (see `_misread`).
 """
 
 import dynamixel_sdk
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from softform_tendons import protocol
@@ -66,9 +66,17 @@ def test_sync_instructions_are_those_of_robotis(values):
     assert protocol.sync_write(values, 116) + protocol.sync_read(motors, 98, 49) == wire.written
 
 
+def _misread(packet: bytes, error: int, parameters: bytes) -> bool:
+    """Whether FF FD FD comes after a stuffed byte: moved by one, its FF is taken for two, and an FD is dropped."""
+    rest = (bytes([error]) + parameters).partition(STUFFED)[2]
+    return b"\xff\xfd\xfd" in rest + packet[-2:-1]
+
+
 @given(st.integers(0, 252), st.integers(0, 255), HARD_BYTES)
+@example(0, 0, b"\xff\xff\xfd\xff\xfd\xfe")
 def test_robotis_reads_our_answers_as_we_do(motor, error, parameters):
     packet = _status(motor, error, parameters)
+    assume(not _misread(packet, error, parameters))
     theirs, result = dynamixel_sdk.PacketHandler(2.0).rxPacket(_Wire(packet), False)
     assert result == dynamixel_sdk.COMM_SUCCESS
     (ours,) = StatusReader().feed(packet)
