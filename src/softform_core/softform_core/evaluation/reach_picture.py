@@ -212,7 +212,7 @@ def _rounds(axes: Axes, rounds_mm: Sequence[float], best_fit_mm: float) -> None:
     axes.axhline(best_fit_mm, color=REST_COLOUR, linestyle=":", linewidth=1.8, label="closest reachable shape")
     axes.set_ylim(0.0, 1.25 * max(*rounds_mm, best_fit_mm))
     axes.set_xlim(-0.3, len(rounds_mm) - 0.7)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.legend(framealpha=0.95, edgecolor="none", loc="upper right")
     axes.grid(alpha=0.25)
 
