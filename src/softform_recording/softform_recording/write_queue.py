@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from rosbags.interfaces import Qos
 
 from softform_core.errors import SoftformError
+from softform_core.heap import give_back_what_is_free
 from softform_recording.bag_recorder import BagRecorder
 
 CAPACITY = 64_000_000
@@ -96,6 +97,7 @@ class WriteQueue:
                 with self._writing, self._noted_failure():
                     self._recorder.note("softform.dropped", str(self.dropped.total()))  # with each bag that is closed
                     self._recorder.flush()
+                give_back_what_is_free()  # messages and chunks come and go in changing sizes, for hours
                 flush_due = time.monotonic() + FLUSH_PERIOD
             if ends and not taken:
                 return
