@@ -290,10 +290,10 @@ def test_bring_down_gives_up_on_a_silent_node():
 class LossyNode:
     """Real services of a life-cycle node, whose handler answers the first `lost` transitions by an exception only."""
 
-    def __init__(self, node, lost, does_it):
+    def __init__(self, node, name, lost, does_it):
         self.state, self.lost, self.does_it, self.asked = State.UNCONFIGURED, lost, does_it, 0
-        node.create_service(GetState, "lossy/get_state", self.get_state)
-        node.create_service(ChangeState, "lossy/change_state", self.change_state)
+        node.create_service(GetState, f"{name}/get_state", self.get_state)
+        node.create_service(ChangeState, f"{name}/change_state", self.change_state)
 
     def get_state(self, request, response):
         response.current_state.id = int(self.state)
@@ -325,8 +325,9 @@ def lossy(ros_domain):
                 executor.spin_once(timeout_sec=0.05)
 
     def make(lost, does_it):
-        remote = RemoteLifecycleNode(manager, "lossy", lambda name: "", lambda: False)
-        lossy_node = LossyNode(server, lost, does_it)
+        name = f"lossy_{time.time_ns()}"  # the one before may still be seen for a moment, and then be gone
+        remote = RemoteLifecycleNode(manager, name, lambda name: "", lambda: False)
+        lossy_node = LossyNode(server, name, lost, does_it)
         for node in (server, manager):
             threading.Thread(target=spin, args=(node,), daemon=True).start()
         deadline = time.monotonic() + 20.0

@@ -111,7 +111,7 @@ class StandIn:
         self.lock = threading.RLock()
         self.commands = []
         self.driver_states = []
-        self.lease, self.holder, self.reason, self.rejection = time.time_ns(), "", "", ""
+        self.lease, self.holder, self.client, self.reason, self.rejection = time.time_ns(), "", 0, "", ""
         self.epoch = 1
         self.reset_behaviour()
         self.states = self.node.create_publisher(ActuatorState, "actuator_state", qos.ACTUATOR_STATE)
@@ -175,13 +175,16 @@ class StandIn:
             if request.request == Lease.Request.RELEASE:
                 self.announce(DriverState.SAFE, f"'{request.source}' gave its lease up")
                 response.success = True
-            elif self.rejection or self.holder or self.state in (DriverState.FAULT, DriverState.OFFLINE):
+                return response
+            # As the driver: who holds the lease, has not commanded and asks again has lost the answer.
+            held = self.holder and (self.target is not None or request.client != self.client)
+            if self.rejection or held or self.state in (DriverState.FAULT, DriverState.OFFLINE):
                 response.message = self.rejection or f"'{self.holder}' holds the lease."
             elif request.epoch != self.epoch:
                 response.message = "The driver was stopped after that was asked for."
             else:
-                self.lease, self.holder, response.success = self.lease + 1, request.source, True
-                response.lease = self.lease
+                self.lease, self.holder, self.client = self.lease + 1, request.source, request.client
+                response.lease, response.success = self.lease, True
             return response
 
     def take_lease_away(self, reason):
