@@ -184,7 +184,7 @@ class VirtualRig:
         return values
 
     def look(self) -> bool:
-        """Solve the body for the present actuator values and scan it if that is due; returns whether it was scanned.
+        """Scan the body at the present actuator values if that is due; returns whether it was scanned.
 
         A body whose solve once took longer than scans may be apart is not looked at while it moves: what is waited for
         is its shape at rest, which would come a solve later.
@@ -193,7 +193,7 @@ class VirtualRig:
         moved, self._looked_at = np.abs(values - self._looked_at).max(), values
         if self.body.slowest_solve > LONGEST_WITHOUT_SCAN and moved > self._moving:
             return False
-        return self.scanning is not None and self.scanning.look(*self._look_at(self.body.shape))
+        return self.scanning is not None and self.scanning.look(*self._look_at(self.body.shape_between_solves))
 
     def capture_markers(self) -> None:
         """Capture the markers on the body at the present actuator values."""
