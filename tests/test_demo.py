@@ -78,6 +78,7 @@ def test_a_file_in_millimetres_becomes_the_robots_shape(tmp_path):
     process = demo(tmp_path, "--target", str(target), "--unit", "mm", "--json", "-")
     output, progress = process.communicate(timeout=200)
     assert process.returncode == 0, progress
+    assert "start 4 of 4: " in progress
     figures = json.loads(output)
     assert list(figures) == KEYS
     assert figures["sim_to_real"] == "rig_default"

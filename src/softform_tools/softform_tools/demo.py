@@ -34,7 +34,7 @@ from softform_core.units import MM_PER_M
 from softform_interfaces.action import ReachShape
 from softform_launch.launched_stack import LaunchedStack
 from softform_launch.ros_domains import enter_domain_of_its_own
-from softform_rig.best_fit import find_best_fit
+from softform_rig.best_fit import STARTS, find_best_fit
 from softform_rig.reality import load_reality
 from softform_ros.stack_state import wait_until_active
 from softform_tools.demo_report import DemoResult, DemoRun, draw_run, summarise_run, table
@@ -169,7 +169,9 @@ def run_demo(request: DemoRequest, say: Say) -> DemoResult:
         tell("taking the stack down")
     tell("searching the rig's true physics for the closest shape that it can take")
     write_ply(folder / "target.ply", run.target)
-    best_fit = find_best_fit(robot, reality, run.target)
+    best_fit = find_best_fit(
+        robot, reality, run.target, on_start=lambda number, mm: tell(f"  start {number} of {STARTS}: {mm:.2f} mm")
+    )
     name = NONE if model == NONE else Path(model).name
     shape = target_name(request, robot)
     figures = summarise_run(run, best_fit.mean_mm, shape, name, robot, folder / "report.png", bag)
