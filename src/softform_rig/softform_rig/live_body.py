@@ -45,9 +45,9 @@ HELD_S = 10.0
 """How long a commanded actuation is held before its shape is looked at: the time that a frame takes to collect."""
 
 _BEYOND = 0.5  # of the working range; further outside the body is not modelled (it would tear or lie on the floor)
-_NEAR, _NEAR_M = 0.01, 1e-3
-"""Of the working range, and m that points move: so far the first order holds to 0.01 mm (where layers begin to touch
-0.12), far below a scanner's noise."""
+_NEAR, _NEAR_M = 0.02, 3e-3
+"""Of the working range, and m that points move: so far the first order holds to 0.05 mm (where layers begin to touch
+0.12), below a scanner's noise. Looks of motion capture would be solved too often if it were less."""
 
 
 class _Steps(NamedTuple):
