@@ -104,12 +104,14 @@ def test_a_vent_that_is_not_confirmed_is_tried_again_and_reported(scripted_board
     assert scripted_board.requests_since(before, "V") == 3
 
 
-def test_a_board_left_running_is_vented_at_once(scripted_board: Any, board: OpenPneuBoardA) -> None:
+def test_a_board_left_running_is_vented_at_once(scripted_board: Any) -> None:
     scripted_board.targets[:] = 3.0
     scripted_board.runs = True
+    board = OpenPneuBoardA(SerialLink(scripted_board.path), vent_threshold=100.0)  # with the time that boards boot for
     board.open()
     assert scripted_board.requests[0][1] == "V"
     assert not scripted_board.runs
+    board.close()
 
 
 def test_corrupt_lines_are_counted_and_good_ones_between_them_read(scripted_board: Any, board: OpenPneuBoardA) -> None:
