@@ -1,5 +1,6 @@
 """The OpenPneu board over a pseudo-terminal: handshake, targets, venting, and every way a port can be wrong."""
 
+import contextlib
 import functools
 import os
 import pty
@@ -107,11 +108,11 @@ def test_a_vent_that_is_not_confirmed_is_tried_again_and_reported(scripted_board
 def test_a_board_left_running_is_vented_at_once(scripted_board: Any) -> None:
     scripted_board.targets[:] = 3.0
     scripted_board.runs = True
-    board = OpenPneuBoardA(SerialLink(scripted_board.path), vent_threshold=100.0)  # with the time that boards boot for
-    board.open()
-    assert scripted_board.requests[0][1] == "V"
-    assert not scripted_board.runs
-    board.close()
+    # With the time that boards boot for: a starved one may send nothing for a while.
+    with contextlib.closing(OpenPneuBoardA(SerialLink(scripted_board.path), vent_threshold=100.0)) as board:
+        board.open()
+        assert scripted_board.requests[0][1] == "V"
+        assert not scripted_board.runs
 
 
 def test_corrupt_lines_are_counted_and_good_ones_between_them_read(scripted_board: Any, board: OpenPneuBoardA) -> None:

@@ -96,8 +96,8 @@ class LiveBody:
         self.failure: str | None = None
         self.solves = 0
         self.solve_seconds = self.slowest_solve = 0.0
-        reach = robot.actuator_max - robot.actuator_min
-        margin, self._near = _BEYOND * reach, _NEAR * reach
+        span = robot.actuator_max - robot.actuator_min
+        margin, self._near = _BEYOND * span, _NEAR * span
         self._lowest, self._highest = robot.actuator_min - margin, robot.actuator_max + margin
         self._memory, self._looked_at = Memory(reality, len(robot.actuators)), time.monotonic()
         self._felt: Array | None = None
@@ -206,8 +206,8 @@ class LiveBody:
             return self._shape_of(felt)
         if self._sensitivity is None:
             unknowns = solved.unknowns[None]
-            moves = equilibrium_sensitivities(self.simulated, unknowns, solved.felt[None])
-            self._sensitivity = self.simulated.moved_points(unknowns, moves)[0]
+            by_values = equilibrium_sensitivities(self.simulated, unknowns, solved.felt[None])
+            self._sensitivity = self.simulated.moved_points(unknowns, by_values)[0]
         moves = self._sensitivity @ (felt - solved.felt)
         if not np.abs(moves).max() <= _NEAR_M:  # also where the sensitivity is infinite
             return self._shape_of(felt)
