@@ -52,8 +52,9 @@ class ScanRecorder:
     def __init__(self, store: FrameStore, robot: Robot, clouds: CaptureWatch[PointCloud2], frame: str) -> None:
         self._store, self._robot, self._clouds, self._frame = store, robot, clouds, frame
         self._shapes = ShapeJudge(robot)
+        actuation = store.actuation
         for number in store.captured:
-            self._shapes.keep(int(number), store.actuation[number], store.points(int(number)))
+            self._shapes.keep(int(number), actuation[number], store.points(int(number)))
 
     def take(self, moment: Moment, timeout: float, stopped: Stopped) -> Moment | None:
         """Take the first cloud captured after the moment."""

@@ -14,6 +14,9 @@ ANSWER_SECONDS = 0.04
 
 _TRIES = 3
 
+_SEARCH_SECONDS = 1.5
+"""How long motors that do not answer are searched for: a busy machine may stop a process for some tenths of a second."""
+
 
 class Line(Protocol):
     """The serial line below a bus; `softform_actuation.serial_link.SerialLink`."""
@@ -68,19 +71,21 @@ class Bus:
             DeviceLostError: If the connection is gone.
             DeviceError: If interrupted.
         """
-        models, damaged = {}, []
-        for motor in motors:
-            for _ in range(_TRIES):
+        models: dict[int, int] = {}
+        damaged: set[int] = set()
+        missing, end = list(motors), self._line.clock.now() + _SEARCH_SECONDS
+        while missing and self._line.clock.now() < end:
+            for motor in missing:
                 if interrupted():
                     raise DeviceError("The search for motors was interrupted.", "Configure the driver again.")
                 before = self.damaged
                 answers = self._ask(protocol.ping(motor), 1)
                 if len(answers) == 1 and answers[0].motor == motor and len(answers[0].parameters) == 3:
                     models[motor] = int.from_bytes(answers[0].parameters[:2], "little")
-                    break
-                if self.damaged > before and motor not in damaged:
-                    damaged.append(motor)
-        return models, [motor for motor in damaged if motor not in models]
+                elif self.damaged > before:
+                    damaged.add(motor)
+            missing = [motor for motor in motors if motor not in models]
+        return models, [motor for motor in missing if motor in damaged]
 
     def read_all(self, motors: Sequence[int], address: int, length: int) -> dict[int, Status]:
         """Registers of all motors that answer.

@@ -74,7 +74,7 @@ def read_captures(path: Path, robot: Robot, card: SurfaceSimToRealCard | None) -
         trained_on = set(card.frames.used)
     frames, left_out = [], {number: f"rejected when collected: {why}" for number, why in recording.rejections.items()}
     uv = register_markers(recording.rest, robot) if isinstance(recording, MarkerStore) else None
-    pasts = recording.pasts(robot.rest_actuation)
+    pasts, actuation = recording.pasts(robot.rest_actuation), recording.actuation
     for number in recording.captured.tolist():
         try:
             if isinstance(recording, MarkerStore):
@@ -87,7 +87,7 @@ def read_captures(path: Path, robot: Robot, card: SurfaceSimToRealCard | None) -
             left_out[number] = error.message
             continue
         past = None if pasts is None else pasts[number]
-        frames.append(Capture(number, recording.actuation[number], points, number in trained_on, past))
+        frames.append(Capture(number, actuation[number], points, number in trained_on, past))
     if not frames:
         reasons = "".join(f" Frame {number}: {reason}" for number, reason in sorted(left_out.items())[:3])
         raise SoftformError(

@@ -96,7 +96,7 @@ class MarkerStore(Recording):
 
     def positions(self, number: int) -> Array:
         """Markers of one frame, captured or rejected, (M, 3) m; NaN where missing, and all of them in a pending one."""
-        return np.asarray(self._array("positions")[number])
+        return self._row("positions", number)
 
     def captured_positions(self) -> Array:
         """Markers of all captured frames, (n, M, 3) m."""

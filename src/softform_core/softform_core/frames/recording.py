@@ -194,5 +194,5 @@ class Recording(ActuationStore):
         self._array("status")[number] = FrameStatus.REJECTED if fault else FrameStatus.CAPTURED
 
     def _check_captured(self, number: int) -> None:
-        if not 0 <= number < len(self) or self.status[number] != FrameStatus.CAPTURED:
+        if not 0 <= number < self._array("status").shape[0] or self._row("status", number) != FrameStatus.CAPTURED:
             raise SoftformError(f"Frame {number} of {self.path} is not captured.", "See `captured` for those that are.")

@@ -87,7 +87,7 @@ class FrameStore(Recording):
 
     def points(self, number: int) -> NDArray[np.float32]:
         """Cloud of one frame, captured or rejected, (M, 3) m; a pending one has no points."""
-        first, end = (int(offset) for offset in np.asarray(self._array("offsets")[number]))
+        first, end = (int(offset) for offset in self._row("offsets", number))
         return np.asarray(self._array("points")[first:end], dtype=np.float32)
 
     def frame(self, number: int) -> Frame:
@@ -98,19 +98,19 @@ class FrameStore(Recording):
         """
         self._check_captured(number)
         points = self.points(number)
-        first, end = (int(offset) for offset in np.asarray(self._array("offsets")[number]))
+        first, end = (int(offset) for offset in self._row("offsets", number))
         if len(points) != end - first or not len(points) or not np.isfinite(points).all():
             raise SoftformError(
                 f"The points of frame {number} of {self.path} are damaged.", "Collect into another --output."
             )
         return Frame(
             number,
-            self.actuation[number],
-            self.measured[number],
+            self._row("actuation", number),
+            self._row("measured", number),
             points,
-            float(self.captured_at[number]),
-            float(self.coverage[number]),
-            np.asarray(self._array("covered")[number], dtype=bool),
+            float(self._row("captured_at", number)),
+            float(self._row("coverage", number)),
+            self._row("covered", number).astype(bool),
         )
 
     def same_cloud(self, points: NDArray[np.floating]) -> int | None:

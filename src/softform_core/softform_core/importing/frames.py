@@ -81,7 +81,7 @@ def import_frames(
     with only_writer(output, "importing"):
         store = _store(robot, commanded, settings, output)
         for number in store.captured:
-            judge.keep(int(number), store.actuation[number], store.points(int(number)))
+            judge.keep(int(number), commanded[number], store.points(int(number)))
         done = len(store) - len(store.pending)
         for number in tqdm(store.pending, total=len(store), initial=done, desc="import", disable=not progress):
             points = read_shape(files[number], unit).points

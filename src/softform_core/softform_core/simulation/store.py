@@ -119,7 +119,7 @@ class SimulationStore(ActuationStore):
 
     def vertices(self, sample: int) -> Array:
         """Vertices of one converged sample, (V, 3) m."""
-        return np.asarray(self._array("vertices")[sample])
+        return self._row("vertices", sample)
 
     def converged(self) -> tuple[Array, ...]:
         """Actuations (s, m) of all converged samples, and their outputs in the order of `outputs`."""

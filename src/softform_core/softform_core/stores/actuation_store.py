@@ -43,6 +43,9 @@ class ActuationStore:
     def _read(self, name: str) -> NDArray:
         return np.asarray(self._array(name)[...])
 
+    def _row(self, name: str, number: int) -> NDArray:
+        return np.asarray(self._array(name)[number])
+
     def _reasons(self, attribute: str) -> dict[int, str]:
         """Row -> why it is not to be used."""
         reasons = self._group.attrs[attribute]

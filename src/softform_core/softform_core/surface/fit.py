@@ -11,12 +11,13 @@ rows of D (B^T B + lambda G)^-1 B^T have norms of at most ten. It depends on the
 is finer than the control grid (a membrane's own: 1.5) it is zero, which is plain least squares.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigh, solve_triangular
 from scipy.optimize import brentq
 from scipy.sparse import csr_matrix
 
@@ -116,6 +117,11 @@ class SurfaceFitter:
 
     def _smoothing(self, normal: Array, bending: Array, dense: csr_matrix) -> float:
         """The smallest lambda that keeps the amplification within its limit on the dense grid."""
+        with suppress(LinAlgError):  # most often the vertices alone do, which takes a fraction of the decomposition
+            root = cholesky(normal, lower=True)
+            alone = solve_triangular(root, dense.T.toarray(), lower=True)
+            if (alone**2).sum(axis=0).max() ** 0.5 <= LARGEST_AMPLIFICATION:
+                return 0.0
         try:
             # W^T N W = diag(s) and W^T G W = diag(1 - s): the norms for any lambda follow from one decomposition.
             data, modes = eigh(normal, normal + bending)
@@ -125,13 +131,10 @@ class SurfaceFitter:
 
         def excess(exponent: float) -> float:
             """Logarithm of the largest amplification at lambda = 10^exponent over its limit."""
-            weight = 0.0 if exponent == -np.inf else 10.0**exponent
-            amplification = (squares @ (data / (data + weight * (1.0 - data)) ** 2)).max() ** 0.5
+            amplification = (squares @ (data / (data + 10.0**exponent * (1.0 - data)) ** 2)).max() ** 0.5
             return float(np.log(amplification / LARGEST_AMPLIFICATION))
 
         lowest, highest = np.log10(_LAMBDA)
-        if excess(-np.inf) <= 0.0:
-            return 0.0
         if excess(highest) > 0.0:
             raise self._undetermined()
         return 10.0 ** float(lowest if excess(lowest) <= 0.0 else brentq(excess, lowest, highest, xtol=1e-3))

@@ -254,7 +254,8 @@ def build_membrane(
             raise SoftformError(
                 f"clamp_stiffness must be positive, got {clamp_stiffness} N/m^2.", "None fixes the rim."
             )
-        springs = springs + clamp_stiffness * _line_mass(mesh, mesh.boundary_facets(), boundary=True)
+        rim = mesh.boundary_facets()
+        springs = springs + _line_tethers(mesh, rim, np.full(len(rim), clamp_stiffness), boundary=True)
         fixed = np.zeros(mesh.p.shape[1], dtype=bool)
     return membrane_on_mesh(
         mesh,
@@ -323,24 +324,19 @@ def _thickness_of_element(thickness: Thickness, mesh: Mesh) -> Array:
     return np.ascontiguousarray(np.broadcast_to(values, (count,)))
 
 
-def _line_mass(mesh: Mesh, facets: NDArray[np.int64], boundary: bool = False) -> csr_matrix:
-    """Integral of the product of shape functions over mesh lines, (V, V) m."""
+def _line_tethers(mesh: Mesh, facets: NDArray[np.int64], stiffness: Array, boundary: bool = False) -> csr_matrix:
+    """Tethers of mesh lines (f,) of stiffness (f,) N/m^2, (V, V) N/m: energy 1/2 k |u|^2 per length."""
     vertices = mesh.p.shape[1]
     if len(facets) == 0:
         return csr_matrix((vertices, vertices))
     element = ElementQuad1() if isinstance(mesh, MeshQuad) else ElementTriP1()
     basis = (FacetBasis if boundary else InteriorFacetBasis)(mesh, element, facets=facets)
-    return csr_matrix(BilinearForm(lambda u, v, _: u * v).assemble(basis))
+    return csr_matrix(BilinearForm(lambda u, v, w: w.stiffness * u * v).assemble(basis, stiffness=stiffness[:, None]))
 
 
 def _wall_springs(mesh: Mesh, chamber_of_element: NDArray[np.int64], per_chamber: Array) -> csr_matrix:
-    """Tethers of the walls between chambers, (V, V) N/m: energy 1/2 k |u|^2 per length of wall."""
+    """Tethers of the walls between chambers, (V, V) N/m; a wall has the mean stiffness of its two chambers."""
     sides = mesh.f2t
-    inner = sides[1] >= 0
     first, second = chamber_of_element[sides[0]], chamber_of_element[sides[1]]
-    is_wall = inner & (first != second)
-    total = csr_matrix((mesh.p.shape[1], mesh.p.shape[1]))
-    for pair in np.unique(np.stack([first, second])[:, is_wall], axis=1).T:
-        facets = np.flatnonzero(is_wall & (first == pair[0]) & (second == pair[1]))
-        total = total + per_chamber[pair].mean() * _line_mass(mesh, facets)
-    return csr_matrix(total)
+    walls = np.flatnonzero((sides[1] >= 0) & (first != second))
+    return _line_tethers(mesh, walls, (per_chamber[first[walls]] + per_chamber[second[walls]]) / 2.0)
