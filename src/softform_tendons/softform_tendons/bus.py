@@ -15,7 +15,7 @@ ANSWER_SECONDS = 0.04
 _TRIES = 3
 
 _SEARCH_SECONDS = 1.5
-"""How long motors that do not answer are searched for: a busy machine may stop a process for some tenths of a second."""
+"""How long motors that do not answer are searched for: a busy machine may stop a process for tenths of a second."""
 
 
 class Line(Protocol):
