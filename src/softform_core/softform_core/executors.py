@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from typing import Any, Protocol, TypeVar
 
 from softform_core.errors import SoftformError
@@ -77,6 +77,7 @@ class ProcessPool:
         if workers < 2:
             yield from InProcess().run(make, items)
             return
+        others = set(active_children())
         before = {name: os.environ.get(name) for name in ONE_THREAD}
         os.environ.update(ONE_THREAD)
         # Not forked: threads of torch and numba do not survive it.
@@ -90,6 +91,10 @@ class ProcessPool:
                 "A worker process died, perhaps for want of memory.",
                 "What was finished is kept. Run the same command again, with fewer --jobs.",
             ) from error
+        except KeyboardInterrupt:
+            for worker in set(active_children()) - others:
+                worker.terminate()  # what it is at may take minutes
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
             for name, value in before.items():

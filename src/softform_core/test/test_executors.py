@@ -2,10 +2,12 @@
 
 import os
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from multiprocessing import active_children
 from types import SimpleNamespace
 
 import pytest
@@ -25,6 +27,9 @@ ITEMS = list(range(9))
 powers: Callable[[], Callable[[int], int]] = partial(partial, pow, 3)
 seeds: Callable[[], Callable[[str], int | None]] = partial(partial, drawn_seed)
 ends: Callable[[], Callable[[int], object]] = partial(partial, os._exit)
+
+
+naps: Callable[[], Callable[[float], None]] = partial(partial, time.sleep)
 
 
 class RayError(Exception):
@@ -141,6 +146,14 @@ def test_a_lost_worker_says_what_is_kept(ray: RayStandIn) -> None:
     with pytest.raises(SoftformError, match=r"lost 11 times, at last so: The node with the task died\. .* is kept\."):
         list(RayExecutor("auto").run(powers, ITEMS))
     assert ray.calls["shutdown"] == 1
+
+
+def test_ctrl_c_does_not_wait_for_what_processes_are_at() -> None:
+    results = ProcessPool(2).run(naps, [0.01, 1000.0, 1000.0])
+    next(results)
+    with pytest.raises(KeyboardInterrupt):
+        results.throw(KeyboardInterrupt)
+    assert not active_children()
 
 
 VERSIONS = "Version mismatch: The cluster was started with:\n    Ray: 2.9.0\n    Python: 3.10.2\nThis process ..."

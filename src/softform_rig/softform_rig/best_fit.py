@@ -2,19 +2,22 @@
 
 The search shares neither a network nor a solver with what it judges: scipy's bounded least squares from random starts
 in the working range, on equilibria of the reality and their derivatives by the implicit function theorem. The best of
-them is then led on (L-BFGS-B) to the least mean distance, which is what a scan measures. The body's memory (hysteresis,
-creep) is left out: it shifts which actuation makes a shape, not what shapes there are.
+them is then led on to the least mean distance, which is what a scan measures. The body's memory (hysteresis, creep) is
+left out: it shifts which actuation makes a shape, not what shapes there are.
 """
 
+import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import least_squares, minimize
+from scipy.optimize import least_squares
 
 from softform_core.arrays import Array
 from softform_core.evaluation.measured_errors import BEYOND_RIM_PART, measure_errors
+from softform_core.executors import Executor, InProcess
 from softform_core.forward.simulated_model import SimulatedModel, SimulatedState
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.closest_points import closest_points_on
@@ -27,7 +30,8 @@ from softform_rig.reality import Reality, true_values
 STARTS = 4
 
 _SMALL_MM = 0.01
-"""Distances below this count by their square, or the derivative of their mean would jump at zero."""
+"""Distances below this count by their square, or the derivative of their mean would jump at zero: `soft_l1` is the sum
+of sqrt(d^2 + this^2)."""
 
 _SAME_MM = 0.01
 
@@ -75,6 +79,7 @@ def find_best_fit(
     starts: int = STARTS,
     seed: int = 0,
     on_start: Callable[[int, float], None] | None = None,
+    executor: Executor | None = None,
 ) -> BestFit:
     """Search the reality of a robot for its shape closest to a target.
 
@@ -84,38 +89,40 @@ def find_best_fit(
         target: m, in the robot's frame, where it is to be reached.
         starts: Random starts.
         seed: Seed of the random starts.
-        on_start: Called after each start with its number and the mean distance that it led to, mm.
+        on_start: Called after each start with its number, from 1, and the mean distance that it led to, mm.
+        executor: Where the starts are followed; in this process by default.
 
     Raises:
         SoftformError: If the target lies nowhere over the robot, or an actuation has no equilibrium.
     """
     begun = time.perf_counter()
-    distance = _TrueDistance(robot, reality, target)
-    low, span = robot.actuation_min, robot.actuation_max - robot.actuation_min
-    found: list[tuple[float, float, Array]] = []
-    for number, start in enumerate(random_actuations(robot, starts, seed), 1):
-        solution = least_squares(
-            lambda x: distance.of(low + x * span),
-            (start - low) / span,
-            lambda x: distance.derivative(low + x * span) * span,
-            bounds=(0.0, 1.0),
-            ftol=1e-6,
-            xtol=1e-6,
-        )
-        found.append((*distance.measured(low + solution.x * span), solution.x))
+    numbered = list(enumerate(random_actuations(robot, starts, seed), 1))
+    found: dict[int, _Nearest] = {}
+    follow = functools.partial(_follower, robot, reality, target)
+    for number, nearest in (executor or InProcess()).run(follow, numbered):
+        found[number] = nearest
         if on_start is not None:
-            on_start(number, found[-1][0])
-    nearest = min(found, key=lambda one: one[0])
+            on_start(number, nearest.mean_mm)
+    nearest = min(found.values(), key=lambda one: one.mean_mm)
+    distance = _TrueDistance(robot, reality, target)
+    led_on = distance.least_squares(nearest.actuation, loss="soft_l1", f_scale=_SMALL_MM)
+    best = min(nearest, led_on, key=lambda one: one.mean_mm)
+    of_starts = np.array([found[number].mean_mm for number, _ in numbered])
+    return BestFit(best.mean_mm, best.max_mm, best.actuation, of_starts, time.perf_counter() - begun)
 
-    def mean(x: Array) -> tuple[float, Array]:
-        distances = distance.of(low + x * span)
-        smooth = np.hypot(distances, _SMALL_MM)
-        return float(smooth.mean()), (distances / smooth) @ distance.derivative(low + x * span) * span / len(distances)
 
-    led_on = minimize(mean, nearest[2], jac=True, bounds=[(0.0, 1.0)] * len(low), method="L-BFGS-B").x
-    best = min(nearest, (*distance.measured(low + led_on * span), led_on), key=lambda one: one[0])
-    of_starts = np.array([one[0] for one in found])
-    return BestFit(best[0], best[1], low + best[2] * span, of_starts, time.perf_counter() - begun)
+class _Nearest(NamedTuple):
+    mean_mm: float
+    max_mm: float
+    actuation: Array
+
+
+def _follower(
+    robot: Robot, reality: Reality, target: TargetShape
+) -> Callable[[tuple[int, Array]], tuple[int, _Nearest]]:
+    """What follows a numbered start, an actuation (m,)."""
+    distance = _TrueDistance(robot, reality, target)
+    return lambda numbered: (numbered[0], distance.least_squares(numbered[1]))
 
 
 class _TrueDistance:
@@ -124,8 +131,25 @@ class _TrueDistance:
     def __init__(self, robot: Robot, reality: Reality, target: TargetShape) -> None:
         body = robot.body.real_simulator(reality.body)
         self._model = SimulatedModel(robot, body, lambda at: true_values(reality, robot, robot.actuators_of(at)))
+        self._low, self._span = robot.actuation_min, robot.actuation_max - robot.actuation_min
         self._faces, self._target, self._search = body.faces, target, closest_points_on(target)
         self._last: tuple[Array, tuple[Array, Array, SimulatedState]] | None = None
+
+    def least_squares(self, start: Array, loss: str = "linear", f_scale: float = 1.0) -> _Nearest:
+        """Where scipy's `least_squares` leads from an actuation (m,) within the working range."""
+        low, span = self._low, self._span
+        solution = least_squares(
+            lambda x: self.of(low + x * span),
+            (start - low) / span,
+            lambda x: self.derivative(low + x * span) * span,
+            bounds=(0.0, 1.0),
+            ftol=1e-6,
+            xtol=1e-6,
+            loss=loss,
+            f_scale=f_scale,
+        )
+        reached = low + solution.x * span
+        return _Nearest(*self.measured(reached), reached)
 
     def of(self, actuation: Array) -> Array:
         """Distance of each sample, (F,) mm."""

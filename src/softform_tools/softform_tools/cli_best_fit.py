@@ -24,6 +24,7 @@ def best_fit(starts: int | None, json_path: str | None, **of_target: Any) -> Non
       softform bench best-fit --target dem
       softform bench best-fit --target runs/demo/target.ply --unit m --reality drawn:7
     """  # noqa: D301
+    from softform_core.executors import make_executor
     from softform_core.robots import load_robot
     from softform_rig.best_fit import STARTS, find_best_fit
     from softform_rig.reality import load_reality
@@ -36,6 +37,11 @@ def best_fit(starts: int | None, json_path: str | None, **of_target: Any) -> Non
         click.echo(f"start {number}: {mean_mm:.3f} mm", err=True)
 
     found = find_best_fit(
-        robot, load_reality(request.reality, robot), choose_target(request, robot), starts or STARTS, on_start=tell
+        robot,
+        load_reality(request.reality, robot),
+        choose_target(request, robot),
+        starts or STARTS,
+        on_start=tell,
+        executor=make_executor(),
     )
     report_figures({"target": target_name(request, robot), "reality": request.reality, **found.figures()}, json_path)

@@ -15,6 +15,7 @@ from scipy.spatial.transform import Rotation
 from softform_client.client import Code, GoalFailedError, Mode, ShapeClient
 from softform_client.reach_messages import pose_from_message
 from softform_core.errors import SoftformError
+from softform_core.executors import make_executor
 from softform_core.forward.live_pipeline import NONE
 from softform_core.forward.sim_to_real_store import load_sim_to_real
 from softform_core.geometry.rigid import centroid
@@ -170,7 +171,11 @@ def run_demo(request: DemoRequest, say: Say) -> DemoResult:
     tell("searching the rig's true physics for the closest shape that it can take")
     write_ply(folder / "target.ply", run.target)
     best_fit = find_best_fit(
-        robot, reality, run.target, on_start=lambda number, mm: tell(f"  start {number} of {STARTS}: {mm:.2f} mm")
+        robot,
+        reality,
+        run.target,
+        on_start=lambda number, mm: tell(f"  start {number} of {STARTS}: {mm:.2f} mm"),
+        executor=make_executor(),
     )
     name = NONE if model == NONE else Path(model).name
     shape = target_name(request, robot)
