@@ -73,8 +73,9 @@ class Bus:
         """
         models: dict[int, int] = {}
         damaged: set[int] = set()
-        missing, end = list(motors), self._line.clock.now() + _SEARCH_SECONDS
-        while missing and self._line.clock.now() < end:
+        missing, rounds, end = list(motors), 0, self._line.clock.now() + _SEARCH_SECONDS
+        while missing and (rounds < _TRIES or self._line.clock.now() < end):
+            rounds += 1
             for motor in missing:
                 if interrupted():
                     raise DeviceError("The search for motors was interrupted.", "Configure the driver again.")

@@ -20,6 +20,7 @@ from softform_rig.make_device import make_motors
 from softform_rig.motor_bus import MotorBus
 from softform_rig.reality import load_reality
 from softform_rig.tendon_motor import TICKS_A_TURN
+from softform_tendons.bus import Bus
 from softform_tendons.tendon_bus import TendonBus
 
 ROBOT = load_robot("tendon_rod")
@@ -238,6 +239,14 @@ def test_one_lost_answer_neither_fails_a_start_nor_leaves_a_slackening_unconfirm
     lab.clock.sleep(0.6)
     lab.wire.lost_answers = 1
     assert lab.device.check() == ""
+
+
+def test_motors_that_are_not_heard_for_most_of_a_second_are_found(lab):
+    motors = ROBOT.devices[0].channels
+    lab.wire.lost_answers = 5 * len(motors)
+    before = lab.clock.now()
+    models, damaged = Bus(lab.wire).find(motors, never)
+    assert sorted(models) == sorted(motors) and damaged == [] and lab.clock.now() > before + 0.5
 
 
 def test_a_driver_that_stood_still_pulls_nothing_behind_its_guardian(lab):
