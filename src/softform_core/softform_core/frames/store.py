@@ -87,8 +87,10 @@ class FrameStore(Recording):
 
     def points(self, number: int) -> NDArray[np.float32]:
         """Cloud of one frame, captured or rejected, (M, 3) m; a pending one has no points."""
-        first, end = (int(offset) for offset in self._row("offsets", number))
-        return np.asarray(self._array("points")[first:end], dtype=np.float32)
+        return self._points(*self._row("offsets", number))
+
+    def _points(self, first: int, end: int) -> NDArray[np.float32]:
+        return np.asarray(self._array("points")[int(first) : int(end)], dtype=np.float32)
 
     def frame(self, number: int) -> Frame:
         """One captured frame.
@@ -97,8 +99,8 @@ class FrameStore(Recording):
             SoftformError: If frame `number` is not captured, or its points are not whole.
         """
         self._check_captured(number)
-        points = self.points(number)
-        first, end = (int(offset) for offset in self._row("offsets", number))
+        first, end = self._row("offsets", number)
+        points = self._points(first, end)
         if len(points) != end - first or not len(points) or not np.isfinite(points).all():
             raise SoftformError(
                 f"The points of frame {number} of {self.path} are damaged.", "Collect into another --output."
