@@ -1,6 +1,7 @@
 """A running `inverse_kinematics` process, and stand-ins in the test process for driver and scanner."""
 
 import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -263,7 +264,8 @@ class NodeProcess:
         ]
         for parameter in parameters:
             command += ["-p", parameter]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        environment = os.environ | {"PYTHONFAULTHANDLER": "1"}
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
         self.log = []
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
@@ -280,8 +282,16 @@ class NodeProcess:
         return answer.success
 
     def start(self):
-        assert self.change_state(Transition.TRANSITION_CONFIGURE), "".join(self.log)
-        assert self.change_state(Transition.TRANSITION_ACTIVATE), "".join(self.log)
+        """Configure and activate. One that fails is ended: beside it, its successor would share its services."""
+        try:
+            assert self.change_state(Transition.TRANSITION_CONFIGURE), "".join(self.log)
+            assert self.change_state(Transition.TRANSITION_ACTIVATE), "".join(self.log)
+        except BaseException as error:
+            self.process.send_signal(signal.SIGABRT)  # faulthandler tells what its threads are doing
+            self.process.wait()
+            self.reader.join()
+            error.add_note("".join(self.log))
+            raise
 
     def close(self):
         self.process.send_signal(signal.SIGTERM)

@@ -1,5 +1,6 @@
 """Calls of services whose nodes, or whose callers, have just come."""
 
+import threading
 import time
 from typing import Any
 
@@ -30,11 +31,15 @@ def wait_until_answered(node: Node, server: str, timeout: float) -> bool:
     """
     deadline = time.monotonic() + timeout
     client = node.create_client(GetParameters, f"{server}/get_parameters")
+    answered = threading.Event()
     try:
         while time.monotonic() < deadline and node.context.ok():
             if not client.service_is_ready():
                 time.sleep(_POLL_SECONDS)
-            elif client.call(GetParameters.Request(), timeout_sec=_JOINING_SECONDS) is not None:
+                continue
+            # A late answer to an earlier question counts, too: a busy machine may take longer for each of them.
+            client.call_async(GetParameters.Request()).add_done_callback(lambda _: answered.set())
+            if answered.wait(_JOINING_SECONDS):
                 return True
         return False
     finally:
