@@ -19,6 +19,7 @@ from softform_core.networks.store import load_forward_kinematics
 from softform_core.networks.torchscript import export
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
+from softform_core.simulation.warp_device import INSTALL
 from softform_core.surface.patch_set import SHEET
 from softform_core.training.sim_to_real_model_card import make_sim_to_real_card, network_of
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
@@ -29,6 +30,14 @@ sys.path.insert(0, str(Path(__file__).parent))  # for the helpers beside this fi
 PRESSURE_MAX = 5000.0
 CHAMBERS = 9
 GRID = 30
+
+
+@pytest.fixture(params=["cpu", "cuda:0"])
+def device(request: pytest.FixtureRequest) -> str:
+    warp = pytest.importorskip("warp", reason=f"Warp is an extra: {INSTALL}")
+    if request.param not in [str(one) for one in warp.get_devices()]:
+        pytest.skip(f"There is no {request.param} here.")
+    return request.param
 
 
 def flat_control_points() -> Array:

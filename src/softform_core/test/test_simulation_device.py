@@ -11,7 +11,7 @@ from softform_core.bodies.membrane.batched import BatchedMembranes
 from softform_core.bodies.membrane.equilibrium import MembraneProblem
 from softform_core.bodies.membrane.model import build_membrane
 from softform_core.bodies.membrane.potential import taut_sheet
-from softform_core.bodies.membrane.warp_membranes import INSTALL, WarpMembranes
+from softform_core.bodies.membrane.warp_membranes import WarpMembranes
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_core.robots.description import Material
@@ -34,14 +34,6 @@ SHEETS = {
         "material": Material(law="gent", coefficients=[3.2e5, 10.0]),
     },
 }  # fmt: skip
-
-
-@pytest.fixture(params=["cpu", "cuda:0"])
-def device(request: pytest.FixtureRequest) -> str:
-    warp = pytest.importorskip("warp", reason=f"Warp is an extra: {INSTALL}")
-    if request.param not in [str(one) for one in warp.get_devices()]:
-        pytest.skip(f"There is no {request.param} here.")
-    return request.param
 
 
 def problem(**differences) -> MembraneProblem:
@@ -113,8 +105,8 @@ def test_without_warp_the_command_says_what_to_install(monkeypatch: pytest.Monke
     assert "requirements-warp.txt" in caught.value.next_step
 
 
-def test_a_device_stands_alone_and_takes_membranes(tmp_path: Path):
+def test_a_device_stands_alone_and_takes_membranes_and_rods(tmp_path: Path):
     with pytest.raises(SoftformError, match="--device excludes --jobs and --cluster"):
         generate(ROBOT, inflations(ROBOT, 2), tmp_path / "none.zarr", device="cpu", jobs=2)
-    with pytest.raises(SoftformError, match="Bodies of kind 'rod' are not simulated on a device"):
-        load_robot("three_chamber").body.batched("cpu")
+    with pytest.raises(SoftformError, match="Bodies of kind 'tendon_rod' are not simulated on a device"):
+        load_robot("tendon_rod").body.batched("cpu")

@@ -26,7 +26,7 @@ def bench() -> None:
 @click.command()
 @click.option("--shapes", type=click.IntRange(min=1), help="Random actuations.  [default: 20; on a device 1000]")
 @click.option(
-    "--device", help="Membranes alone, many at once on it, beside the single solver: cuda:0 and so on, or cpu."
+    "--device", help="Membranes and rods alone, many at once on it, beside the single solver: cuda:0 …, or cpu."
 )
 @json_option
 def simulate(shapes: int | None, device: str | None, json_path: str | None) -> None:

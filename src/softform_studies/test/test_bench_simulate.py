@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from softform_core.bodies.membrane.warp_membranes import INSTALL
 from softform_core.cli.main import main
 from softform_core.robots import load_robot
 from softform_core.simulation.newton import find_equilibria
+from softform_core.simulation.warp_device import INSTALL
 from softform_studies import simulate_on_device
 from softform_studies.membrane_by_numpy import taut_gradient_and_hessian
 from softform_studies.simulate import PAPER_SECONDS, other_robot
@@ -35,13 +35,14 @@ def test_the_arm_of_bellows_is_solved_in_less_than_the_paper_needs():
 
 def test_a_device_stands_beside_the_single_solver():
     pytest.importorskip("warp", reason=f"Warp is an extra: {INSTALL}")
-    figures = simulate_on_device.run("cpu", 3)
-    assert figures["shapes"] == figures["single_solver"]["shapes"] == 3
-    assert figures["converged_share"] == 1.0 and figures["left_to_the_single_solver"] == 0
-    assert figures["same_bits_again"] and 0.0 < figures["single_solver"]["largest_distance_m"] < 1e-6
-    assert figures["single_over_device"] * figures["seconds_per_shape"] == pytest.approx(
-        figures["single_solver"]["core_seconds_per_shape"]
-    )
+    membrane = simulate_on_device.run("cpu", 3)
+    for figures in (membrane, membrane["others"]["three_chamber"]):
+        assert figures["shapes"] == figures["single_solver"]["shapes"] == 3
+        assert figures["converged_share"] == 1.0 and figures["left_to_the_single_solver"] == 0
+        assert figures["same_bits_again"] and 0.0 < figures["single_solver"]["largest_distance_m"] < 1e-6
+        assert figures["single_over_device"] * figures["seconds_per_shape"] == pytest.approx(
+            figures["single_solver"]["core_seconds_per_shape"]
+        )
 
 
 def test_a_device_that_is_not_there_is_named():

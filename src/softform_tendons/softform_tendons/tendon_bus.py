@@ -38,6 +38,7 @@ _STANDSTILL_SECONDS = SILENCE_SECONDS - 2.0 * HEARTBEAT_SECONDS
 
 _SILENT_READS = 5
 _SILENT_SECONDS = 0.8  # of the whole bus: a busy machine may stop a process for some tenths of a second
+_CONFIRM_SECONDS = 0.3  # of the whole bus, until a device that was made safe counts as unconfirmed
 _READ_PERIOD = 0.02  # s
 _FASTER = 1.5  # than the slew rate: how fast a motor may follow its setpoints
 _CALIBRATION_SPEED = 0.005  # m/s
@@ -203,7 +204,7 @@ class TendonBus:
         self._bus.send(self._emergency() + self._goals(wanted))  # a broadcast is not acknowledged
         self._driven = False
         self._safe_since = self.clock.now()
-        states = self._read_all_states()
+        states = self._read_all_states(_CONFIRM_SECONDS)
         confirmed = all(
             motor in states and not states[motor].watchdog_tripped and states[motor].goal == goal
             for motor, goal in zip(self._ids, wanted, strict=True)
@@ -336,10 +337,15 @@ class TendonBus:
         self._alerts = [motor for motor, answer in answers.items() if answer.has_alert]
         return self._states
 
-    def _read_all_states(self) -> dict[int, MotorState]:
-        """Once more if an answer is missing: one alone may be lost on the wire."""
+    def _read_all_states(self, seconds: float = _SILENT_SECONDS) -> dict[int, MotorState]:
+        """Once more if an answer is missing, for it may be lost on the wire; for some time if none comes at all."""
+        end = self.clock.now() + seconds
         states = self._read_states()
-        return states if len(states) == len(self._ids) else self._read_states()
+        if len(states) < len(self._ids):
+            states = self._read_states()
+        while not states and self.clock.now() < end:
+            states = self._read_states()
+        return states
 
     def _check_hardware(self, states: dict[int, MotorState]) -> None:
         names = dict(zip(self._ids, self._served.actuators, strict=True))

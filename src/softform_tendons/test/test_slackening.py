@@ -8,7 +8,7 @@ import pytest
 
 from softform_actuation.assembly import served_by_devices
 from softform_actuation.clock import Clock
-from softform_actuation.device import UnsafeError, never
+from softform_actuation.device import DeviceLostError, UnsafeError, never
 from softform_actuation.latch import Latch
 from softform_actuation.states import DriverReport, DriverSettings, State
 from softform_actuation.statistics import LoopStatistics
@@ -239,6 +239,21 @@ def test_one_lost_answer_neither_fails_a_start_nor_leaves_a_slackening_unconfirm
     lab.clock.sleep(0.6)
     lab.wire.lost_answers = 1
     assert lab.device.check() == ""
+
+
+def test_a_bus_that_is_silent_for_half_a_second_is_not_lost(lab):
+    lab.wire.lost_answers = 6
+    assert lab.device.make_safe()
+    lab.wire.lost_answers = 14
+    assert lab.device.check() == "" and lab.wire.lost_answers == 0
+    lab.wire.lost_answers = 1000
+    before = lab.clock.now()
+    with pytest.raises(DeviceLostError, match="No motor answers"):
+        lab.device.check()
+    assert lab.clock.now() < before + 1.0
+    before = lab.clock.now()
+    assert not lab.device.make_safe()
+    assert lab.clock.now() < before + 0.5
 
 
 def test_motors_that_are_not_heard_for_most_of_a_second_are_found(lab):

@@ -21,15 +21,19 @@ class Weight:
     Args:
         elements: The elements.
         free: Which of the four bends are free, (d,); all by default.
+
+    Attributes:
+        moment: (E, 1) kg m, of all that an element carries at its end.
+        link_moment: (E, 1) of all that the link behind it carries.
     """
 
     def __init__(self, elements: Elements, free: NDArray[np.int64] | None = None) -> None:
         self._gravity = elements.gravity
         self._free = slice(None) if free is None or len(free) == 4 else free  # a slice copies nothing
         beyond = np.cumsum((elements.node_mass + elements.link_mass)[::-1])[::-1]
-        self._moment = (elements.length * beyond)[:, None]  # (E, 1) kg m, of all that an element carries at its end
+        self.moment = (elements.length * beyond)[:, None]
         linked = elements.link_length * (beyond - elements.node_mass - 0.5 * elements.link_mass)
-        self._link_moment = linked[:, None]
+        self.link_moment = linked[:, None]
         self._behind = np.triu(np.ones((len(beyond), len(beyond))), 1)
 
     def energies(self, placed: Placed) -> Array:
@@ -39,8 +43,8 @@ class Weight:
 
     def _moments(self, placed: Placed) -> tuple[Array, Array]:
         """Moments (n, E, 3), kg m, of what elements and links carry at their ends about their beginnings."""
-        carried = self._moment * (1.0 + placed.bends[..., 3:]) * placed.turned[..., 2]
-        return carried, self._link_moment * placed.directors[:, 1:, :, 2]
+        carried = self.moment * (1.0 + placed.bends[..., 3:]) * placed.turned[..., 2]
+        return carried, self.link_moment * placed.directors[:, 1:, :, 2]
 
     def derivatives(self, placed: Placed, blocks: Array) -> tuple[Array, Array]:
         """Gradient (n, E d) J and Hessian (n, E d, E d) J, to which `blocks` (n, E, d, d) of the elements are added."""
@@ -48,17 +52,17 @@ class Weight:
         carried, linked = self._moments(placed)
         arm = self._behind @ (carried + linked) + linked  # of all beyond about the element's end
         bent = mean_tangent_derivative(turns)
-        stretched = self._moment * (1.0 + placed.bends[..., 3:])
+        stretched = self.moment * (1.0 + placed.bends[..., 3:])
         turning = np.zeros((*placed.bends.shape, 3))
         turning[:, :, :3] = placed.turned.swapaxes(-1, -2)  # each row one turn
         moved = turning @ hat(arm)
         moved[:, :, :3] += stretched[..., None] * (bent.swapaxes(-1, -2) @ before.swapaxes(-1, -2))
-        moved[:, :, 3] = self._moment * placed.turned[..., 2]
+        moved[:, :, 3] = self.moment * placed.turned[..., 2]
         felt = self._gravity @ before
         hung = np.stack([(arm[:, :, None] @ behind)[:, :, 0], stretched * TANGENT])
         own = np.zeros((*placed.bends.shape, 4))
         own[..., :3, :3] = turned_hessian(turns.series, felt, hung, turns.phi)
-        own[..., :3, 3] = own[..., 3, :3] = self._moment * (felt[:, :, None] @ bent)[:, :, 0]
+        own[..., :3, 3] = own[..., 3, :3] = self.moment * (felt[:, :, None] @ bent)[:, :, 0]
         free = self._free
         blocks = blocks - own[:, :, free][..., free]
         return weight_terms(self._gravity, moved[:, :, free], turning[:, :, free], blocks)

@@ -20,11 +20,11 @@ MAX_ITERATIONS = 80
 MAX_MIXED_ITERATIONS = 12  # a mixed problem that converges takes 4 to 11
 SMALLEST_LOAD_STEP = 1.0 / 128.0
 
-_ARMIJO = 1e-4
-_SMALLEST_SCALE = 1e-10
+ARMIJO = 1e-4
+SMALLEST_SCALE = 1e-10
 _LEAST_SHARE = 0.1  # of a step of a mixed problem
 _FIRST_SHIFT = 1e-3  # of the mean diagonal
-_RELATIVE_ROUNDING = 1e-12  # of the energy
+RELATIVE_ROUNDING = 1e-12  # of the energy
 _MARGIN = 10.0  # by which a step with the last factor must be expected to end below the tolerance
 
 NO_EQUILIBRIUM_ADVICE = "Lower the load, or give the material a stiffening law (yeoh, gent)."
@@ -182,21 +182,21 @@ def _line_search(
     """
     largest = np.abs(step).max(axis=1)
     scale = np.minimum(1.0, problem.largest_step / np.maximum(largest, 1e-300))
-    trusted = -slope < np.maximum(_RELATIVE_ROUNDING * np.abs(energy), problem.rounding)
+    trusted = -slope < np.maximum(RELATIVE_ROUNDING * np.abs(energy), problem.rounding)
     blocked = ~np.isfinite(largest)
     trial = x + scale[:, None] * step
     trial[blocked] = x[blocked]
     reached = problem.energy(trial, actuators)
-    left = np.flatnonzero(~(trusted | blocked | (reached <= energy + _ARMIJO * scale * slope)))
+    left = np.flatnonzero(~(trusted | blocked | (reached <= energy + ARMIJO * scale * slope)))
     while left.size:
         scale[left] *= 0.5
-        blocked[left[scale[left] < _SMALLEST_SCALE]] = True
+        blocked[left[scale[left] < SMALLEST_SCALE]] = True
         left = left[~blocked[left]]
         if not left.size:
             break
         trial[left] = x[left] + scale[left, None] * step[left]
         reached[left] = problem.energy(trial[left], actuators[left])
-        left = left[~(reached[left] <= energy[left] + _ARMIJO * scale[left] * slope[left])]
+        left = left[~(reached[left] <= energy[left] + ARMIJO * scale[left] * slope[left])]
     return trial, reached, blocked
 
 

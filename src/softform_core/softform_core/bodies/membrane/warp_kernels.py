@@ -7,6 +7,7 @@ that the same pressures give the same bits. Formulas and symbols are those of `e
 import warp as wp
 
 from softform_core.bodies.membrane.energy import COMPRESSION
+from softform_core.simulation.warp_materials import strain_slopes
 
 wp.set_module_options({"enable_backward": False})
 
@@ -14,7 +15,6 @@ wp.set_module_options({"enable_backward": False})
 _ZERO, _ONE, _TWO = wp.constant(wp.float64(0.0)), wp.constant(wp.float64(1.0)), wp.constant(wp.float64(2.0))
 _HALF, _THREE, _FOUR = wp.constant(wp.float64(0.5)), wp.constant(wp.float64(3.0)), wp.constant(wp.float64(4.0))
 _LEFT = wp.constant(wp.float64(COMPRESSION))
-_NEO_HOOKEAN, _YEOH = wp.constant(0), wp.constant(1)  # numbers of `materials.LAWS`; the third is gent
 
 
 @wp.struct
@@ -63,21 +63,6 @@ class Point:
 
 
 @wp.func
-def _strain_slopes(law: int, c: wp.vec3d, j: wp.float64) -> tuple[wp.float64, wp.float64]:
-    """dW/dI1 and d2W/dI1^2 of `materials.LAWS`; infinite past a stretch limit, where there is no equilibrium."""
-    slope, curvature = wp.float64(wp.inf), wp.float64(0.0)
-    if law == _NEO_HOOKEAN:
-        slope = _HALF * c[0]
-    elif law == _YEOH:
-        slope = c[0] + j * (_TWO * c[1] + _THREE * j * c[2])
-        curvature = _TWO * c[1] + wp.float64(6.0) * j * c[2]
-    elif j < c[1]:
-        slope = _HALF * c[0] * c[1] / (c[1] - j)
-        curvature = slope / (c[1] - j)
-    return slope, curvature
-
-
-@wp.func
 def _point(sheet: Sheet, place: wp.array[wp.vec3d], e: int, q: int, pressure: wp.float64) -> Point:
     at = Point()
     for b in range(sheet.elements.shape[1]):
@@ -92,7 +77,7 @@ def _point(sheet: Sheet, place: wp.array[wp.vec3d], e: int, q: int, pressure: wp
     at.projected = at.f1[0] * at.f2[1] - at.f1[1] * at.f2[0]
     at.follower = sheet.areas[e, q] * pressure
     at.elastic = sheet.areas[e, q] * sheet.thickness[e]
-    slope, curvature = _strain_slopes(sheet.law, sheet.coefficients, c11 + c22 + at.phi - _THREE)
+    slope, curvature = strain_slopes(sheet.law, sheet.coefficients, c11 + c22 + at.phi - _THREE)
     at.slope = slope
     at.curvature = curvature
     mean, half = _HALF * (c11 + c22), _HALF * (c11 - c22)
@@ -110,7 +95,7 @@ def _point(sheet: Sheet, place: wp.array[wp.vec3d], e: int, q: int, pressure: wp
             at.along = wp.vec2d(_ONE, _ZERO)
         if c1 > _ONE:
             root = _ONE / wp.sqrt(c1)
-            slope, curvature = _strain_slopes(sheet.law, sheet.coefficients, c1 + _TWO * root - _THREE)
+            slope, curvature = strain_slopes(sheet.law, sheet.coefficients, c1 + _TWO * root - _THREE)
             change = _ONE - root * root * root
             at.tension = slope * change
             at.stiffening = curvature * change * change + wp.float64(1.5) * slope * wp.pow(root, wp.float64(5.0))

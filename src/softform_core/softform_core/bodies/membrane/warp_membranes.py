@@ -4,8 +4,6 @@ Potential, start, tolerance and Newton's method are those of the single solver (
 `bodies.membrane.equilibrium`). Newton's systems are solved by conjugate gradients, those of n membranes as one sparse
 matrix of n independent parts (`warp.optim.linear`). There is no line search: a membrane whose step does not lessen the
 forces out of balance, or along which the potential curves downwards, is given up.
-
-Warp is an extra: it is loaded where a device is asked for, and nowhere else.
 """
 
 from dataclasses import dataclass
@@ -19,9 +17,7 @@ from softform_core.arrays import Array
 from softform_core.bodies.membrane.equilibrium import MembraneProblem
 from softform_core.bodies.membrane.model import Membrane
 from softform_core.bodies.membrane.potential import taut_sheet
-from softform_core.errors import SoftformError
-
-INSTALL = ".venv/bin/pip install -r requirements-warp.txt"
+from softform_core.simulation.warp_device import load_warp
 
 _MAX_ITERATIONS = 12  # of Newton's method, which takes 4 to 6 from a taut sheet
 _TOLERANCE = 1e-3  # of the forces that a linear system leaves: a smaller one saves hardly a step
@@ -214,24 +210,3 @@ def _pattern_of_blocks(membrane: Membrane) -> _Pattern:
     corners = np.full((vertices, around.max()), -1)
     corners[np.repeat(np.arange(vertices), around), np.concatenate([np.arange(one) for one in around])] = order
     return _Pattern(offsets.astype(np.int32), (stored % vertices).astype(np.int32), blocks.reshape(keys.shape), corners)
-
-
-def load_warp(device: str) -> Any:
-    """The module `warp`.
-
-    Raises:
-        SoftformError: If it is not installed, or there is no such device.
-    """
-    try:
-        import warp
-    except ImportError as error:
-        raise SoftformError(f"Warp cannot be imported: {error}.", f"Install it: {INSTALL}") from error
-    warp.config.log_level = warp.LOG_WARNING  # it says what it compiles on standard output
-    try:
-        warp.get_device(device)
-    except (ValueError, RuntimeError) as error:
-        found = ", ".join(str(one) for one in warp.get_devices())
-        raise SoftformError(
-            f"There is no device '{device}' here; there is {found}.", "Name one, or leave --device out."
-        ) from error
-    return warp

@@ -14,7 +14,7 @@ from softform_core.bodies.placement import by_strains
 from softform_core.bodies.rod.model import Rod
 from softform_core.simulation.materials import energy_densities, energy_slopes
 
-_LEAST_STRETCH = 0.05
+LEAST_STRETCH = 0.05
 
 
 class RodEnergy:
@@ -25,6 +25,9 @@ class RodEnergy:
 
     Attributes:
         pushes: (E d, k) derivative of the gradient by the pressures: the same everywhere.
+        weights: (E,) of each element's strain energy: its length, and its area over that of the first.
+        unit: (E, d) strains of unit bends at a place of the first cross-section.
+        linear: (E, d) stiffness of limiter and torsion, J.
     """
 
     def __init__(self, rod: Rod) -> None:
@@ -33,13 +36,13 @@ class RodEnergy:
         self._coefficients = rod.coefficients[:1] if alike else rod.coefficients  # numpy is quicker with one number
         length, weights = rod.length, rod.length * rod.scale**2
         in_fibres = np.where(np.arange(4) < 2, (rod.scale / length)[:, None], 1.0)  # (E, 4) strains of unit bends
-        self._weights, self._unit = weights, in_fibres[:, free]
-        self._gradient_unit = 2.0 * weights[:, None] * self._unit
-        self._hessian_unit = self._gradient_unit[:, :, None] * self._unit[:, None, :]
+        self.weights, self.unit = weights, in_fibres[:, free]
+        self._gradient_unit = 2.0 * weights[:, None] * self.unit
+        self._hessian_unit = self._gradient_unit[:, :, None] * self.unit[:, None, :]
         linear = np.zeros((len(length), 4))
         linear[:, 2], linear[:, 3] = rod.torsion / length, length * rod.limiter
-        self._linear = linear[:, free]
-        self._linear_blocks = self._linear[:, :, None] * np.eye(len(free))
+        self.linear = linear[:, free]
+        self._linear_blocks = self.linear[:, :, None] * np.eye(len(free))
         arms = by_strains(rod.fibre_place)[:, free]  # (F, d)
         weighted = rod.fibre_area[:, None] * arms
         self._arms, self._weighted = np.ascontiguousarray(arms.T), weighted
@@ -47,17 +50,17 @@ class RodEnergy:
         of_section = np.arange(rod.chambers) // max(1, rod.chambers // (int(rod.section[-1]) + 1))
         volumes = (rod.section[:, None] == of_section) * weights[:, None] * rod.chamber_area  # (E, k), at rest
         grown = volumes[..., None] * in_fibres[:, None] * by_strains(rod.chamber_place)
-        self.pushes = -grown[..., free].swapaxes(1, 2).reshape(self._linear.size, -1)
+        self.pushes = -grown[..., free].swapaxes(1, 2).reshape(self.linear.size, -1)
         self._volumes = volumes.sum(0)
 
     def energies(self, bends: Array, pressures: Array) -> Array:
         """Pi (n,), J, under pressures (n, k); infinite where a fibre would be crushed."""
         stretch = self._stretch(bends)
-        crushed = stretch.min(axis=(1, 2)) < _LEAST_STRETCH
+        crushed = stretch.min(axis=(1, 2)) < LEAST_STRETCH
         if crushed.any():
-            stretch = np.maximum(stretch, _LEAST_STRETCH)
+            stretch = np.maximum(stretch, LEAST_STRETCH)
         density = energy_densities(self._rod.law, self._coefficients, stretch * stretch + 2.0 / stretch)
-        energy = density @ self._rod.fibre_area @ self._weights + 0.5 * np.vecdot(bends, self._linear * bends).sum(1)
+        energy = density @ self._rod.fibre_area @ self.weights + 0.5 * np.vecdot(bends, self.linear * bends).sum(1)
         energy -= np.vecdot(pressures, self._volumes - bends.reshape(len(bends), -1) @ self.pushes)
         energy[crushed] = np.inf
         return np.asarray(energy)
@@ -70,11 +73,11 @@ class RodEnergy:
         slope, curvature = energy_slopes(self._rod.law, self._coefficients, stretch * stretch + 2.0 * inverse)
         rise = stretch - inverse_square  # half of dI1 by the stretch
         stiffness = 2.0 * curvature * rise * rise + slope * (1.0 + 2.0 * inverse * inverse_square)
-        gradient = self._gradient_unit * ((slope * rise) @ self._weighted) + self._linear * bends
+        gradient = self._gradient_unit * ((slope * rise) @ self._weighted) + self.linear * bends
         blocks = self._hessian_unit * (stiffness @ self._products).reshape(len(bends), *self._hessian_unit.shape)
         blocks += self._linear_blocks
         return gradient.reshape(len(bends), -1) + pressures @ self.pushes.T, blocks
 
     def _stretch(self, bends: Array) -> Array:
         """Of the fibres, (n, E, F)."""
-        return 1.0 + (self._unit * bends) @ self._arms
+        return 1.0 + (self.unit * bends) @ self._arms

@@ -19,7 +19,7 @@ from softform_core.simulation.sensitivity import equilibrium_sensitivities
 _TOLERANCE = 1e-11  # of the rod's least stiffness at rest: strains, or rad an element
 _ROUNDING = 1e-14  # of its stiffness
 _MAX_STEP = 1.0
-_RUNAWAY = 3.0  # strain, or rad an element
+RUNAWAY = 3.0  # strain, or rad an element
 
 
 class RodProblem:
@@ -35,12 +35,12 @@ class RodProblem:
     largest_step = _MAX_STEP
 
     def __init__(self, rod: Rod) -> None:
-        self.rod, self._wall = rod, RodEnergy(rod)
+        self.rod, self.wall = rod, RodEnergy(rod)
         self._weight = Weight(rod, rod.strains) if rod.gravity.any() else None
         self.unloaded = np.zeros(rod.chambers)
         self.rest = np.zeros(rod.elements * len(rod.strains))
         self._unit = np.where(np.arange(4) == 3, 1.0, rod.length[:, None])  # (E, 4) of bends, over strains
-        blocks = self._wall.derivatives(self._free(self.rest[None]), self.unloaded[None])[1]
+        blocks = self.wall.derivatives(self._free(self.rest[None]), self.unloaded[None])[1]
         stiffness = np.diagonal(blocks, axis1=2, axis2=3)
         self._tolerance = _TOLERANCE * float(stiffness.min())
         self.rounding = _ROUNDING * float(stiffness.sum())
@@ -96,12 +96,12 @@ class RodProblem:
 
     def energy(self, unknowns: Array, actuators: Array) -> Array:
         """Pi (n,), J."""
-        energy = self._wall.energies(self._free(unknowns), actuators)
+        energy = self.wall.energies(self._free(unknowns), actuators)
         return energy if self._weight is None else energy + self._weight.energies(self._placed(unknowns))
 
     def derivatives(self, unknowns: Array, actuators: Array) -> tuple[Array, BlockHessian]:
         """Gradient (n, m) J and Hessian, J; without weight the elements do not feel each other."""
-        gradient, blocks = self._wall.derivatives(self._free(unknowns), actuators)
+        gradient, blocks = self.wall.derivatives(self._free(unknowns), actuators)
         if self._weight is None:
             return gradient, BlockHessian(blocks)
         pulled, hessian = self._weight.derivatives(self._placed(unknowns), blocks)
@@ -109,11 +109,11 @@ class RodProblem:
 
     def load_derivative(self, unknowns: Array, actuators: Array) -> Array:
         """Derivative of the gradient by the pressures, (n, m, k)."""
-        return np.broadcast_to(self._wall.pushes, (len(unknowns), *self._wall.pushes.shape))
+        return np.broadcast_to(self.wall.pushes, (len(unknowns), *self.wall.pushes.shape))
 
     def has_run_away(self, unknowns: Array) -> NDArray[np.bool_]:
         """Whether (n,) an element is stretched or bent beyond every measure."""
-        return np.asarray(np.abs(unknowns).max(axis=1) > _RUNAWAY)
+        return np.asarray(np.abs(unknowns).max(axis=1) > RUNAWAY)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from softform_core.bodies.random_fields import log_uniform, some_of
 from softform_core.bodies.rod.description import RodBody, RodShape
 from softform_core.bodies.rod.equilibrium import RodProblem
 from softform_core.bodies.rod.model import Rod, build_rod
+from softform_core.bodies.rod.sampled import SampledRod
 from softform_core.robots.description import Description, Finite, Material, NotNegative, Positive
 from softform_core.simulation.materials import scaled, shear_modulus
 
@@ -112,6 +113,13 @@ def drawn_elements(nominal: RodShape, draw: np.random.Generator) -> int:
 def simulator(body: RodBody) -> RodProblem:
     """The rod as described."""
     return RodProblem(build_rod(body))
+
+
+def batched(body: RodBody, device: str) -> SampledRod:
+    """The rod for data sets, many at once on a device."""
+    from softform_core.bodies.rod.batched import BatchedRods  # seldom asked for
+
+    return BatchedRods(simulator(body), body.frames["tip"], device)
 
 
 def real_simulator(body: RodBody, real: RealRod) -> RodProblem:

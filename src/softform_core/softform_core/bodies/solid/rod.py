@@ -108,7 +108,7 @@ class RodOfSolid(RodProblem):
 
     def load_derivative(self, unknowns: Array, actuators: Array) -> Array:
         """Derivative of the gradient by the pressures, (n, m, k)."""
-        pushes = np.concatenate([self._wall.pushes, -np.diag(self._hoop_push)])
+        pushes = np.concatenate([self.wall.pushes, -np.diag(self._hoop_push)])
         return np.broadcast_to(pushes, (len(unknowns), *pushes.shape))
 
 
