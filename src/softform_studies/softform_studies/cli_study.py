@@ -10,9 +10,11 @@ from softform_core.cli.shared import going_on, report_figures
 from softform_core.paths import DEFAULT_ROBOT, runs_dir
 
 _NAMES = (
-    *("frames", "points", "kernels", "neurons", "geometric", "surrogate", "missing"),
-    *("mould", "layers", "arm", "mannequin", "stick", "torsos"),
+    *("layers", "frames", "points", "kernels", "neurons", "geometric", "surrogate", "missing"),
+    *("mould", "arm", "mannequin", "stick", "torsos"),
 )
+"""In the order of `all`: `layers` needs shapes that have to be simulated before, and says so at once."""
+
 _ROBOTS = {"arm": "compressible", "mannequin": "mannequin", "stick": "manipulator", "torsos": "mannequin"}
 """Studies of another robot than the membrane, unless --robot is given."""
 

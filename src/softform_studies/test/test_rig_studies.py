@@ -216,3 +216,10 @@ def test_an_unknown_study_is_rejected_with_the_names() -> None:
     result = CliRunner().invoke(main, ["study", "colours"])
     assert result.exit_code == 2
     assert "surrogate" in result.output
+
+
+def test_all_says_at_once_that_shapes_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOFTFORM_DATA", str(tmp_path / "data"))
+    result = CliRunner().invoke(main, ["study", "all", "--quick", "--output", str(tmp_path / "out")])
+    assert result.exit_code == 2 and "softform simulate" in result.output
+    assert not list((tmp_path / "out").glob("*.json"))
