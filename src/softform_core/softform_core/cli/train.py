@@ -87,6 +87,7 @@ def _surface_fk(
     from softform_core.training.learn_forward_kinematics import learn_forward_kinematics, recipe_for
     from softform_core.training.shapes import load_training_shapes
 
+    _require_device(device)
     recipe = recipe_for(robot, recipe_name)
     if epochs is not None:
         recipe = replace(recipe, epochs=epochs)
@@ -181,13 +182,23 @@ def s2r(
         surface_only |= {"--jobs": jobs is not None, "--cluster": cluster is not None, "--device": device is not None}
         reject_options(robot.name, surface_only)
         train_tip_sim_to_real(robot, data_dir() / robot.name / "tips.zarr" if store is None else store, folder, seed)
-    elif asks:
+        return
+    if cluster is None:  # on a cluster its nodes have the device, or not
+        _require_device(device or "cpu")
+    if asks:
         _surface_frames_needed(robot, store, seed, json_path, device or "cpu")
     else:
         from softform_core.executors import make_executor
 
         executor = make_executor(1 if jobs is None and cluster is None else jobs, cluster)
         _surface_s2r(robot, store, folder, recipe, output, seed, goes_on, executor, device)
+
+
+def _require_device(name: str) -> None:
+    """Say that there is no such device before data are read, which takes longer."""
+    from softform_core.torch_device import checked_device
+
+    checked_device(name)
 
 
 def _surface_frames_needed(robot: Robot, store: Path | None, seed: int, json_path: str | None, device: str) -> None:
