@@ -284,8 +284,8 @@ class NodeProcess:
     def start(self):
         """Configure and activate. One that fails is ended: beside it, its successor would share its services."""
         try:
-            assert self.change_state(Transition.TRANSITION_CONFIGURE), "".join(self.log)
-            assert self.change_state(Transition.TRANSITION_ACTIVATE), "".join(self.log)
+            assert self.change_state(Transition.TRANSITION_CONFIGURE)
+            assert self.change_state(Transition.TRANSITION_ACTIVATE)
         except BaseException as error:
             self.process.send_signal(signal.SIGABRT)  # faulthandler tells what its threads are doing
             self.process.wait()

@@ -10,10 +10,8 @@ from softform_core.robots import load_robot
 from softform_core.simulation.sampled_body import SampledBody, Solved
 from softform_studies.simulate import PAPER_SECONDS, random_commands
 
-_COMPARED = {"membrane": 20, "three_chamber": 512}
-"""Shapes that the single solver solves, too: of rods those of a block, which it solves many at once."""
-
-_PLACES = {"membrane": "vertices", "three_chamber": "tip"}
+_ROBOTS = {"membrane": ("vertices", 20), "three_chamber": ("tip", 512)}
+"""What is compared, and of how many shapes: of rods those of a block, which the single solver solves many at once."""
 
 
 def run(device: str, shapes: int = 1000, seed: int = 0) -> dict[str, object]:
@@ -32,13 +30,13 @@ def run(device: str, shapes: int = 1000, seed: int = 0) -> dict[str, object]:
         SoftformError: If warp is not installed, or there is no such device.
     """
     with threadpool_limits(1):
-        membrane, rod = (_beside_the_single_solver(name, device, shapes, seed) for name in _COMPARED)
+        membrane, rod = (_beside_the_single_solver(name, device, shapes, seed) for name in _ROBOTS)
     others = {rod["robot"]: rod}
     return {**membrane, "paper_seconds_per_shape": PAPER_SECONDS["membrane"], "others": others}
 
 
 def _beside_the_single_solver(name: str, device: str, shapes: int, seed: int) -> dict[str, object]:
-    robot, place = load_robot(name), _PLACES[name]
+    robot, (place, shapes_compared) = load_robot(name), _ROBOTS[name]
     commands = random_commands(robot, shapes, seed)
     began = time.perf_counter()
     many = robot.body.batched(device)
@@ -49,7 +47,7 @@ def _beside_the_single_solver(name: str, device: str, shapes: int, seed: int) ->
     again = _solve(many, commands)
     places, places_again = (np.concatenate([one.outputs[place] for one in both]) for both in (found, again))
 
-    single, compared = robot.body.sampled(), commands[: _COMPARED[name]]
+    single, compared = robot.body.sampled(), commands[:shapes_compared]
     _solve(single, 0.01 * commands[:1])  # compiles the kernels
     begin = time.process_time()
     theirs = _solve(single, compared)

@@ -39,10 +39,11 @@ def test_a_device_stands_beside_the_single_solver():
     for figures in (membrane, membrane["others"]["three_chamber"]):
         assert figures["shapes"] == figures["single_solver"]["shapes"] == 3
         assert figures["converged_share"] == 1.0 and figures["left_to_the_single_solver"] == 0
-        assert figures["same_bits_again"] and 0.0 < figures["single_solver"]["largest_distance_m"] < 1e-6
+        assert figures["same_bits_again"] and figures["single_solver"]["largest_distance_m"] < 1e-6
         assert figures["single_over_device"] * figures["seconds_per_shape"] == pytest.approx(
             figures["single_solver"]["core_seconds_per_shape"]
         )
+    assert membrane["single_solver"]["largest_distance_m"] > 0.0  # rods may have the same bits
 
 
 def test_a_device_that_is_not_there_is_named():

@@ -78,6 +78,7 @@ def fk(
         reject_options(robot.name, given)
         train_tip_kinematics(robot, store, folder, seed)
     else:
+        _require_device(device)
         _surface_fk(robot, store, folder, recipe_name, epochs, seed, device or "cpu")
 
 
@@ -87,7 +88,6 @@ def _surface_fk(
     from softform_core.training.learn_forward_kinematics import learn_forward_kinematics, recipe_for
     from softform_core.training.shapes import load_training_shapes
 
-    _require_device(device)
     recipe = recipe_for(robot, recipe_name)
     if epochs is not None:
         recipe = replace(recipe, epochs=epochs)
@@ -184,7 +184,7 @@ def s2r(
         train_tip_sim_to_real(robot, data_dir() / robot.name / "tips.zarr" if store is None else store, folder, seed)
         return
     if cluster is None:  # on a cluster its nodes have the device, or not
-        _require_device(device or "cpu")
+        _require_device(device)
     if asks:
         _surface_frames_needed(robot, store, seed, json_path, device or "cpu")
     else:
@@ -194,11 +194,12 @@ def s2r(
         _surface_s2r(robot, store, folder, recipe, output, seed, goes_on, executor, device)
 
 
-def _require_device(name: str) -> None:
+def _require_device(name: str | None) -> None:
     """Say that there is no such device before data are read, which takes longer."""
-    from softform_core.torch_device import checked_device
+    if name is not None:
+        from softform_core.torch_device import checked_device
 
-    checked_device(name)
+        checked_device(name)
 
 
 def _surface_frames_needed(robot: Robot, store: Path | None, seed: int, json_path: str | None, device: str) -> None:
