@@ -135,7 +135,7 @@ def test_a_chamber_bends_it_away_and_another_reality_differs(problem):
     moved = end - problem.points(problem.rest[None])[0][at_end].mean(axis=0)
     assert moved[0] > 0.002
     assert abs(moved[1]) < 0.05 * moved[0]
-    finer = simulator(described(mesh_size=0.007))
+    finer = simulator(described(mesh_size=0.0085))
     found = find_equilibria(finer, pressures)
     at_end = finer.points(finer.rest[None])[0][:, 2] > 0.099
     same = (finer.points(found.unknowns) - finer.points(finer.rest[None]))[0][at_end].mean(axis=0)

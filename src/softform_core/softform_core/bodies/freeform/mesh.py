@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from softform_core.arrays import Array
@@ -64,6 +63,7 @@ def mesh_freeform(body: FreeformBody, shifts: Array | None = None) -> FreeformMe
                 )
         gmsh.model.occ.remove([(3, tag) for volume in chambers for tag in volume])
         gmsh.model.occ.synchronize()
+        _check_one_piece_on_its_base(gmsh, body, [*soft, *rigid])
         gmsh.option.setNumber("Mesh.MeshSizeMax", body.mesh_size)
         gmsh.option.setNumber("Mesh.MeshSizeMin", 0.3 * body.mesh_size)
         gmsh.option.setNumber("Mesh.MeshSizeFromCurvature", 8)
@@ -74,6 +74,23 @@ def mesh_freeform(body: FreeformBody, shifts: Array | None = None) -> FreeformMe
         gmsh.model.mesh.optimize("HighOrder")
         _check_turned(gmsh)
         return _assembled(gmsh, body, soft, rigid, cavities)
+
+
+def _check_one_piece_on_its_base(gmsh: Any, body: FreeformBody, volumes: list[int]) -> None:
+    """Reject what cannot be held as one, before it is meshed for seconds."""
+    faces = [set(_walls(gmsh, [volume])) for volume in volumes]
+    touching = [[bool(one & other) for other in faces] for one in faces]
+    pieces = connected_components(np.array(touching), directed=False)[0]
+    if pieces > 1:
+        raise SoftformError(
+            f"The body is in {pieces} pieces.", "Let its parts overlap, and chambers not cut through it."
+        )
+    # Nothing lies below the plane, so that a face is in it where its centre is.
+    heights = [gmsh.model.occ.getCenterOfMass(2, face)[2] for face in set.union(*faces)]
+    if min(heights) > IN_PLANE * body.size:
+        raise SoftformError(
+            "The body has no base in the plane z = 0, where it is held.", "Move it down; it is cut off there."
+        )
 
 
 def _check_turned(gmsh: Any) -> None:
@@ -193,12 +210,6 @@ def _assembled(
     renumbered = np.searchsorted(used, np.arange(len(nodes)))
     nodes, elements = nodes[used], elements.reshape(-1, 10)
 
-    pieces = _pieces(elements, len(nodes))
-    if pieces > 1:
-        raise SoftformError(
-            f"The body is in {pieces} pieces.", "Let its parts overlap, and chambers not cut through it."
-        )
-
     sides = elements[:, TETRAHEDRON_SIDES].reshape(-1, 6)
     _, first, times = np.unique(_keys(sides, len(nodes)), return_index=True, return_counts=True)
     sides = sides[first[times == 1]]  # those between two elements are there twice
@@ -207,10 +218,6 @@ def _assembled(
         found = np.concatenate([renumbered[elements_on(2, wall, _TRIANGLE)] for wall in walls])
         cavity[np.isin(keys, _keys(found, len(nodes)))] = number_of_cavity
     in_base = (nodes[sides, 2] < IN_PLANE * body.size).all(axis=1)
-    if not in_base.any():
-        raise SoftformError(
-            "The body has no base in the plane z = 0, where it is held.", "Move it down; it is cut off there."
-        )
     base, shown = np.unique(sides[in_base]), (cavity < 0) & ~in_base
     outside, faces = np.unique(sides[shown][:, _IN_FOUR].reshape(-1, 3), return_inverse=True)
     return FreeformMesh(
@@ -229,13 +236,6 @@ def _assembled(
         outside=outside,
         faces=faces.reshape(-1, 3).astype(np.int32),
     )
-
-
-def _pieces(elements: NDArray[np.int64], count: int) -> int:
-    """Number of parts of a mesh that hang together."""
-    first, others = elements[:, :1].repeat(9, axis=1), elements[:, 1:]
-    joined = coo_matrix((np.ones(first.size), (first.ravel(), others.ravel())), shape=(count, count))
-    return int(connected_components(joined, directed=False)[0])
 
 
 def _keys(triangles: NDArray[np.int64], count: int) -> NDArray[np.int64]:
