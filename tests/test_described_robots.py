@@ -83,7 +83,7 @@ def launched(request, stacks, tmp_path_factory) -> Iterator[tuple[Robot, Any]]:
         path = place / "mine.yaml"
         path.write_text(yaml.safe_dump(request.param()))
         robot = load_robot(path)
-        _run(simulate, "--robot", path, "--jobs", "2", *(["--samples", "120"] if robot.surfaces else []))
+        _run(simulate, "--robot", path, "--jobs", "1", *(["--samples", "120"] if robot.surfaces else []))
         _run(train, "fk", "--robot", path, *(["--epochs", "400"] if robot.surfaces else []))
         yield robot, stacks.launched_with({"robot": str(path), "sim_to_real": "none"})
         stacks.close()

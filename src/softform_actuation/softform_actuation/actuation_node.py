@@ -51,15 +51,16 @@ class ActuationNode(SoftformLifecycleNode):
         self._robot: Robot | None = None
         self._interruption = threading.Event()
         self._ends = threading.Event()
-        # The driver's thread must never wait for the middleware: it queues, and executors publish.
+        # The driver's thread must never wait for the middleware: it queues, and others publish. Readings, of which
+        # there are fifty a second, have a thread: to wake the executor for each takes longer than to publish it.
         self._reports: collections.deque[DriverReport] = collections.deque()
         self._report = DriverReport(State.OFFLINE, "not configured", "", 0, 0)
         self._publishing, self._declaring = threading.Lock(), threading.Lock()
         self._readings: collections.deque[Readings] = collections.deque(maxlen=_QUEUED_STATES)
+        self._news = threading.Event()
         self._workers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="actuation-request")
         self._is_working = False
         self._denied: dict[str, str] = {}  # why, of each who was denied the lease since it was given last
-        self._news = self.create_guard_condition(self._publish_readings)
         self._readings_publisher = self.create_publisher(ActuatorState, "actuator_state", qos.ACTUATOR_STATE)
         self._state_publisher = self.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE)
         self.create_subscription(ActuatorCommand, "actuator_command", self._on_command, qos.ACTUATOR_COMMAND)
@@ -79,10 +80,14 @@ class ActuationNode(SoftformLifecycleNode):
         self._executor_always.add_node(self._always)
         self._thread_always = threading.Thread(target=self._spin_always, name="actuation-stop", daemon=True)
         self._thread_always.start()
+        self._thread_readings = threading.Thread(target=self._publish_readings, name="actuation-readings", daemon=True)
+        self._thread_readings.start()
 
     def destroy_node(self) -> None:
-        """End the second node, too."""
+        """End the threads and the second node, too."""
         self._ends.set()
+        self._news.set()
+        self._thread_readings.join()
         self._executor_always.wake()
         self._thread_always.join()
         self._executor_always.shutdown()
@@ -158,7 +163,7 @@ class ActuationNode(SoftformLifecycleNode):
 
     def _queue_readings(self, readings: Readings) -> None:
         self._readings.append(readings)
-        self._news.trigger()
+        self._news.set()
 
     def _publish_reports(self) -> None:
         with self._publishing:
@@ -191,18 +196,27 @@ class ActuationNode(SoftformLifecycleNode):
         self._state_publisher.publish(message)
 
     def _publish_readings(self) -> None:
+        try:
+            while self._news.wait() and not self._ends.is_set():
+                self._news.clear()
+                while self._readings:
+                    self._publish(self._readings.popleft())
+        except Exception:
+            self.get_logger().error(f"readings are not published any more: {traceback.format_exc()}")
+            self.exit_code, self.is_finished = 1, True
+            self.interrupt()
+
+    def _publish(self, readings: Readings) -> None:
         assert self._robot is not None
-        while self._readings:
-            readings = self._readings.popleft()
-            age = Duration(seconds=time.monotonic() - readings.captured)
-            message = ActuatorState(
-                name=self._robot.actuators,
-                unit=[self._robot.unit] * len(self._robot.actuators),
-                value=readings.values.tolist(),
-                status=readings.status.tolist(),
-            )
-            message.header.stamp = (self.get_clock().now() - age).to_msg()
-            self._readings_publisher.publish(message)
+        age = Duration(seconds=time.monotonic() - readings.captured)
+        message = ActuatorState(
+            name=self._robot.actuators,
+            unit=[self._robot.unit] * len(self._robot.actuators),
+            value=readings.values.tolist(),
+            status=readings.status.tolist(),
+        )
+        message.header.stamp = (self.get_clock().now() - age).to_msg()
+        self._readings_publisher.publish(message)
 
     def _on_command(self, message: ActuatorCommand) -> None:
         if self._driver is None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import rclpy
 from std_srvs.srv import Trigger
@@ -14,7 +15,7 @@ from softform_actuation import actuation_node
 from softform_actuation.actuation_node import STATE_SECONDS, ActuationNode
 from softform_actuation.clock import SteadyClock
 from softform_actuation.lease import LeasedCommands
-from softform_actuation.states import DriverReport, State
+from softform_actuation.states import DriverReport, Readings, State
 from softform_core.robots import load_robot
 from softform_interfaces.srv import Lease
 from softform_ros.background_node import BackgroundNode
@@ -51,6 +52,20 @@ def test_stop_is_answered_though_a_callback_beside_it_failed(node: ActuationNode
     with BackgroundNode("operator", SPACE) as operator:
         answer = call_service(operator, "actuation_stop", Trigger, "stop", Trigger.Request(), 10.0)
     assert answer is not None and answer.success, answer
+
+
+def test_a_node_that_cannot_tell_what_it_measures_makes_safe_and_ends(
+    node: ActuationNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(message: object) -> None:
+        raise RuntimeError("the middleware is gone")
+
+    is_interrupted = threading.Event()
+    monkeypatch.setattr(node._readings_publisher, "publish", broken)
+    node._robot, node._driver = load_robot("membrane"), SimpleNamespace(interrupt=is_interrupted.set)  # type: ignore[assignment]
+    node._queue_readings(Readings(np.zeros(9), np.zeros(9, dtype=np.int64), time.monotonic()))
+    assert is_interrupted.wait(10.0)
+    assert node.is_finished and node.exit_code == 1  # by which `run_node` makes safe and leaves
 
 
 def test_a_stop_and_configure_declare_the_parameters_of_the_devices_once(
