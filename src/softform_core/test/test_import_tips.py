@@ -55,7 +55,10 @@ def bring(folder, table, *options):
     return CliRunner().invoke(main, [*arguments, "--output", str(folder / "tips.zarr"), *options])
 
 
-def test_a_table_becomes_a_store_and_a_model_whose_jacobian_is_that_of_n_fk(folder, samples):
+def test_a_table_becomes_a_store_and_a_model_whose_jacobian_is_that_of_n_fk(folder, samples, monkeypatch):
+    assert train_kinematics.__kwdefaults__ is not None
+    for steps in ("forward_kinematics_steps", "jacobian_steps"):
+        monkeypatch.setitem(train_kinematics.__kwdefaults__, steps, 600)
     actuations, tips = samples
     table = write(folder / "fem.csv", np.concatenate([actuations, actuations[:3]]), np.concatenate([tips, tips[:3]]))
     result = bring(folder, table)

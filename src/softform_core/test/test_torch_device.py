@@ -25,7 +25,7 @@ from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 
 PATCHES = PatchSet.of(ROWS, ROWS)
-SHORT = replace(TINY, epochs=6, patience=6)
+SHORT = replace(TINY, epochs=3, patience=3)
 RECIPES = [
     SHORT,
     replace(SHORT, confidence="learned", corrects_actuation=False),

@@ -48,7 +48,7 @@ def draw(study: str, rows: Rows) -> Figure:
 
 def png(figure: Figure, caption: str) -> bytes:
     """A figure under its caption as a PNG file."""
-    figure.suptitle(caption, fontsize=10)
+    figure.suptitle(caption, fontsize=10, wrap=True)
     picture = io.BytesIO()
     figure.savefig(picture, format="png")
     return picture.getvalue()
