@@ -41,7 +41,7 @@ _MARKS = {
         r"\b(?:train\w*|learn_\w+|identify\w*|generate|simulate_tips|fit_tips|fit_actuation\w*|measure_gap)\("
         r"|\[\"(?:train|bench\", \"sim2real)\"|\bimport train\b|\bbench\w* import\b|\bstudies\b|\bmake_frames import\b"
         r"|\bevaluat\w+(?: import |\.)run\b|@needs_gmsh\b|\bik_algorithm2\b|\bimport felupe\b"
-        r"|\bsolid_in_felupe import\b",
+        r"|\bsolid_in_felupe import\b|\bimportorskip\(\"felupe\"\)",
         re.MULTILINE,
     ),
 }
