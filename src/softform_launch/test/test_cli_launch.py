@@ -210,15 +210,18 @@ def test_sigint_while_it_imports_is_not_lost(tmp_path, start):
         process = LaunchedStack(file, output=subprocess.PIPE).__enter__().process
     else:
         process = subprocess.Popen([home() / "softform", "launch", file], stdout=subprocess.PIPE)
-    deadline = time.monotonic() + 20.0
-    while b"python" not in Path(f"/proc/{process.pid}/cmdline").read_bytes().partition(b"\0")[0]:
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
-    process.send_signal(signal.SIGSTOP)
-    process.send_signal(signal.SIGINT)
-    is_held, waits = (bits >> signal.SIGINT - 1 & 1 for bits in signal_sets(process.pid))
-    process.send_signal(signal.SIGCONT)
-    output, _ = process.communicate(timeout=20)
+    try:
+        deadline = time.monotonic() + 20.0
+        while b"python" not in Path(f"/proc/{process.pid}/cmdline").read_bytes().partition(b"\0")[0]:
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        process.send_signal(signal.SIGSTOP)
+        process.send_signal(signal.SIGINT)
+        is_held, waits = (bits >> signal.SIGINT - 1 & 1 for bits in signal_sets(process.pid))
+        process.send_signal(signal.SIGCONT)
+        output, _ = process.communicate(timeout=20)
+    finally:
+        process.kill()
     assert (is_held, waits) == (1, 1)
     assert process.returncode == 0
     assert b"started" not in output or b"SIGINT received" in output
