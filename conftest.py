@@ -40,8 +40,8 @@ _MARKS = {
     "training": re.compile(
         r"\b(?:train\w*|learn_\w+|identify\w*|generate|simulate_tips|fit_tips|fit_actuation\w*|measure_gap)\("
         r"|\[\"(?:train|bench\", \"sim2real)\"|\bimport train\b|\bbench\w* import\b|\bstudies\b|\bmake_frames import\b"
-        r"|\bevaluat\w+(?: import |\.)run\b|@needs_gmsh\b|\bik_algorithm2\b|\bimport felupe\b"
-        r"|\bsolid_in_felupe import\b|\bimportorskip\(\"felupe\"\)",
+        r"|\bevaluat\w+(?: import |\.)run\b|@needs_gmsh\b|\bik_algorithm2\b"
+        r"|\bimportorskip\(\"felupe\"\)",
         re.MULTILINE,
     ),
 }

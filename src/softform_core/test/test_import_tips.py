@@ -56,7 +56,6 @@ def bring(folder, table, *options):
 
 
 def test_a_table_becomes_a_store_and_a_model_whose_jacobian_is_that_of_n_fk(folder, samples, monkeypatch):
-    assert train_kinematics.__kwdefaults__ is not None
     for steps in ("forward_kinematics_steps", "jacobian_steps"):
         monkeypatch.setitem(train_kinematics.__kwdefaults__, steps, 600)
     actuations, tips = samples

@@ -51,7 +51,7 @@ def test_default_reality_has_the_stated_gap(robot: Robot) -> None:
 
 @pytest.mark.parametrize("name", ["soft_batch", "worn", "sluggish"])
 def test_other_realities_differ_too(robot: Robot, name: str) -> None:
-    assert measure_gap(robot, load_reality(name, robot), 3).mean() > 1.5e-3
+    assert measure_gap(robot, load_reality(name, robot), 4).mean() > 1.5e-3
 
 
 def test_gap_command_prints_json(robot: Robot) -> None:
@@ -250,6 +250,6 @@ def test_memory_stays_when_two_threads_look_in_turn(robot: Robot) -> None:
     with ThreadPoolExecutor(1) as scanner, ThreadPoolExecutor(1) as motion_capture:
         solve_in_turn([scanner, motion_capture], 10)
         before, solves = resident_mb(), live.solves
-        solve_in_turn([scanner, motion_capture], 20)
-    assert live.solves == solves + 20
+        solve_in_turn([scanner, motion_capture], 40)
+    assert live.solves == solves + 40
     assert resident_mb() - before < 30.0, "a factor that is not freed takes 3 MB"
