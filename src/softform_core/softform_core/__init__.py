@@ -1,9 +1,8 @@
 """Softform without ROS: robots, simulation, surfaces, networks, kinematics and their command line."""
 
-import sys
-from types import ModuleType
+from softform_core.deferred import defer
 
-# With its viewer for browsers, which nothing here shows, Open3D imports dash and plotly: half of its time, 30 MB.
-_VIEWER = ModuleType("open3d.visualization.draw_plotly")
-_VIEWER.__dict__.update(dict.fromkeys(("get_plotly_fig", "draw_plotly", "draw_plotly_server")))
-sys.modules.setdefault(_VIEWER.__name__, _VIEWER)
+# Open3D's viewer for browsers imports dash and plotly: half of Open3D's time, 30 MB.
+defer("open3d.visualization.draw_plotly", __path__=[], get_plotly_fig=None, draw_plotly=None, draw_plotly_server=None)
+# What compiles networks, which an optimiser only keeps away from its steps: as long again as PyTorch itself, 80 MB.
+defer("torch._dynamo", graph_break=lambda: None, disable=lambda function, recursive=True, wrapping=True: function)

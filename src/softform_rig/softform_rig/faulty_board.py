@@ -86,6 +86,7 @@ class FaultyBoard:
         self.vent_times: deque[float] = deque(maxlen=_REMEMBERED)
         self._line = FaultyLine(self.schedule, seed)
         self._heard = b""
+        self._suffers = False
 
     def boot(self, now: float) -> None:
         """Restart the board at time `now`, s."""
@@ -117,8 +118,11 @@ class FaultyBoard:
     def _apply(self, now: float) -> None:
         for _ in self.schedule.take("reboot"):
             self.boot(now)
-        self.board.is_hung = bool(self._showing("stall"))
-        self.board.suffer(self._showing)
+        is_on = bool(self.schedule.all_on())
+        if is_on or self._suffers:
+            self.board.is_hung = bool(self._showing("stall"))
+            self.board.suffer(self._showing)
+        self._suffers = is_on
 
     def _showing(self, kind: str) -> list[Fault]:
         """Faults of one kind that are on and show by that alone."""

@@ -3,6 +3,7 @@
 import math
 import re
 from abc import abstractmethod
+from functools import cached_property
 from typing import ClassVar
 
 from softform_rig.emulated_board import EmulatedBoard
@@ -21,8 +22,11 @@ class LineBoard(EmulatedBoard):
 
     def vent_ends(self, data: bytes) -> list[int]:
         """As `EmulatedBoard.vent_ends`."""
-        line = re.compile(rb"(?<![^\n])" + re.escape(self.vent_request.encode()) + rb"\r\n")
-        return [found.end() for found in line.finditer(data)]
+        return [found.end() for found in self._vent_line.finditer(data)]
+
+    @cached_property
+    def _vent_line(self) -> re.Pattern[bytes]:
+        return re.compile(rb"(?<![^\n])" + re.escape(self.vent_request.encode()) + rb"\r\n")
 
     def _forget(self) -> None:
         self._request = bytearray()

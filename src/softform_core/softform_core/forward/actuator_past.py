@@ -1,5 +1,7 @@
 """What the actuators of a running robot did before, as far back as its body may remember; see `forward.play`."""
 
+from math import exp
+
 import numpy as np
 
 from softform_core.arrays import Array
@@ -19,7 +21,8 @@ class ActuatorPast:
 
     def __init__(self, robot: Robot) -> None:
         self._robot = robot
-        self._forgets = WIDEST * (robot.actuation_max - robot.actuation_min)
+        self._limits = robot.actuation_min, robot.actuation_max
+        self._forgets = (WIDEST * (robot.actuation_max - robot.actuation_min)).tolist()
         self._turns: tuple[tuple[float, ...], ...] = ()
         self._mean, self._stamp = np.empty(0), 0.0
 
@@ -28,18 +31,17 @@ class ActuatorPast:
         passed, self._stamp = stamp - self._stamp, stamp
         if not self._turns:
             self._mean = values
-            self._turns = tuple((float(value),) for value in self._robot.nearest_actuation(values))
+            self._turns = tuple((value,) for value in self._nearest(values).tolist())
             return
         if passed < 0.0:  # the clock was set back
             passed = _SMOOTHING_S
-        self._mean = values + (self._mean - values) * np.exp(-passed / _SMOOTHING_S)
-        newest = self._robot.nearest_actuation(self._mean).tolist()
-        each = zip(self._turns, newest, self._forgets.tolist(), strict=True)
+        self._mean = values + (self._mean - values) * exp(-passed / _SMOOTHING_S)
+        each = zip(self._turns, self._nearest(self._mean).tolist(), self._forgets, strict=True)
         self._turns = tuple(_turned(turns, value, forgets) for turns, value, forgets in each)
 
     def felt(self, play: Play | None, values: Array) -> Array:
         """The actuation (m,) that is felt at measured values (k,), the newest."""
-        actuation, past = self._robot.nearest_actuation(values), self._turns
+        actuation, past = self._nearest(values), self._turns
         if play is None or not past:
             return actuation
         longest = max(len(turns) for turns in past)
@@ -52,8 +54,11 @@ class ActuatorPast:
         robot = self._robot
         if values is None:
             play, values = None, robot.actuators_of(robot.rest_actuation)
-        limits = robot.actuation_min, robot.actuation_max
-        return InversePlay(play, self.felt(play, values), robot.nearest_actuation(values), limits)
+        return InversePlay(play, self.felt(play, values), self._nearest(values), self._limits)
+
+    def _nearest(self, values: Array) -> Array:
+        """`Robot.nearest_actuation`, without asking for the limits at each of fifty measurements a second."""
+        return np.clip(self._robot.actuation_of(values), *self._limits)
 
 
 def _turned(turns: tuple[float, ...], value: float, forgets: float) -> tuple[float, ...]:

@@ -390,13 +390,14 @@ class Robot(Description):
         Raises:
             SoftformError: Unless each actuator is named once, with a value.
         """
-        if len(names) != len(values) or sorted(names) != sorted(self.actuators):
+        actuators = self.actuators
+        if len(names) != len(values) or sorted(names) != sorted(actuators):
             raise SoftformError(
                 f"{len(values)} values came for the actuators {', '.join(names) or '(none)'}.",
-                f"Name each actuator of '{self.name}' once: {', '.join(self.actuators)}.",
+                f"Name each actuator of '{self.name}' once: {', '.join(actuators)}.",
             )
         value_of = dict(zip(names, values, strict=True))
-        return np.array([value_of[name] for name in self.actuators], dtype=np.float64)
+        return np.array([value_of[name] for name in actuators], dtype=np.float64)
 
     def check_commands(self, commands: Array) -> Array:
         """Return `commands` as a (k,) float array if the actuators may be given them.

@@ -1,0 +1,32 @@
+"""Parts of libraries that are loaded only when something asks for them."""
+
+import subprocess
+import sys
+
+
+def run(code: str) -> list[str]:
+    """What a Python of its own prints."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_open3d_comes_without_dash_and_plotly():
+    code = "import sys, softform_core, open3d; print(*{'open3d', 'dash', 'plotly'} & sys.modules.keys())"
+    assert run(code) == ["open3d"]
+
+
+def test_an_optimiser_steps_without_what_compiles_which_is_there_for_who_wants_it():
+    code = """
+import inspect, sys, softform_core, torch
+weight = torch.nn.Parameter(torch.ones(1, dtype=torch.float64))
+optimiser = torch.optim.Adam([weight], lr=0.5)
+weight.sum().backward()
+optimiser.step()
+optimiser.load_state_dict(optimiser.state_dict())
+inspect.getmodule(torch)  # which looks through all modules
+print(f"{weight.item():.3f}", "sympy" in sys.modules)
+import torch._dynamo.config
+print(callable(torch._dynamo.optimize), "sympy" in sys.modules)
+"""
+    assert run(code) == ["0.500", "False", "True", "True"]
