@@ -11,7 +11,7 @@ from softform_core.paths import places, robot_file
 from softform_core.robots.robot import Robot
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.CSafeLoader):
     """Plain YAML, in which no field is given twice: the last would silently win."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
