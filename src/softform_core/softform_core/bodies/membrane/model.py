@@ -176,7 +176,7 @@ def membrane_on_mesh(
         fixed = np.zeros(vertices, dtype=bool)
         fixed[mesh.boundary_nodes()] = True
     return Membrane(
-        rest_vertices=np.column_stack([mesh.p.T, np.zeros(vertices)]),
+        rest_vertices=np.ascontiguousarray(np.column_stack([mesh.p.T, np.zeros(vertices)])),
         faces=_triangles(elements),
         elements=np.ascontiguousarray(elements, dtype=np.int32),
         chamber_of_element=np.ascontiguousarray(chamber_of_element, dtype=np.int32),
@@ -321,7 +321,7 @@ def _thickness_of_element(thickness: Thickness, mesh: Mesh) -> Array:
             f"Thickness must be one positive number or {count} of them (m), got shape {values.shape}.",
             "Give a number, an array over the elements, or a function of x and y.",
         )
-    return np.ascontiguousarray(np.broadcast_to(values, (count,)))
+    return np.array(np.broadcast_to(values, (count,)))  # one that may be written to: kernels are compiled for either
 
 
 def _line_tethers(mesh: Mesh, facets: NDArray[np.int64], stiffness: Array, boundary: bool = False) -> csr_matrix:
