@@ -119,7 +119,7 @@ class FaultyBoard:
         for _ in self.schedule.take("reboot"):
             self.boot(now)
         is_on = bool(self.schedule.all_on())
-        if is_on or self._suffers:
+        if is_on or self._suffers:  # once more after the last one, which thereby ends
             self.board.is_hung = bool(self._showing("stall"))
             self.board.suffer(self._showing)
         self._suffers = is_on
