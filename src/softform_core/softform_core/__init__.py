@@ -4,5 +4,5 @@ from softform_core.deferred import defer
 
 # Open3D's viewer for browsers imports dash and plotly: half of Open3D's time, 30 MB.
 defer("open3d.visualization.draw_plotly", __path__=[], get_plotly_fig=None, draw_plotly=None, draw_plotly_server=None)
-# What compiles networks, which an optimiser only keeps away from its steps: as long again as PyTorch itself, 80 MB.
+# What compiles networks, which an optimiser only keeps away from its steps: as long again as PyTorch itself, 70 MB.
 defer("torch._dynamo", graph_break=lambda: None, disable=lambda function, recursive=True, wrapping=True: function)
