@@ -91,7 +91,7 @@ class FollowWatch:
 
     def _check_runaway(self, values: NDArray[np.float64], setpoint: NDArray[np.float64], moment: float) -> None:
         if self._setpoints and np.array_equal(self._setpoints[-1][1], setpoint):
-            self._setpoints.pop()
+            self._setpoints.pop()  # one that stays is kept once, with the moment at which it was last asked for
         self._setpoints.append((moment, setpoint))
         while moment - self._setpoints[0][0] > _SETPOINT_MEMORY_SECONDS:
             self._setpoints.popleft()

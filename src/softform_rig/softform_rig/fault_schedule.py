@@ -77,16 +77,12 @@ class FaultSchedule:
 
     def all_on(self) -> list[Fault]:
         """Faults that last and are on now."""
-        if not self._entries:
-            return []
         with self._lock:
             now = self._clock()
             return [entry.fault for entry in self._entries if entry.starts <= now < entry.ends]
 
     def take(self, kind: str) -> list[Fault]:
         """Faults of one kind that happens at once and whose time has come, each given once."""
-        if not self._entries:
-            return []
         with self._lock:
             now = self._clock()
             due = [
