@@ -1,6 +1,7 @@
 """Parts of libraries that nothing here uses, but that these import: loaded only when something asks for them."""
 
 import sys
+from collections import defaultdict
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -25,3 +26,14 @@ def defer(name: str, **given: Any) -> None:
     module = _Deferred(name)
     vars(module).update(given)
     sys.modules.setdefault(name, module)
+
+
+class UnparsedDocstring(defaultdict[str, list[Any]]):
+    """A function's docstring as it is: what is added to its sections is dropped."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(list)
+        self._text = function.__doc__ or ""
+
+    def __str__(self) -> str:
+        return "\n" + self._text  # below the place of the signature

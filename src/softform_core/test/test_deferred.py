@@ -30,3 +30,13 @@ import torch._dynamo.config
 print(callable(torch._dynamo.optimize), "sympy" in sys.modules)
 """
     assert run(code) == ["0.500", "False", "True", "True"]
+
+
+def test_scipy_keeps_its_docstrings_and_what_parses_them_is_there_for_who_wants_it():
+    code = """
+import sys, softform_core, scipy.optimize, scipy.stats
+parsing = sys.modules["scipy._lib._docscrape"]
+print(scipy.optimize.curve_fit.__doc__.split()[0], scipy.stats.norm.cdf(0.0))
+print(*parsing.ClassDoc(scipy.stats.rv_continuous)["Summary"][0].split()[:3])
+"""
+    assert run(code) == ["Use", "0.5", "A", "generic", "continuous"]

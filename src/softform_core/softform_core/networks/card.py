@@ -13,7 +13,7 @@ Millimetres = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 class Entry(BaseModel):
     """A part of a card: unknown fields are rejected."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Actuation(Entry):

@@ -16,7 +16,7 @@ Place = tuple[Finite, Finite, Finite]
 class Description(BaseModel):
     """A part of a description: unknown fields are rejected, nothing changes afterwards."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 POSITIVE = {"neo_hookean": (True,), "yeoh": (True, False, False), "gent": (True, True)}
