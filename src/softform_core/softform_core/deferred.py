@@ -3,19 +3,41 @@
 import sys
 from collections import defaultdict
 from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
+
+_given: dict[str, dict[str, Any]] = {}
 
 
 class _Deferred(ModuleType):
     """Stands for a module until it is asked for what is not given."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name != "__path__":  # whoever looks through all modules does not want it
+        # Who looks through all modules does not want it, nor does the import of what stands for it.
+        if name.startswith("__") and not (name == "__path__" and self.__name__ in sys.modules):
             raise AttributeError(f"module '{self.__name__}' is not loaded yet and has no '{name}'")
+        _given.pop(self.__name__, None)
         if sys.modules.get(self.__name__) is self:
             del sys.modules[self.__name__]
         return getattr(import_module(self.__name__), name)
+
+
+class _DeferringImporter(MetaPathFinder, Loader):
+    """Imports a `_Deferred` in place of each module that is deferred."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
+        return ModuleSpec(fullname, self) if fullname in _given else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _Deferred(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        vars(module).update(_given[module.__name__])
+
+
+sys.meta_path.insert(0, _DeferringImporter())
 
 
 def defer(name: str, **given: Any) -> None:
@@ -23,9 +45,7 @@ def defer(name: str, **given: Any) -> None:
 
     `from name import …` asks for its `__path__`, too.
     """
-    module = _Deferred(name)
-    vars(module).update(given)
-    sys.modules.setdefault(name, module)
+    _given[name] = given
 
 
 class UnparsedDocstring(defaultdict[str, list[Any]]):

@@ -40,3 +40,16 @@ print(scipy.optimize.curve_fit.__doc__.split()[0], scipy.stats.norm.cdf(0.0))
 print(*parsing.ClassDoc(scipy.stats.rv_continuous)["Summary"][0].split()[:3])
 """
     assert run(code) == ["Use", "0.5", "A", "generic", "continuous"]
+
+
+def test_parts_of_numpy_are_there_for_who_wants_them_only():
+    code = """
+import sys, softform_core, scipy.optimize, numpy as np
+parts = ("numpy.f2py", "numpy.ma", "numpy.testing")
+print(*[part for part in parts if any(name.startswith(part + ".") for name in sys.modules)], "none")
+from numpy.testing import assert_allclose
+import numpy.f2py.crackfortran, numpy.ma as ma
+print(callable(assert_allclose), callable(np.f2py.crackfortran.crackfortran), ma.masked_array([1, 2], [0, 1]).sum())
+print(all(sys.modules[part].__spec__.origin for part in parts))
+"""
+    assert run(code) == ["none", "True", "True", "1", "True"]

@@ -4,6 +4,8 @@ Paper 000, Sec. V-E2 names the sampling-based algorithms of Karaman and Frazzoli
 Actuations are scaled to the unit box, so that all actuators count alike.
 """
 
+import atexit
+import gc
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +17,8 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.planning.planner_settings import ALGORITHMS, PlannerSettings
 from softform_core.planning.sweep import MotionChecker
+
+atexit.unregister(gc.freeze)  # which spares a process its last collection, but OMPL prints all that was not collected
 
 RANGE = 0.5
 """Longest motion that is tried at once, in the unit box."""
