@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from softform_client.capture_watch import Capture, Moment
 from softform_collect.goal import Code, CollectSettings
 from softform_collect.recorders import averaged_markers, labelled, take_markers
@@ -12,6 +14,9 @@ from softform_core.frames.marker_quality import rest_frame
 from softform_core.robots import Robot
 from softform_interfaces.msg import MarkerFrame
 from softform_ros.goal_error import in_code
+
+_HIDDEN_WAIT = 5.0
+"""How long a marker that is hidden at rest is waited for, s: one without a name and a place is never learned from."""
 
 
 @dataclass(frozen=True)
@@ -44,17 +49,20 @@ class MarkerCaptures:
             GoalError: If robot or markers cannot be used.
         """
         what = "the rest frame"
-        moment: Moment = self._settled.go_to(self._robot.rest_actuation, what)
-        for _ in range(self._settings.captures_a_frame):  # a marker that is missing now may be seen a moment later
+        begin: Moment = self._settled.go_to(self._robot.rest_actuation, what)
+        moment = begin
+        places: dict[str, Array] = {}
+        while moment.stamp - begin.stamp < _HIDDEN_WAIT:
             taken = self._take(moment, what)
             with in_code(Code.CAPTURE_FAILED):
                 names, rest = rest_frame(labelled(taken, self._settings.frame), self._robot)
-            if len(names) == len(taken[-1].cloud.name):
+            places = dict(zip(names, rest, strict=True)) | places
+            if len(places) == len(taken[-1].cloud.name):
                 break
             moment = taken[-1]
         # Placing the markers takes seconds without a command: the robot at rest may as well be let go.
         self._settled.link.let_go()
-        return names, rest
+        return list(places), np.stack(list(places.values()))
 
     def at(self, actuation: Array, names: list[str], what: str) -> Iterator[MarkerCapture]:
         """Capture markers of a pose (k,) that is always reached from rest, again and again as often as for a frame.

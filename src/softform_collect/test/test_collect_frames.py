@@ -155,6 +155,23 @@ def test_markers_begin_with_a_rest_frame_and_missing_ones_are_nan(tmp_path):
     assert np.nanstd(error) < 1.3e-4
 
 
+def test_markers_that_are_hidden_by_turns_are_all_named(tmp_path):
+    path, frames = tmp_path / "frames.zarr", iter(range(10**6))
+
+    def hide(points, frame):
+        if frame < 0 and len(points) == len(MARKERS):
+            points[[*range(5)] if next(frames) < 30 else [7]] = np.nan
+        return points
+
+    with QuickRobot(hide) as robot:
+        outcome, _ = collect(robot, path, 1, "mocap")
+    assert outcome.code == Code.NONE, outcome.message
+    recording = open_recording(path, ROBOT).recording()
+    assert sorted(recording.names) == MARKERS
+    spots = SPOTS.points(np.zeros(9))[[MARKERS.index(name) for name in recording.names]]
+    assert np.abs(recording.rest - spots / MM_PER_M).max() < 5e-4
+
+
 def noise(points):
     return np.random.default_rng(1).uniform(-0.16, 0.16, points.shape) * [1.0, 1.0, 0.3]
 
