@@ -121,7 +121,8 @@ def test_processes_find_what_one_process_finds(robot: Robot, tmp_path: Path):
     assert np.allclose(alone.converged()[1], shared.converged()[1], atol=1e-12)
 
 
-def test_samples_without_equilibrium_are_listed(tmp_path: Path):
+def test_samples_without_equilibrium_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("softform_core.simulation.newton.SMALLEST_LOAD_STEP", 0.1)  # told roughly, and soon
     soft = {"law": "neo_hookean", "coefficients": [2.0e4]}
     robot = load_robot(_robot_file(tmp_path, material=soft, wall_stiffness=0.0))
     path = tmp_path / "simulation.zarr"
