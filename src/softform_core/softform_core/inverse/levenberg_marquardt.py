@@ -1,12 +1,13 @@
 """Levenberg-Marquardt on the merit of inverse kinematics, with actuation bounds; the pose is solved with the actuation.
 
-The quadratic model is minimised within the actuation bounds by an active set.
+The quadratic model is minimised within the actuation bounds by scipy's bounded-variable least squares.
 """
 
 import math
 from collections.abc import Callable
 
 import numpy as np
+from scipy.optimize import lsq_linear
 
 from softform_core.arrays import Array
 from softform_core.inverse.ik_monitor import Monitor
@@ -114,40 +115,25 @@ class LevenbergMarquardt:
 
 
 def box_minimum(hessian: Array, gradient: Array, lower: Array, upper: Array) -> Array:
-    """Minimise g.s + s.H s / 2 with the first variables within bounds, by an active set (Nocedal and Wright, ch. 16).
+    """Minimise g.s + s.H s / 2 with the first variables within bounds, as bounded least squares (Stark, Parker 1995).
 
     Args:
         hessian: (m, m) positive definite.
         gradient: (m,).
         lower: (k,) not positive, k <= m: the variables after the k-th are free.
-        upper: (k,) not negative.
+        upper: (k,) not negative; a variable whose bounds are both zero stays.
 
     Returns:
         (m,) step, within the bounds.
     """
-    size = len(gradient)
-    low, high = np.full(size, -np.inf), np.full(size, np.inf)
+    low, high = np.full(len(gradient), -np.inf), np.full(len(gradient), np.inf)
     low[: len(lower)], high[: len(upper)] = lower, upper
     step = np.linalg.solve(hessian, -gradient)
     if (step >= low).all() and (step <= high).all():
         return np.asarray(step)
-    # What the slope presses against a bound that it lies on already stays there, until that turns out to be wrong.
-    step, free = np.zeros(size), ~(((low >= 0.0) & (gradient > 0.0)) | ((high <= 0.0) & (gradient < 0.0)))
-    tolerance = 1e-12 * (1.0 + float(np.abs(gradient).max()))
-    for _ in range(4 * size):
-        change = np.zeros(size)
-        change[free] = np.linalg.solve(hessian[np.ix_(free, free)], -(gradient + hessian @ step)[free])
-        bound = np.where(change > 0.0, high, low)
-        room = np.divide(bound - step, change, out=np.full(size, np.inf), where=change != 0.0)
-        nearest = int(room.argmin())
-        step = np.clip(step + min(max(float(room[nearest]), 0.0), 1.0) * change, low, high)
-        if room[nearest] < 1.0:
-            step[nearest], free[nearest] = bound[nearest], False
-            continue
-        slope = gradient + hessian @ step
-        inward = np.where(free, -np.inf, np.where(step <= low, -slope, slope))
-        steepest = int(inward.argmax())
-        if inward[steepest] <= tolerance:
-            break
-        free[steepest] = True
-    return np.asarray(step)
+    moves = low < high
+    root = np.linalg.cholesky(hessian[np.ix_(moves, moves)])
+    wanted = -np.linalg.solve(root, gradient[moves])
+    step = np.zeros(len(gradient))
+    step[moves] = lsq_linear(root.T, wanted, (low[moves], high[moves]), method="bvls").x
+    return np.clip(step, low, high)

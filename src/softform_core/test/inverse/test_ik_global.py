@@ -1,4 +1,4 @@
-"""Global search: finds what one start misses, ends early, goes on where the time was up."""
+"""Global search: finds what one start misses, ends early."""
 
 from dataclasses import replace
 
@@ -8,8 +8,8 @@ import pytest
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.inverse.ik_options import Termination
-from softform_core.inverse.inverse import search_of, solve_inverse_kinematics
-from softform_core.inverse.multi_start import GlobalSearch, solve_globally
+from softform_core.inverse.inverse import solve_inverse_kinematics
+from softform_core.inverse.multi_start import solve_globally
 from softform_core.shapes.features import FeaturePoints
 from softform_core.surface.patch_set import SHEET
 from softform_core.units import MM_PER_M
@@ -51,18 +51,25 @@ def test_a_search_finds_what_one_start_misses(snapping, shape_of, options):
 
 def test_a_search_ends_when_starts_agree(membrane, shape_of, options):
     hidden = hidden_actuation(0)
-    search = GlobalSearch(membrane, search_of(shape_of(membrane, hidden)), options, starts=50)
     told = []
-    result = search.run(60.0, lambda number, best: told.append((number, best.mean_error_mm)))
+    result = solve_globally(
+        membrane,
+        shape_of(membrane, hidden),
+        replace(options, max_seconds=60.0),
+        starts=50,
+        on_start=lambda number, best: told.append((number, best.mean_error_mm)),
+    )
     assert result.mean_error_mm < 0.01 and result.actuation == pytest.approx(hidden, abs=5.0)
-    assert search.is_finished and search.agreeing >= 3 and len(search.candidates) < 10
-    assert [number for number, _ in told] == list(range(1, len(search.candidates) + 1))
+    # Neither the time nor the starts were used up.
+    assert result.termination.finished and result.seconds < 60.0 and 3 <= len(told) < 10
+    assert [number for number, _ in told] == list(range(1, len(told) + 1))
 
 
 def test_a_search_ends_within_the_tolerance_at_the_first_start(membrane, shape_of, options):
-    target = shape_of(membrane, hidden_actuation(1))
-    search = GlobalSearch(membrane, search_of(target), replace(options, tolerance_mm=0.05), starts=50)
-    assert search.run(60.0).termination is Termination.TOLERANCE_REACHED and len(search.candidates) == 1
+    target, told = shape_of(membrane, hidden_actuation(1)), []
+    near_enough = replace(options, tolerance_mm=0.05)
+    result = solve_globally(membrane, target, near_enough, starts=50, on_start=lambda *start: told.append(start))
+    assert result.termination is Termination.TOLERANCE_REACHED and len(told) == 1
 
 
 def test_many_feature_solutions_are_distinguished_by_the_posture(membrane, options):
@@ -76,32 +83,32 @@ def test_many_feature_solutions_are_distinguished_by_the_posture(membrane, optio
     assert best.merit <= one.merit * 1.01 and best.max_error_mm < 1.0
 
 
-def test_a_search_goes_on_where_the_time_was_up(corrected_membrane, shape_of, options):
-    target = shape_of(corrected_membrane, hidden_actuation(4))
-    short = replace(options, relative_decrease=1e-3)
-    whole = GlobalSearch(corrected_membrane, search_of(target), short, starts=5)
-    pieces = GlobalSearch(corrected_membrane, search_of(target), short, starts=5)
-    best = whole.run(60.0)
-    made = []
-    for seconds in (1e-9, 1e-9, 60.0):
-        resumed = pieces.run(seconds)
-        made.append(len(pieces.candidates))
-    assert made == [0, 0, len(whole.candidates)] and pieces.is_finished
-    assert all((a.start == b.start).all() for a, b in zip(pieces.candidates, whole.candidates, strict=True))
-    assert resumed.mean_error_mm == pytest.approx(best.mean_error_mm, abs=1e-6)
+def test_a_search_without_time_has_its_first_start(corrected_membrane, shape_of, options):
+    target, told = shape_of(corrected_membrane, hidden_actuation(4)), []
+    no_time = replace(options, max_seconds=1e-9)
+    result = solve_globally(corrected_membrane, target, no_time, on_start=lambda *start: told.append(start))
+    assert result.termination is Termination.TIME_LIMIT and not told
+    assert (result.actuation == options.start()).all()
 
 
 def test_a_search_can_be_stopped(membrane, shape_of, options):
-    search = GlobalSearch(membrane, search_of(shape_of(membrane, hidden_actuation(5))), options, starts=50)
-    result = search.run(60.0, should_stop=lambda: len(search.candidates) >= 2)
-    assert result.termination is Termination.CANCELLED and len(search.candidates) == 2 and not search.is_finished
+    target, told = shape_of(membrane, hidden_actuation(5)), []
+    result = solve_globally(
+        membrane,
+        target,
+        options,
+        starts=50,
+        on_start=lambda *start: told.append(start),
+        should_stop=lambda: len(told) >= 2,
+    )
+    assert result.termination is Termination.CANCELLED and len(told) == 2
     assert result.mean_error_mm < 0.01
-    at_once = GlobalSearch(membrane, search_of(shape_of(membrane, hidden_actuation(5))), options)
-    assert at_once.run(60.0, should_stop=lambda: True).termination is Termination.CANCELLED
-    assert (at_once.best.actuation == 2500.0).all()
+    at_once = solve_globally(membrane, target, options, should_stop=lambda: True)
+    assert at_once.termination is Termination.CANCELLED
+    assert (at_once.actuation == 2500.0).all()
 
 
 @pytest.mark.parametrize("starts", [0, 10_001])
 def test_a_number_of_starts_that_makes_no_sense_is_rejected(membrane, options, starts):
     with pytest.raises(SoftformError, match="starts"):
-        GlobalSearch(membrane, None, options, starts=starts)
+        solve_globally(membrane, None, options, starts=starts)
