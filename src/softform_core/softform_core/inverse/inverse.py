@@ -169,8 +169,15 @@ def finish(
             stop = monitor.iterated(best) or Termination.CONVERGED
             if stop is Termination.CONVERGED:
                 best, stop = solve(problem, monitor, best)
-    seconds = monitor.seconds
-    return IkResult(monitor.history, coarse_iterations, seconds, prepare_seconds, stop, problem, best)
+    return IkResult(
+        **vars(best),
+        history=monitor.history,
+        coarse_iterations=coarse_iterations,
+        seconds=monitor.seconds,
+        prepare_seconds=prepare_seconds,
+        termination=stop,
+        problem=problem,
+    )
 
 
 def _lacks_parts(problem: Problem, best: Evaluation) -> bool:

@@ -38,8 +38,8 @@ def test_a_feature_point_over_each_chamber_finds_the_hidden_actuation(corrected_
     features = features_at(corrected_membrane, hidden)
     result = solve_inverse_kinematics(corrected_membrane, None, options, features=features)
     assert result.actuation == pytest.approx(hidden, abs=1.0)
-    assert result.max_error_mm < 0.01 and len(result.found.features.distances) == 9 and len(result.distances) == 0
-    assert result.points == pytest.approx(corrected_membrane.points(result.actuation), abs=5e-5)
+    assert result.max_error_mm < 0.01 and len(result.features.distances) == 9 and len(result.matches.distances) == 0
+    assert result.shape == pytest.approx(corrected_membrane.points(result.actuation), abs=5e-5)
 
 
 def test_feature_points_pull_a_target_apart_from_where_it_lies_by_their_weight(membrane, shape_of, options):
@@ -51,7 +51,7 @@ def test_feature_points_pull_a_target_apart_from_where_it_lies_by_their_weight(m
     for weight in (1e-3, 1.0, 1e3):
         features = FeaturePoints.of(centre, higher, [weight])
         result = solve_inverse_kinematics(membrane, target, options, features=features)
-        distances.append(result.found.features.distances[0])
+        distances.append(result.features.distances[0])
     assert distances[0] > 9.0 and distances[2] < 0.1 and distances[0] > distances[1] > distances[2]
 
 

@@ -127,8 +127,8 @@ def test_objective_never_rises_and_is_eq_15(membrane, shape_of, options):
     result = solve_inverse_kinematics(membrane, target, replace(options, fix_pose=False))
     objectives = [step.objective for step in result.history]
     assert all(later <= earlier for earlier, later in zip(objectives[:-1], objectives[1:], strict=True))
-    assert result.objective == pytest.approx(float((result.distances[result.covered] ** 2).sum()), rel=1e-9)
-    assert result.mean_error_mm == pytest.approx(result.distances.mean())
+    assert result.objective == pytest.approx(float((result.matches.distances[result.covered] ** 2).sum()), rel=1e-9)
+    assert result.mean_error_mm == pytest.approx(result.matches.distances.mean())
 
 
 def test_the_same_start_gives_the_same_answer_and_a_good_seed_a_quick_one(membrane, shape_of, options):

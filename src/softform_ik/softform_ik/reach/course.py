@@ -172,7 +172,7 @@ class Course:
             return None
         if self.goal.mode is Mode.CLOSED_LOOP:
             try:
-                captured = check_capture(captured, solution.points, self.robot)
+                captured = check_capture(captured, solution.shape, self.robot)
             except GoalError as error:
                 next_step = f"{error.next_step} The robot holds the best shape that was measured."
                 raise GoalError(error.code, error.message, next_step) from error

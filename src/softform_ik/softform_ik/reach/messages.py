@@ -53,7 +53,7 @@ def report_to_message(solution: IkResult, frame: str, stamp: Time) -> SolveRepor
     return SolveReport(
         mean_error=solution.mean_error_mm / MM_PER_M,
         max_error=solution.max_error_mm / MM_PER_M,
-        shape=cloud_from_points(solution.points / MM_PER_M, frame, stamp),
+        shape=cloud_from_points(solution.shape / MM_PER_M, frame, stamp),
         target_pose=pose_to_message(solution.pose.scaled(1.0 / MM_PER_M)),
         solve_time=solution.seconds,
         iterations=solution.iterations,

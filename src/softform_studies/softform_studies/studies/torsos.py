@@ -117,7 +117,9 @@ def _reached(robot: Robot, reality: Reality, model: ForwardPipeline, target: Tor
     measured = CorrectedPipeline(model, displacement)  # at this actuation its points are the true ones
     posed = solve_prepared(measured, search, replace(_held_at(options, solved.actuation), initial_pose=solved.pose))
     history = np.array([one.mean_error_mm for one in solved.history])
-    return Reached(history, posed.points, posed.distances, posed.covered, posed.mean_error_mm, posed.max_error_mm)
+    return Reached(
+        history, posed.points, posed.matches.distances, posed.covered, posed.mean_error_mm, posed.max_error_mm
+    )
 
 
 def _held_at(options: IkOptions, actuation: Array) -> IkOptions:

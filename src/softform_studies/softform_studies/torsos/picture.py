@@ -66,7 +66,7 @@ def _draw_case(case: Case, robot: Robot, panel: Callable[[int], Axes3D]) -> None
         True,
     )
     points, faces = case.found.points, robot.patches.triangles(len(case.found.points))
-    colours = error_colours(faces, case.found.distances, case.found.covered)
+    colours = error_colours(faces, case.found.matches.distances, case.found.covered)
     error = f"mean {case.ours.mean_error_mm:.1f} mm (at rest {case.rest_error_mm:.1f})"
     draw_panel(panel(1), points, faces, colours, FRONT, error)
     draw_panel(panel(2), points, faces, colours, _BACK, f"from the back; largest {case.ours.max_error_mm:.0f} mm")

@@ -42,7 +42,7 @@ def test_what_is_counted_is_seen(small, options, monkeypatch):
 
     def astray(*arguments):
         result = solve_prepared(*arguments)
-        return replace(result, found=result.problem.evaluate(low.actuation_min, RigidTransform()))
+        return replace(result, **vars(result.problem.evaluate(low.actuation_min, RigidTransform())))
 
     monkeypatch.setattr("softform_studies.ik.ik_bounds.solve_prepared", astray)
     solve_from([low.actuation_max], small, target, counts)

@@ -52,7 +52,7 @@ def test_objective_never_rises_and_is_eq_15(membrane, shape_of, options):
     result = solve_by_algorithm2(membrane, target, replace(options, fix_pose=False))
     objectives = [step.objective for step in result.history]
     assert all(later <= earlier for earlier, later in zip(objectives[:-1], objectives[1:], strict=True))
-    assert result.objective == pytest.approx(float((result.distances[result.covered] ** 2).sum()), rel=1e-9)
+    assert result.objective == pytest.approx(float((result.matches.distances[result.covered] ** 2).sum()), rel=1e-9)
 
 
 def test_cancel_and_limits_give_the_best_so_far(membrane, shape_of, options):
