@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
@@ -100,7 +99,8 @@ class CloudSearch:
         """
         places = self._tree.nearest(_finite(points))
         self._look_around(places)
-        return Matches(*_on_planes(np.ascontiguousarray(points), places, self._planes))
+        planes = self._planes[places]
+        return on_planes(points, planes[:, :3], planes[:, 3:6], planes[:, 6])
 
     def _look_around(self, places: NDArray[np.int64]) -> None:
         """Fit the planes that are not known yet."""
@@ -116,29 +116,15 @@ class CloudSearch:
         self._known[new] = True
 
 
-@njit(cache=True, nogil=True)
-def _on_planes(points, places, planes):  # type: ignore[no-untyped-def]  # numba infers the types
-    """Points moved onto the tangent planes at these places, at most by their spacing; as `Matches`."""
-    closest, normals = np.empty((len(points), 3)), np.empty((len(points), 3))
-    distances, beyond = np.empty(len(points)), np.empty(len(points), dtype=np.bool_)
-    for point in range(len(points)):
-        plane = planes[places[point]]
-        ox, oy, oz = points[point, 0] - plane[0], points[point, 1] - plane[1], points[point, 2] - plane[2]
-        nx, ny, nz, spacing = plane[3], plane[4], plane[5], plane[6]
-        height = ox * nx + oy * ny + oz * nz
-        tx, ty, tz = ox - height * nx, oy - height * ny, oz - height * nz
-        length = np.sqrt(tx * tx + ty * ty + tz * tz)
-        beyond[point] = length > spacing
-        part = spacing / length if beyond[point] else 1.0
-        closest[point, 0], closest[point, 1], closest[point, 2] = (
-            plane[0] + part * tx,
-            plane[1] + part * ty,
-            plane[2] + part * tz,
-        )
-        normals[point, 0], normals[point, 1], normals[point, 2] = nx, ny, nz
-        past = (1.0 - part) * length
-        distances[point] = np.sqrt(height * height + past * past)
-    return closest, normals, distances, beyond
+def on_planes(points: Array, near: Array, normals: Array, spacing: Array) -> Matches:
+    """Points (P, 3) mm moved onto planes through `near` (P, 3), but from there by no more than the spacing (P,)."""
+    offset = points - near
+    height = np.einsum("px,px->p", offset, normals)
+    sideways = offset - height[:, None] * normals
+    length = np.sqrt(np.einsum("px,px->p", sideways, sideways))
+    beyond = length > spacing
+    part = np.divide(spacing, length, out=np.ones_like(length), where=beyond)
+    return Matches(near + part[:, None] * sideways, normals, np.hypot(height, (1.0 - part) * length), beyond)
 
 
 class MeshSearch:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
-from softform_core.inverse.closest_points import Matches, border_edges
+from softform_core.inverse.closest_points import Matches, border_edges, on_planes
 from softform_core.inverse.inverse import Target
 from softform_core.inverse.surface_target import SurfaceTarget
 from softform_core.shapes.target import NEIGHBOURS, upwards
@@ -53,15 +53,7 @@ class LibraryCloudSearch:
         """Closest point of each of (P, 3) mm."""
         places = self._tree.query(points)[1].astype(np.int64)
         self._look_around(np.unique(places[~self._known[places]]))
-        near, normals, spacing = self.vertices[places], self._normals[places], self._spacing[places]
-        offset = points - near
-        height = np.einsum("px,px->p", offset, normals)
-        sideways = offset - height[:, None] * normals
-        length = np.linalg.norm(sideways, axis=1)
-        beyond = length > spacing
-        part = np.where(beyond, spacing / np.maximum(length, 1e-300), 1.0)
-        distances = np.hypot(height, (1.0 - part) * length)
-        return Matches(near + part[:, None] * sideways, normals, distances, beyond)
+        return on_planes(points, self.vertices[places], self._normals[places], self._spacing[places])
 
     def _look_around(self, new: NDArray[np.int64]) -> None:
         """Fit the planes through the surroundings of points that are nearest for the first time."""
