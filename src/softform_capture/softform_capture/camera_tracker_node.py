@@ -3,6 +3,8 @@
 import threading
 import time
 from collections import deque
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,17 +14,16 @@ from sensor_msgs.msg import Image
 from softform_capture.camera_tracker.code_detection import CodeDetector
 from softform_capture.camera_tracker.code_sheet import RULER_LENGTH, SHEETS
 from softform_capture.camera_tracker.colour_marker import ColourMarker
-from softform_capture.camera_tracker.image_message import bgr_from_image
 from softform_capture.camera_tracker.image_source import (
     TOPIC_PREFIX,
     CapturedImages,
     HandedImages,
-    ImageSource,
     TimedImage,
+    bgr_from_image,
 )
 from softform_capture.camera_tracker.lens import Lens
 from softform_capture.camera_tracker.plane_view import SheetPlacement
-from softform_capture.camera_tracker.tracker import CameraTracker, Sighting, TrackerOptions
+from softform_capture.camera_tracker.tracker import CameraTracker, Sighting
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_interfaces.msg import MarkerFrame
@@ -80,14 +81,10 @@ class CameraTrackerNode(SoftformLifecycleNode):
             raise SoftformError(f"Parameter sheet_pose is {pose}.", "Give x, y in metres and yaw in radians.")
         x, y, yaw = pose
         lens = values["camera_calibration"]
-        self._options = TrackerOptions(
-            ColourMarker(
-                values["hue"],
-                values["hue_tolerance"],
-                values["least_saturation"],
-                values["least_value"],
-                values["diameter"],
-            ),
+        self._make_tracker = partial(
+            CameraTracker,
+            CodeDetector(SHEETS[values["sheet"]], values["ruler_length"]),
+            ColourMarker(**{one.name: values[one.name] for one in fields(ColourMarker)}),
             SheetPlacement(x, y, yaw, values["marker_height"]),
             Lens.from_file(Path(lens).expanduser()) if lens else None,
             values["hold_codes"],
@@ -99,8 +96,7 @@ class CameraTrackerNode(SoftformLifecycleNode):
 
     def activate(self) -> None:
         """Open the source and follow the marker in a thread of its own."""
-        sheet = SHEETS[self.parameters["sheet"]]
-        self._tracker = CameraTracker(CodeDetector(sheet, self.parameters["ruler_length"]), self._options)
+        self._tracker = self._make_tracker()
         self._recent.clear()
         self._sighting, self._frames = Sighting(np.full(3, np.nan), "no image yet"), 0
         self._fault = self._unreadable = ""
@@ -158,9 +154,9 @@ class CameraTrackerNode(SoftformLifecycleNode):
             return Health(WARN, f"only {rate:.1f} images a second", values)
         return Health(OK, "the marker is seen", values)
 
-    def _open(self, source: str) -> ImageSource:
+    def _open(self, source: str) -> CapturedImages | HandedImages:
         if not source.startswith(TOPIC_PREFIX):
-            lens = self._options.lens
+            lens = self._tracker.lens
             return CapturedImages(source, None if lens is None else lens.size)
         handed = HandedImages()
 
@@ -176,7 +172,7 @@ class CameraTrackerNode(SoftformLifecycleNode):
         self._subscription = self.create_subscription(Image, source[len(TOPIC_PREFIX) :], on_image, CAMERA_INPUT)
         return handed
 
-    def _follow(self, source: ImageSource, stop: threading.Event) -> None:
+    def _follow(self, source: CapturedImages | HandedImages, stop: threading.Event) -> None:
         try:
             while not stop.is_set():
                 image = source.read()

@@ -88,12 +88,16 @@ def calibrate_cameras(
 def _from_file(path: Path) -> tuple[dict[str, "CameraExtrinsics"], dict[str, tuple[str, str]]]:
     import numpy as np
 
-    from softform_capture.depth_cameras.correspondences import load_correspondences
+    from softform_capture.depth_cameras.calibration import load_correspondences
     from softform_capture.depth_cameras.extrinsics import register_cameras
 
     given = load_correspondences(path)
     places = {name: np.array(place) for name, place in given.places.items()}
-    found = register_cameras({name: camera.places() for name, camera in given.cameras.items()}, places)
+    seen = {
+        name: {point: np.array(place) for point, place in camera.points.items()}
+        for name, camera in given.cameras.items()
+    }
+    found = register_cameras(seen, places)
     return found, {name: (camera.topic, camera.frame_id) for name, camera in given.cameras.items()}
 
 

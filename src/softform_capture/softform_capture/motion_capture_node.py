@@ -6,7 +6,7 @@ from typing import Any
 from rclpy.subscription import Subscription
 from tf2_msgs.msg import TFMessage
 
-from softform_capture.motion_capture.capture_run import CaptureRun, CaptureSettings
+from softform_capture.motion_capture.capture_run import CaptureRun
 from softform_capture.motion_capture.captured_frame import CapturedFrame, parse_renames
 from softform_capture.motion_capture.labelling import Labeller, read_rest_markers
 from softform_capture.motion_capture.marker_plausibility import PlausibilityLimits
@@ -95,7 +95,7 @@ class MotionCaptureNode(SoftformLifecycleNode):
         values = self.parameters
         nearest = values["labels"] == "nearest" or values["system"] == "point_cloud"
         limits = PlausibilityLimits(values["max_speed"], values["max_departure"], values["settle_time"])
-        settings = CaptureSettings(
+        self._run = CaptureRun(
             self._robot,
             values["max_residual"],
             limits,
@@ -109,7 +109,6 @@ class MotionCaptureNode(SoftformLifecycleNode):
             values["max_latency"],
             values["max_rate"],
         )
-        self._run = CaptureRun(settings)
         if self._topic is None:
             take = partial(self._take, self._run)
             self._thread = SourceThread(network_source(values), take, values["reconnect_after"])

@@ -1,5 +1,6 @@
 """Life-cycle node `scanner`: exports of a watched folder, or clouds of depth cameras, become `captured_cloud`."""
 
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -11,20 +12,18 @@ from softform_capture.depth_cameras.calibration import SECONDS_PER_DAY, default_
 from softform_capture.depth_cameras.cloud_watcher import CloudWatcher
 from softform_capture.depth_cameras.merging import CloudMerger, MergedCloud
 from softform_capture.scanner.captured_cloud import CapturedCloud, CloudOptions, captured_cloud, cloud_on_robot
-from softform_capture.scanner.folder_source import FolderSource, RejectedFile, ScanFile
-from softform_capture.scanner.folder_watcher import FolderWatcher
-from softform_capture.scanner.registration import Registration
+from softform_capture.scanner.folder_source import FolderSource, FolderWatcher, RejectedFile, ScanFile
+from softform_capture.scanner.registration import registration_from_pose
 from softform_capture.scanner.scan_quality import rest_area
 from softform_capture.scanner.scan_record import ScanRecord
 from softform_capture.scanner.workspace import WORKSPACES
 from softform_core.errors import SoftformError
-from softform_core.geometry.rigid import RigidTransform
 from softform_core.heap import give_back_what_is_free
 from softform_core.paths import DEFAULT_ROBOT
 from softform_core.robots import load_robot
 from softform_core.shapes.read import UNITS
 from softform_core.units import MM_PER_M
-from softform_ros.conversions import cloud_from_points, stamp_from_seconds
+from softform_ros.conversions import NORMAL_FIELDS, cloud_from_points, stamp_from_seconds
 from softform_ros.diagnostics import OK, Health
 from softform_ros.frames import StaticFrames
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
@@ -81,15 +80,7 @@ class ScannerNode(SoftformLifecycleNode):
         values = self.parameters
         self._robot = load_robot(values["robot"], "surface")
         rest_area(self._robot)  # now, as it takes a second
-        self._options = CloudOptions(
-            values["crop"],
-            values["crop_margin"],
-            values["remove_outliers"],
-            values["max_points"],
-            values["workspace"],
-            values["spacing"],
-            values["normals"],
-        )
+        self._options = CloudOptions(**{one.name: values[one.name] for one in fields(CloudOptions)})
         if values["source"] == "cameras":
             self._configure_cameras()
         else:
@@ -101,7 +92,7 @@ class ScannerNode(SoftformLifecycleNode):
             raise SoftformError(
                 "Parameter watch_folder is empty.", "Set it to the folder where the scanner writes its exports."
             )
-        self._registration = Registration.from_pose(values["registration"])
+        self._registration = registration_from_pose(values["registration"])
         self._source = FolderSource(Path(values["watch_folder"]).expanduser(), values["unit"])
 
     def _configure_cameras(self) -> None:
@@ -121,8 +112,7 @@ class ScannerNode(SoftformLifecycleNode):
 
     def _watch_folder(self) -> None:
         self._record = ScanRecord(f"is {self._source.folder} the right folder?")
-        place = RigidTransform(self._registration.rotation, self._registration.translation)
-        self._places.tell(self._robot.base_frame, self._robot.frame_of("scanner"), place)
+        self._places.tell(self._robot.base_frame, self._robot.frame_of("scanner"), self._registration)
         if not self.parameters["include_existing"] and self._source.folder.is_dir():
             skipped = self._source.skip_existing()
             if skipped:
@@ -192,17 +182,14 @@ class ScannerNode(SoftformLifecycleNode):
         """Publish the poses of the cameras to TF once they have published their own frames."""
         while self._not_announced:
             camera = self._calibration.cameras[self._not_announced.pop()]
-            registration = camera.registration()
-            place = RigidTransform(registration.rotation, registration.translation)
+            base, known = self._robot.base_frame, self.frames.listen()
             try:
-                self._places.tell_camera(self._robot.base_frame, camera.frame_id, place, self.frames.listen())
+                self._places.tell_camera(base, camera.frame_id, camera.registration(), known)
             except SoftformError as error:
                 self.get_logger().warning(f"The pose of '{camera.frame_id}' is not published to TF: {error}")
 
     def _publish(self, name: str, cloud: CapturedCloud, captured_at: float, figures: dict[str, str]) -> None:
-        normals = {} if cloud.normals is None else dict(
-            zip(("normal_x", "normal_y", "normal_z"), cloud.normals.T, strict=True)
-        )  # fmt: skip
+        normals = {} if cloud.normals is None else dict(zip(NORMAL_FIELDS, cloud.normals.T, strict=True))
         stamp = stamp_from_seconds(captured_at)
         self._publisher.publish(cloud_from_points(cloud.points, self._robot.base_frame, stamp, normals))
         with self._lock:

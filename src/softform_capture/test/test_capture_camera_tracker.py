@@ -14,11 +14,10 @@ from sensor_msgs.msg import Image
 from softform_capture.camera_tracker.code_detection import CodeCorners, CodeDetector
 from softform_capture.camera_tracker.code_sheet import RULER_LENGTH, SHEETS
 from softform_capture.camera_tracker.colour_marker import ColourMarker
-from softform_capture.camera_tracker.image_message import bgr_from_image
-from softform_capture.camera_tracker.image_source import CapturedImages
+from softform_capture.camera_tracker.image_source import CapturedImages, bgr_from_image
 from softform_capture.camera_tracker.lens import Lens
 from softform_capture.camera_tracker.plane_view import SheetPlacement, view_plane
-from softform_capture.camera_tracker.tracker import CameraTracker, TrackerOptions
+from softform_capture.camera_tracker.tracker import CameraTracker
 from softform_capture.cli_print_code import print_code
 from softform_core.errors import SoftformError
 
@@ -34,7 +33,7 @@ def camera(sheet_camera):
 
 
 def make_tracker(**options):
-    return CameraTracker(CodeDetector(SHEET), TrackerOptions(**options))
+    return CameraTracker(CodeDetector(SHEET), **options)
 
 
 def red_disc(x, y, height=0.0, diameter=DIAMETER):

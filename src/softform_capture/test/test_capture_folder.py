@@ -7,8 +7,14 @@ import numpy as np
 import pytest
 
 from softform_capture.scanner import folder_source
-from softform_capture.scanner.folder_source import REST_WITHOUT_END, FolderSource, RejectedFile, ScanFile, capture_time
-from softform_capture.scanner.folder_watcher import FolderWatcher
+from softform_capture.scanner.folder_source import (
+    REST_WITHOUT_END,
+    FolderSource,
+    FolderWatcher,
+    RejectedFile,
+    ScanFile,
+    capture_time,
+)
 from softform_core.errors import SoftformError
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.write import write_ply

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from softform_capture.motion_capture.marker_attendance import MarkerStrangers
 from softform_capture.motion_capture.marker_plausibility import PlausibilityLimits
-from softform_capture.motion_capture.marker_strangers import MarkerStrangers
 from softform_capture.motion_capture.marker_stream import MarkerStream
 from softform_core.errors import SoftformError
 from softform_core.registration.base_alignment import base_alignment

@@ -74,8 +74,7 @@ def collect(
 
     from softform_collect.client import CollectRequest
     from softform_collect.client import collect as run
-    from softform_collect.data_set import default_output
-    from softform_collect.summary import summary_figures, summary_lines
+    from softform_collect.data_set import default_output, summary_figures, summary_lines
     from softform_core.frames.sources import open_recording
     from softform_core.robots import load_robot
 
@@ -84,7 +83,7 @@ def collect(
     )
     path = output or default_output(load_robot(robot, "surface"))
     try:
-        path = Path(run(request, lambda line: tqdm.write(line, file=sys.stderr), _asked_to_go_on).store)
+        path = run(request, lambda line: tqdm.write(line, file=sys.stderr), _asked_to_go_on)
     except (KeyboardInterrupt, SoftformError) as error:
         stopped = isinstance(error, KeyboardInterrupt)
         reason = "stopped; the robot vents. The same command goes on." if stopped else str(error)

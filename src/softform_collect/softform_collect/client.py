@@ -9,7 +9,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -42,19 +42,13 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class CollectRequest:
-    """What to collect.
+    """What to collect: the options of `softform collect`.
 
     Attributes:
         robot: Name or description of the robot; a stack that runs already has its own.
-        frames: Frames that the data set shall have in the end.
-        via: Capture device: `scanner` or `mocap`.
         output: The store; None is `data/ROBOT/frames.zarr`.
         seed: Seed of the actuations and of the virtual rig's noise.
         attach: Whether to use a stack that runs already, instead of launching one on the virtual rig.
-        reality: Reality of the launched virtual rig.
-        namespace: ROS namespace of the running stack.
-        reference_every: Frames between two captures of the reference pose; 0 for none.
-        record: Whether a launched stack is recorded.
     """
 
     robot: str
@@ -65,8 +59,8 @@ class CollectRequest:
     attach: bool
     reality: str
     namespace: str
-    reference_every: int = 0
-    record: bool = True
+    reference_every: int
+    record: bool
 
 
 class TerminatedError(KeyboardInterrupt):
@@ -77,8 +71,13 @@ def _terminate(number: int, frame: FrameType | None) -> None:
     raise TerminatedError
 
 
-def collect(request: CollectRequest, say: Say, goes_on: Callable[[], bool] = lambda: False) -> CollectDataset.Result:
-    """Collect what is missing of the asked frames; `goes_on` is asked after Ctrl-C, when the robot vents.
+def collect(request: CollectRequest, say: Say, goes_on: Callable[[], bool]) -> Path:
+    """Collect what is missing of the asked frames; returns the store.
+
+    Args:
+        request: What to collect.
+        say: Takes what happens, line by line.
+        goes_on: Asked after Ctrl-C, when the robot vents.
 
     Raises:
         SoftformError: If the request does not fit the data set, or the stack, the robot, the capture or the disk
@@ -96,14 +95,14 @@ def collect(request: CollectRequest, say: Say, goes_on: Callable[[], bool] = lam
     source = f"virtual rig, reality {request.reality}"
     store = open_to_continue(path, robot, request.seed, source, request.via)
     if store is not None and len(store) >= request.frames and not len(missing_frames(store, request.frames)):
-        return CollectDataset.Result(store=str(path), captured=len(store.captured), rejected=len(store.rejections))
+        return path
     with _stack(request, path, 0 if store is None else len(store.sessions), say):
         return _send_until_done(request, "softform", str(path), say, goes_on)
 
 
 def _send_until_done(
     request: CollectRequest, namespace: str, output: str, say: Say, goes_on: Callable[[], bool]
-) -> CollectDataset.Result:
+) -> Path:
     """Send the goal, and again after each pause: it goes on where it was."""
     while True:
         try:
@@ -146,7 +145,7 @@ def _stack(request: CollectRequest, path: Path, sessions: int, say: Say) -> Iter
             raise SoftformError(str(error), f"See {log_path}.") from error
 
 
-def _send(request: CollectRequest, namespace: str, output: str, say: Say) -> CollectDataset.Result:
+def _send(request: CollectRequest, namespace: str, output: str, say: Say) -> Path:
     """Send the goal, show its progress, and wait for its end; an interrupt cancels it."""
     goal = CollectDataset.Goal(
         via=request.via,
@@ -158,9 +157,22 @@ def _send(request: CollectRequest, namespace: str, output: str, say: Say) -> Col
     caller = ActionCaller(
         CollectDataset, "collect_dataset", "collector", f"collect_{os.getpid()}", namespace, ATTACH_TIMEOUT
     )
-    with caller, _Bar(say) as bar, ThreadPoolExecutor(max_workers=1) as waiting:
+    bar: tqdm | None = None
+
+    def show(feedback: CollectDataset.Feedback) -> None:
+        nonlocal bar
+        if bar is None:
+            total, done = feedback.frames, feedback.done
+            bar = bars.enter_context(tqdm(total=total, initial=done, unit="frame", desc="collect"))
+        if feedback.stage == "storing":
+            bar.set_postfix(coverage=f"{feedback.coverage:.0%}", refresh=False)
+        bar.update(feedback.done - bar.n)
+        if feedback.note:
+            say(feedback.note)
+
+    with caller, ExitStack() as bars, ThreadPoolExecutor(max_workers=1) as waiting:
         caller.node.create_publisher(Empty, "collect_dataset/attendance", ATTENDANCE)
-        ending = waiting.submit(caller.call, goal, bar.show)
+        ending = waiting.submit(caller.call, goal, show)
         try:
             while not ending.done():
                 wait([ending], _POLL_SECONDS)
@@ -169,32 +181,7 @@ def _send(request: CollectRequest, namespace: str, output: str, say: Say) -> Col
                 caller.cancel()
                 wait([ending], _POLL_SECONDS)
             raise
-        result: CollectDataset.Result = ending.result()
+        result = ending.result()
     if result.error_code != CollectDataset.Result.NONE:
         raise SoftformError(result.error_msg)
-    return result
-
-
-class _Bar:
-    """The progress bar, made of feedback."""
-
-    def __init__(self, say: Say) -> None:
-        self._say = say
-        self._bar: tqdm | None = None
-
-    def show(self, feedback: CollectDataset.Feedback) -> None:
-        """Take one feedback message."""
-        if self._bar is None:
-            self._bar = tqdm(total=feedback.frames, initial=feedback.done, unit="frame", desc="collect")
-        if feedback.stage == "storing":
-            self._bar.set_postfix(coverage=f"{feedback.coverage:.0%}", refresh=False)
-        self._bar.update(feedback.done - self._bar.n)
-        if feedback.note:
-            self._say(feedback.note)
-
-    def __enter__(self) -> "_Bar":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+    return Path(result.store)

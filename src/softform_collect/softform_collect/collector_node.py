@@ -1,4 +1,4 @@
-"""Node `collector`: parameters, the `collect_dataset` action, life cycle; the work is done in `collecting`."""
+"""Node `collector`: parameters, the `collect_dataset` action, life cycle; `FrameCollector` does the work."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -8,14 +8,13 @@ from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallb
 from std_msgs.msg import Empty
 
 from softform_collect.frame_collector import FrameCollector
-from softform_collect.goal import Code, CollectGoal, CollectSettings
-from softform_collect.messages import feedback_to_message, goal_from_message, result_to_message
+from softform_collect.goal import Code, CollectGoal, CollectSettings, goal_from_message
 from softform_collect.robot_link import RobotLink
 from softform_core.paths import DEFAULT_ROBOT
 from softform_core.robots import Robot, load_robot
 from softform_interfaces.action import CollectDataset
 from softform_ros.action_goals import GoalLedger
-from softform_ros.checked_action import CheckedAction, InWorker
+from softform_ros.checked_action import CheckedAction, in_worker
 from softform_ros.diagnostics import Health
 from softform_ros.goal_error import GoalError
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
@@ -163,14 +162,14 @@ class CollectorNode(SoftformLifecycleNode):
                     self._settings(),
                     link,
                     lambda: self._stop_code,
-                    lambda progress: handle.publish_feedback(feedback_to_message(progress)),
+                    handle.publish_feedback,
                 )
-                outcome = await InWorker(self._workers, collector.run)
+                outcome = await in_worker(self._workers, collector.run)
         finally:
             self._accepted = None
         summary = f"{outcome.captured} frames captured, {len(outcome.rejections)} rejected, in {outcome.store}"
         self._ledger.conclude(handle, outcome.code, outcome.message, summary)
-        return result_to_message(outcome)
+        return outcome.result()
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from softform_collect.data_set import (
     open_to_continue,
     provenance,
 )
-from softform_collect.goal import AGAIN, Code, CollectGoal, CollectOutcome, CollectSettings, Progress
+from softform_collect.goal import AGAIN, Code, CollectGoal, CollectOutcome, CollectSettings
 from softform_collect.marker_captures import MarkerCaptures
 from softform_collect.recorders import MarkerRecorder, Recorder, ScanRecorder
 from softform_collect.reference_pose import ReferencePose
@@ -28,6 +28,7 @@ from softform_core.frames.marker_quality import MarkerJudge, check_same_rest
 from softform_core.frames.marker_store import create_marker_frames
 from softform_core.frames.store import FrameStore, create_frames
 from softform_core.robots import Robot
+from softform_interfaces.action import CollectDataset
 from softform_ros.goal_error import GoalError, failure, in_code
 
 
@@ -72,7 +73,7 @@ class FrameCollector:
         settings: CollectSettings,
         link: RobotLink,
         stop: Callable[[], int],
-        tell: Callable[[Progress], None],
+        tell: Callable[[CollectDataset.Feedback], None],
     ) -> None:
         self._robot, self._goal, self._settings, self._link = robot, goal, settings, link
         self._settled, self._tell = SettledRobot(link, settings, stop), tell
@@ -122,7 +123,7 @@ class FrameCollector:
         reference, every = None, self._goal.reference_every
         if every and isinstance(recorder, MarkerRecorder):
             tell = partial(self._tell_stage, 0, "reference", 0.0)
-            reference = ReferencePose(recorder, self._robot, self._captures, self._settings, tell)
+            reference = ReferencePose(recorder, self._captures, self._settings, tell)
         rejected: list[int] = []
         for count, number in enumerate(missing_frames(store, self._goal.frames)):
             check_free_disk(self._goal.output, self._settings.least_free_disk)
@@ -194,4 +195,7 @@ class FrameCollector:
 
     def _tell_stage(self, number: int, stage: str, coverage: float = 0.0, note: str = "") -> None:
         done = 0 if self._store is None else len(self._store) - len(self._store.pending)
-        self._tell(Progress(number, done, self._goal.frames, stage, coverage, note))
+        told = CollectDataset.Feedback(
+            frame=number, done=done, frames=self._goal.frames, stage=stage, coverage=coverage, note=note
+        )
+        self._tell(told)

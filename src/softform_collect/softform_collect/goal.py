@@ -1,9 +1,12 @@
-"""What is to be collected and how, how far that is, and what became of it."""
+"""What is to be collected and how, and what became of it."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from softform_collect.data_set import VIA, asked_actuations, default_output
+from softform_core.robots import Robot
 from softform_interfaces.action import CollectDataset
+from softform_ros.goal_error import GoalError, in_code
 
 Code = CollectDataset.Result
 """Error codes, `NONE` … `INTERNAL_ERROR`; the action's definition is their only list."""
@@ -64,23 +67,42 @@ class CollectGoal:
 
 
 @dataclass(frozen=True)
-class Progress:
-    """Where a goal stands; as the action's feedback."""
-
-    frame: int
-    done: int
-    frames: int
-    stage: str
-    coverage: float = 0.0
-    note: str = ""
-
-
-@dataclass(frozen=True)
 class CollectOutcome:
-    """What became of a goal; as the action's result."""
+    """What became of a goal."""
 
     store: Path
     code: int
     message: str = ""
     captured: int = 0
     rejections: dict[int, str] = field(default_factory=dict)
+
+    def result(self) -> CollectDataset.Result:
+        """As the action's result."""
+        return CollectDataset.Result(
+            store=str(self.store),
+            captured=self.captured,
+            rejected=len(self.rejections),
+            rejections=[f"frame {number} is rejected: {reason}" for number, reason in sorted(self.rejections.items())],
+            error_code=self.code,
+            error_msg=self.message,
+        )
+
+
+def goal_from_message(message: CollectDataset.Goal, robot: Robot) -> CollectGoal:
+    """Check a goal.
+
+    Raises:
+        GoalError: If nothing is to be collected, or by nothing that there is.
+    """
+    if message.via not in VIA:
+        raise GoalError(Code.INVALID_GOAL, f"Nothing captures via '{message.via}'.", f"Give one of {', '.join(VIA)}.")
+    with in_code(Code.INVALID_GOAL):
+        asked_actuations(robot, message.frames, message.seed)
+    output = Path(message.output).expanduser() if message.output else default_output(robot)
+    if not output.is_absolute():
+        raise GoalError(
+            Code.INVALID_GOAL, f"The output '{output}' is relative.", "Give an absolute path: the node runs elsewhere."
+        )
+    if message.reference_every and message.via != "mocap":
+        raise GoalError(Code.INVALID_GOAL, "Drift is measured by markers.", "Collect via mocap, or without it.")
+    return CollectGoal(message.via, message.frames, message.seed, output, message.reference_every)

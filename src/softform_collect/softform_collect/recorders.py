@@ -1,7 +1,8 @@
 """What one frame is made of, by scanner or by motion capture: taken, judged and stored."""
 
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from sensor_msgs.msg import PointCloud2
@@ -25,27 +26,8 @@ _COMPARED = 100
 reality usually is, and the thousandth frame takes no longer than the hundredth."""
 
 
-class Recorder(Protocol):
-    """One way of capturing frames into one store."""
-
-    topic: str
-
-    def take(self, moment: Moment, timeout: float, stopped: Stopped) -> Moment | None:
-        """Take what shows the robot after `moment`.
-
-        Returns:
-            When it was captured; None if nothing came within `timeout` s, or `stopped` says so.
-        """
-
-    def judge(self, actuation: Array) -> tuple[float, str]:
-        """Coverage (0 … 1) of the capture under `actuation` (k,), and why it is unfit; empty if it is fit."""
-
-    def store_frame(self, number: int, measured: Array, captured_at: float) -> None:
-        """Store the last judged capture as frame `number`, with the measured actuation (k,)."""
-
-
 class ScanRecorder:
-    """One captured cloud a frame, which must be in `frame`."""
+    """One captured cloud a frame, which must be in `frame`; its methods are those of `MarkerRecorder`, too."""
 
     topic = "captured_cloud"
 
@@ -57,14 +39,22 @@ class ScanRecorder:
             self._shapes.keep(int(number), actuation[number], store.points(int(number)))
 
     def take(self, moment: Moment, timeout: float, stopped: Stopped) -> Moment | None:
-        """Take the first cloud captured after the moment."""
+        """Take the first cloud captured after the moment.
+
+        Returns:
+            When it was captured; None if nothing came within `timeout` s, or `stopped` says so.
+        """
         capture = self._clouds.wait_for_one_after(moment, timeout, stopped)
         if capture is not None:
             self._cloud = capture.cloud
         return capture
 
     def judge(self, actuation: Array) -> tuple[float, str]:
-        """Judge the cloud by itself, and by the simulated shape and the frames before."""
+        """Judge the cloud by itself, and by the simulated shape and the frames before.
+
+        Returns:
+            Coverage (0 … 1) of the capture under `actuation` (k,), and why it is unfit; empty if it is fit.
+        """
         self._actuation = actuation
         points = points_from_cloud(self._cloud)
         finite = np.isfinite(points).all(axis=1)
@@ -82,48 +72,34 @@ class ScanRecorder:
         return self._quality.coverage, fault
 
     def store_frame(self, number: int, measured: Array, captured_at: float) -> None:
-        """Keep the cloud."""
+        """Store the last judged capture as frame `number`, with the measured actuation (k,)."""
         self._store.write_captured(number, self._points, measured, captured_at, self._quality)
         if not self._quality.fault:
             self._shapes.keep(number, self._actuation, self._points)
 
 
+@dataclass
 class MarkerRecorder:
-    """The mean of some marker frames a frame.
-
-    Args:
-        store: Store of the frames.
-        robot: Robot that is captured.
-        judge: Judge of the captured markers.
-        markers: Captured markers.
-        frame: Frame that they must be in.
-        averaged: Number of marker frames in one stored frame.
-    """
+    """The mean of so many marker frames a frame, which must be in `frame`."""
 
     topic = "captured_markers"
 
-    def __init__(
-        self,
-        store: MarkerStore,
-        robot: Robot,
-        judge: MarkerJudge,
-        markers: CaptureWatch[MarkerFrame],
-        frame: str,
-        averaged: int,
-    ) -> None:
-        self.store, self._robot, self._watch = store, robot, markers
-        self._frame, self._averaged = frame, averaged
-        self._judge = judge
+    store: MarkerStore
+    robot: Robot
+    marker_judge: MarkerJudge
+    markers: CaptureWatch[MarkerFrame]
+    frame: str
+    averaged: int
 
     def take(self, moment: Moment, timeout: float, stopped: Stopped) -> Moment | None:
-        """Take the first marker frames captured after the moment."""
-        self._taken = take_markers(self._watch, self._averaged, moment, timeout, stopped)
+        """Take the first marker frames captured after the moment; returns when the last one was."""
+        self._taken = take_markers(self.markers, self.averaged, moment, timeout, stopped)
         return None if self._taken is None else self._taken[-1]
 
     def judge(self, actuation: Array) -> tuple[float, str]:
         """Judge labels and positions, by the rest frame, the simulated shape and the frames before."""
         assert self._taken is not None
-        self._positions, fault = averaged_markers(self._taken, self._frame, self.store.names, self._robot)
+        self._positions, fault = averaged_markers(self._taken, self.frame, self.store.names, self.robot)
         if not fault and (twin := self.store.same_positions(self._positions)) is not None:
             fault = f"its markers are in every digit where they were in frame {twin}: does the system send old ones?"
         quality = self.quality(actuation, self._positions)
@@ -134,11 +110,14 @@ class MarkerRecorder:
         """Quality of markers (M, 3) m under `actuation` (k,), by the simulated shape and the frames before."""
         kept = self.store.captured[-_COMPARED:]
         before = self.store.captured_positions()[-_COMPARED:]
-        return self._judge.assess(actuation, positions, self.store.actuation[kept], before)
+        return self.marker_judge.assess(actuation, positions, self.store.actuation[kept], before)
 
     def store_frame(self, number: int, measured: Array, captured_at: float) -> None:
         """Keep the positions."""
         self.store.write_captured(number, self._positions, measured, captured_at, self._quality)
+
+
+Recorder: TypeAlias = ScanRecorder | MarkerRecorder
 
 
 def take_markers(

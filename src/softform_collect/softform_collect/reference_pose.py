@@ -5,13 +5,13 @@ from datetime import datetime
 
 import numpy as np
 
+from softform_client.capture_watch import Moment
 from softform_collect.goal import AGAIN, Code, CollectSettings
-from softform_collect.marker_captures import MarkerCapture, MarkerCaptures
-from softform_collect.recorders import MarkerRecorder
+from softform_collect.marker_captures import MarkerCaptures
+from softform_collect.recorders import MarkerRecorder, averaged_markers
 from softform_core.arrays import Array
 from softform_core.frames.quality import MIN_COVERAGE
 from softform_core.frames.references import marker_drift, reference_actuation
-from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ros.goal_error import GoalError
 
@@ -30,43 +30,47 @@ class ReferencePose:
     """
 
     def __init__(
-        self,
-        recorder: MarkerRecorder,
-        robot: Robot,
-        captures: MarkerCaptures,
-        settings: CollectSettings,
-        tell: Callable[[str], None],
+        self, recorder: MarkerRecorder, captures: MarkerCaptures, settings: CollectSettings, tell: Callable[[str], None]
     ) -> None:
-        self._recorder, self._store, self._robot, self._captures = recorder, recorder.store, robot, captures
+        self._recorder, self._store, self._robot, self._captures = recorder, recorder.store, recorder.robot, captures
         self._settings, self._tell = settings, tell
-        self._actuation = reference_actuation(robot)
+        self._actuation = reference_actuation(recorder.robot)
 
     def check(self) -> None:
         """Capture, keep and compare; a capture that is unfit is taken again, as those of frames are.
 
+        The pose is always reached from rest. Soft robots remember where they came from (paper 004, Sec. V-B): only
+        poses with the same past are compared.
+
         Raises:
-            GoalError: If the markers have moved further than the limit, or too few are seen to tell.
+            GoalError: If the robot does not get there, nothing is captured, the markers have moved further than the
+                limit, or too few are seen to tell.
         """
-        store, actuation = self._store, self._actuation
-        for capture in self._captures.at(actuation, store.names, _WHAT):
-            drift = self._drift(capture)
-            problem = self._unfit(capture, drift) or self._drifted(drift)
+        store, settled, actuation = self._store, self._captures.settled, self._actuation
+        settled.go_to(self._robot.rest_actuation, _WHAT)
+        moment: Moment = settled.go_to(actuation, _WHAT)
+        for _ in range(self._settings.captures_a_frame):
+            taken = self._captures.take(moment, _WHAT)
+            moment = taken[-1]
+            measured = self._robot.actuation_of(settled.still_settled(actuation, moment.stamp, _WHAT).values)
+            positions, fault = averaged_markers(taken, self._settings.frame, store.names, self._robot)
+            drift = self._drift(positions)
+            problem = self._unfit(positions, fault, drift) or self._drifted(drift)
             if problem is None:
                 break
         if problem is None or problem.code is Code.ROBOT_DRIFTED:
-            store.references.add(actuation, capture.positions, capture.measured, capture.captured_at, self._done())
+            store.references.add(actuation, positions, measured, moment.stamp, self._done())
         if problem is not None:
             raise problem
         warning = "WARNING: " if np.nanmax(drift) > self._settings.drift_warning * self._size() else ""
         self._tell(f"{warning}{self._in_words(drift)}")
 
-    def _unfit(self, capture: MarkerCapture, drift: Array) -> GoalError | None:
-        fault = capture.fault
-        seen = np.isfinite(capture.positions).all(axis=1).mean()
+    def _unfit(self, positions: Array, fault: str, drift: Array) -> GoalError | None:
+        seen = np.isfinite(positions).all(axis=1).mean()
         if not fault and seen < MIN_COVERAGE:
             fault = f"only {seen:.0%} of the markers are seen."
         if not fault and not len(self._store.references):
-            fault = self._recorder.quality(self._actuation, capture.positions).fault
+            fault = self._recorder.quality(self._actuation, positions).fault
         if not fault and not np.isfinite(drift).any():
             fault = "no marker of its first capture is seen."
         if not fault:
@@ -84,10 +88,10 @@ class ReferencePose:
             "or collect into another --output.",
         )
 
-    def _drift(self, capture: MarkerCapture) -> Array:
-        """How far every marker is from where it was first, (M,) m; NaN where it is missing now or was then."""
+    def _drift(self, positions: Array) -> Array:
+        """How far every marker (M, 3) m is from where it was first, (M,) m; NaN where it is missing now or was then."""
         references = self._store.references
-        return marker_drift(references.positions[0] if len(references) else capture.positions, capture.positions)
+        return marker_drift(references.positions[0] if len(references) else positions, positions)
 
     def _in_words(self, drift: Array) -> str:
         references, worst = self._store.references, int(np.nanargmax(drift))

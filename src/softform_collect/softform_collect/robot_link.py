@@ -38,6 +38,7 @@ class RobotLink:
         clouds: Captured clouds.
         markers: Captured markers.
         command: The held command.
+        stop_reason: Why the driver stopped following the commands of this link, None if it has not.
     """
 
     def __init__(self, robot: Robot, node: Node, frames: Frames) -> None:
@@ -47,12 +48,7 @@ class RobotLink:
         self.markers: CaptureWatch[MarkerFrame] = CaptureWatch(read=self._in_robot_frame)
         self.command = HeldCommand(lambda values: self._lease.send(values))
         self._has_asked, self._epoch = False, 0
-        self._stop_reason: str | None = None
-
-    @property
-    def stop_reason(self) -> str | None:
-        """Why the driver stopped following the commands of this link, None if it has not."""
-        return self._stop_reason
+        self.stop_reason: str | None = None
 
     def __enter__(self) -> "RobotLink":
         """Open the topics."""
@@ -95,7 +91,7 @@ class RobotLink:
 
     def let_go(self) -> None:
         """Hold nothing and give the lease up; `hold` asks for it again, unless the driver stopped following."""
-        self._has_asked = self._stop_reason is not None
+        self._has_asked = self.stop_reason is not None
         self.command.release()
         self._lease.release()
 
@@ -109,7 +105,7 @@ class RobotLink:
         self._epoch = self._epoch or message.epoch
         stopped = self.driver.note_state(message.state, message.reason, message.holder)
         if dead or (stopped and followed and message.state != DriverState.SAFE):
-            self._stop_reason = message.reason
+            self.stop_reason = message.reason
             self.let_go()
 
     def _on_cloud(self, message: PointCloud2) -> None:

@@ -29,7 +29,7 @@ from softform_ros.frames import place_from_message
 from softform_ros.transform_tree import TransformTree
 
 TABLE = "captures.csv"
-_CLOUD, _TRANSFORMS = "sensor_msgs/msg/PointCloud2", "tf2_msgs/msg/TFMessage"
+_CLOUD = "sensor_msgs/msg/PointCloud2"
 _STEP = re.compile(r"\.?([A-Za-z]\w*)|\[(\d+)\]")
 
 
@@ -92,14 +92,6 @@ class _Heard:
         return np.concatenate(known) if known and len(known) == len(self.fields) else None
 
 
-@dataclass(frozen=True)
-class _Scan:
-    stamp: float
-    points: NDArray[np.float64]
-    commanded: NDArray[np.float64]
-    measured: NDArray[np.float64] | None
-
-
 def extract_captures(
     bag: Path,
     scans: str,
@@ -140,11 +132,11 @@ def extract_captures(
     try:
         partial.mkdir(parents=True)
         rows = [",".join(["stamp", *names, *(f"measured_{name}" for name in names if measured), "scan"])]
-        for number, scan in enumerate(_settled_scans(bag, scans, actuation, measured, names, frame, settled)):
+        found = _settled_scans(bag, scans, actuation, measured, names, frame, settled)
+        for number, (stamp, points, values) in enumerate(found):
             file = f"scan_{number:04d}.ply"
-            write_ply(partial / file, TargetShape.from_cloud(scan.points))
-            values = [scan.commanded] if scan.measured is None else [scan.commanded, scan.measured]
-            rows.append(f"{scan.stamp:.6f},{','.join(f'{value:.9g}' for value in np.concatenate(values))},{file}")
+            write_ply(partial / file, TargetShape.from_cloud(points))
+            rows.append(f"{stamp:.6f},{','.join(f'{value:.9g}' for value in values)},{file}")
         if len(rows) == 1:
             raise SoftformError(
                 f"{bag} has no scan on {scans} under an actuation that had stood still for {settled:g} s.",
@@ -170,11 +162,11 @@ def _settled_scans(
     names: Sequence[str],
     frame: str | None,
     settled: float,
-) -> Iterator[_Scan]:
-    """The last settled scan under each actuation."""
+) -> Iterator[tuple[float, NDArray[np.float64], NDArray[np.float64]]]:
+    """The last settled scan under each actuation: stamp, points (N, 3) m, commanded values and then measured ones."""
     commands, sensors = _Heard(actuation), _Heard(measured)
     tree = TransformTree()
-    newest: _Scan | None = None
+    newest: tuple[float, NDArray[np.float64], NDArray[np.float64]] | None = None
     held: NDArray[np.float64] | None = None
     since = 0.0
     wanted = [scans, *(field.topic for field in (*actuation, *measured))]
@@ -184,7 +176,7 @@ def _settled_scans(
             if held is not None and moment - since >= settled and (reached is not None or not measured):
                 points = _points(message, frame, tree)
                 if len(points) >= MIN_POINTS:
-                    newest = _Scan(moment, points, held, reached)
+                    newest = moment, points, held if reached is None else np.concatenate([held, reached])
             continue
         commands.take(topic, message)
         sensors.take(topic, message)

@@ -43,7 +43,6 @@ class BagRecorder:
         Raises:
             SoftformError: If the folder exists or cannot be written, or is or would go on in another recording's part.
         """
-        self._first_folder = folder
         self._largest_bag = largest_bag
         self._longest_bag = longest_bag
         self._notes: dict[str, str] = {}
@@ -131,7 +130,7 @@ class BagRecorder:
             self._stop_after(error)
         if self._is_full(storage):
             self.close()
-            self._open(part_folder(self._first_folder, len(self.folders) + 1))
+            self._open(part_folder(self.folders[0], len(self.folders) + 1))
 
     def close(self) -> None:
         """Close the bag; does nothing if it is closed.

@@ -6,9 +6,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 from softform_core.run_folder import free_bag_folder
-from softform_recording.bag_recorder import BagRecorder
-from softform_recording.health import recording_health, shortcomings
-from softform_recording.topic_recorder import TopicRecorder, require_topic_names
+from softform_recording.topic_recorder import TopicRecorder
 from softform_ros.diagnostics import OK, DiagnosticsPublisher, Health
 from softform_ros.lifecycle import run_node
 from softform_ros.parameters import Parameter, declare_parameters, read_parameters
@@ -30,10 +28,9 @@ class BagRecorderNode(Node):
         self._recorder: TopicRecorder | None = None
         declare_parameters(self, PARAMETERS)
         parameters = read_parameters(self, PARAMETERS)
-        require_topic_names(parameters["topics"])
         folder = Path(parameters["bag"]) if parameters["bag"] else free_bag_folder(parameters["parent_folder"])
-        bags = BagRecorder(folder, parameters["largest_bag"] * 1_000_000, parameters["longest_bag"])
-        self._recorder = TopicRecorder(self, parameters["topics"], bags)
+        largest_bag, longest_bag = parameters["largest_bag"] * 1_000_000, parameters["longest_bag"]
+        self._recorder = TopicRecorder(self, parameters["topics"], folder, largest_bag, longest_bag)
         self._diagnostics = DiagnosticsPublisher(self, str(folder), self._health)
 
     def destroy_node(self) -> None:
@@ -42,11 +39,11 @@ class BagRecorderNode(Node):
             recorder, self._recorder = self._recorder, None
             counts = recorder.close()
             say = self.get_logger().info if counts.is_complete else self.get_logger().error
-            say(f"{counts.written} messages are in {recorder.folders[-1]}; {shortcomings(counts) or 'none is missing'}")
+            say(f"{counts.written} messages are in {recorder.folders[-1]}; {counts.shortcomings or 'none is missing'}")
         super().destroy_node()
 
     def _health(self) -> Health:
-        return recording_health(self._recorder) if self._recorder else Health(OK, "closed")
+        return self._recorder.health() if self._recorder else Health(OK, "closed")
 
 
 def main() -> None:

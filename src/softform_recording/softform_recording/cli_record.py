@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ from softform_core.paths import config_dir
 
 if TYPE_CHECKING:
     from softform_recording.topic_recorder import RecordingCounts
+
+_TELL_PERIOD = 1.0
 
 
 @click.command()
@@ -61,31 +64,38 @@ def record(
         click.echo(f"{broken} holds {salvage_bag(broken)} messages.")
         return
     from softform_core.run_folder import free_bag_folder
-    from softform_recording.health import shortcomings
-    from softform_recording.record import RecordRequest
-    from softform_recording.record import record as run
+    from softform_recording.record import background_recording, stop_requests
 
     folder = output or free_bag_folder()
     click.echo(f"recording into {folder}; Ctrl-C ends it", err=True)
-    request = RecordRequest(
-        topics or default_topics(), folder, duration, largest_bag * 1_000_000, longest_bag, namespace
-    )
-    recorded = run(request, _show_counts if sys.stderr.isatty() else lambda seconds, counts: None)
-    not_recorded = [f"{topic} was not recorded: {reason}" for topic, reason in recorded.rejected.items()]
-    missing = "; ".join(part for part in (shortcomings(recorded.counts), *not_recorded) if part)
+    began = time.monotonic()
+    chosen = topics or default_topics()
+    with (
+        stop_requests() as stopped,
+        background_recording(chosen, folder, namespace, largest_bag * 1_000_000, longest_bag) as recorder,
+    ):
+        while not (stopped.is_set() or recorder.counts.failure):
+            left = _TELL_PERIOD if duration is None else duration - (time.monotonic() - began)
+            if left <= 0.0:
+                break
+            stopped.wait(min(left, _TELL_PERIOD))
+            if sys.stderr.isatty():
+                _show_counts(time.monotonic() - began, recorder.counts)
+    seconds, counts = time.monotonic() - began, recorder.counts
+    not_recorded = [f"{topic} was not recorded: {reason}" for topic, reason in recorder.rejected.items()]
+    missing = "; ".join(part for part in (counts.shortcomings, *not_recorded) if part)
+    bags = [str(one) for one in recorder.folders]
     if as_json:
-        figures = {"bags": [str(one) for one in recorded.folders], "seconds": round(recorded.seconds, 1)}
-        click.echo(json.dumps(figures | asdict(recorded.counts) | {"rejected": recorded.rejected}))
+        figures = {"bags": bags, "seconds": round(seconds, 1)}
+        click.echo(json.dumps(figures | asdict(counts) | {"rejected": recorder.rejected}))
     else:
-        bags = ", ".join(str(one) for one in recorded.folders)
-        counts = recorded.counts
         click.echo(
-            f"{counts.written} messages of {counts.topics} topics in {recorded.seconds:.1f} s are in {bags}; "
+            f"{counts.written} messages of {counts.topics} topics in {seconds:.1f} s are in {', '.join(bags)}; "
             f"{missing or 'none is missing'}."
         )
-        if recorded.awaited:
-            click.echo(f"  no publisher of {', '.join(recorded.awaited)}")
-    if not recorded.counts.received and not missing:
+        if recorder.awaited:
+            click.echo(f"  no publisher of {', '.join(sorted(recorder.awaited))}")
+    if not counts.received and not missing:
         raise SoftformError(f"No message came in namespace {namespace}.", "See what runs: ./softform status")
     if missing:
         raise SoftformError(f"The recording is not complete: {missing}.", "What was written can be read.")

@@ -43,24 +43,18 @@ def conversion_of(topic: str, message_type: str) -> Conversion | None:
 
 
 def _actuator_command(earlier: Any, types: Types) -> Any:
-    return types[f"{_PACKAGE}ActuatorCommand"](
-        header=earlier.header,
-        source="",  # commanders had neither a name nor a lease: no driver accepts such a command
-        lease=0,
-        name=earlier.name,
-        unit=["Pa"] * len(earlier.name),
-        value=earlier.pressure,
-    )
+    # Commanders had neither a name nor a lease: no driver accepts such a command.
+    return _actuators(earlier, types[f"{_PACKAGE}ActuatorCommand"], source="", lease=0)
 
 
 def _actuator_state(earlier: Any, types: Types) -> Any:
-    return types[f"{_PACKAGE}ActuatorState"](
-        header=earlier.header,
-        name=earlier.name,
-        unit=["Pa"] * len(earlier.name),
-        value=earlier.pressure,
-        status=earlier.status,  # VENTED, REGULATING, SETTLED, FAULT have the numbers of SAFE, MOVING, SETTLED, FAULT
-    )
+    # VENTED, REGULATING, SETTLED, FAULT have the numbers of SAFE, MOVING, SETTLED, FAULT.
+    return _actuators(earlier, types[f"{_PACKAGE}ActuatorState"], status=earlier.status)
+
+
+def _actuators(earlier: Any, message: Callable[..., Any], **more: Any) -> Any:
+    units = ["Pa"] * len(earlier.name)
+    return message(header=earlier.header, name=earlier.name, unit=units, value=earlier.pressure, **more)
 
 
 def _surface(earlier: Any, types: Types) -> Any:

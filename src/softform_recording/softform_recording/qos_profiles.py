@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
+
+from softform_ros import qos
 
 READER_DEPTH = 1000
 """Messages that may wait for a recorder that is held up: ten seconds of the fastest topic."""
@@ -32,7 +34,7 @@ def as_offered(profile: QoSProfile) -> Qos:
 
 def reader_of(offered: Sequence[QoSProfile]) -> QoSProfile:
     """The strictest profile that every publisher of a topic can serve."""
-    return _profile(
+    return qos.profile(
         READER_DEPTH,
         all(one.reliability == ReliabilityPolicy.RELIABLE for one in offered),
         all(one.durability == DurabilityPolicy.TRANSIENT_LOCAL for one in offered),
@@ -46,17 +48,8 @@ def writer_of(offered: Sequence[Qos]) -> QoSProfile:
     """
     latched = any(one.durability is QosDurability.TRANSIENT_LOCAL for one in offered)
     depths = [one.depth for one in offered if one.history is QosHistory.KEEP_LAST and one.depth > 0]
-    return _profile(
+    return qos.profile(
         max(depths, default=_LATCHED_DEPTH if latched else _DEPTH),
         not offered or any(one.reliability is QosReliability.RELIABLE for one in offered),
         latched,
-    )
-
-
-def _profile(depth: int, reliable: bool, latched: bool) -> QoSProfile:
-    return QoSProfile(
-        history=HistoryPolicy.KEEP_LAST,
-        depth=depth,
-        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
     )

@@ -19,6 +19,7 @@ from softform_core.errors import SoftformError
 from softform_recording.bag_recorder import BagRecorder
 from softform_recording.qos_profiles import as_offered, reader_of
 from softform_recording.write_queue import WriteQueue
+from softform_ros.diagnostics import ERROR, OK, WARN, Health
 from softform_ros.timers import create_steady_timer
 
 
@@ -86,20 +87,14 @@ class RecordingCounts:
     @property
     def is_complete(self) -> bool:
         """Whether nothing is missing."""
-        return not (self.dropped or self.lost or self.failure)
+        return not self.shortcomings
 
-
-def require_topic_names(topics: Iterable[str]) -> None:
-    """Reject what ROS takes for no name of a topic; empty ones are passed over.
-
-    Raises:
-        SoftformError: If one is none.
-    """
-    for topic in filter(None, topics):
-        try:
-            validate_topic_name(topic)
-        except InvalidTopicNameException as error:
-            raise SoftformError(f"'{topic}' is no name of a topic.", "Use letters, digits, _ and /.") from error
+    @property
+    def shortcomings(self) -> str:
+        """What is missing; empty if nothing is."""
+        dropped = f"{self.dropped} messages were dropped: the disk does not keep up" if self.dropped else ""
+        lost = f"{self.lost} messages did not arrive: the machine is overloaded" if self.lost else ""
+        return "; ".join(part for part in (self.failure or dropped, lost) if part)
 
 
 class TopicRecorder:
@@ -110,22 +105,34 @@ class TopicRecorder:
 
     Args:
         node: Subscribes; its log tells what is recorded and what is lost.
-        topics: Relative to the node's namespace, or absolute.
-        recorder: Recorder that takes the messages.
+        topics: Relative to the node's namespace, or absolute; empty ones are passed over.
+        folder: Bag folder; this and the last two as `BagRecorder` takes them.
 
     Attributes:
         awaited: Topics without a publisher so far.
         rejected: Why topics are not recorded, by name.
+
+    Raises:
+        SoftformError: If the bag cannot be begun, or a topic has no name that ROS takes.
     """
 
-    def __init__(self, node: Node, topics: Iterable[str], recorder: BagRecorder) -> None:
-        self._node, self._recorder, self._queue = node, recorder, WriteQueue(recorder)
+    def __init__(
+        self, node: Node, topics: Iterable[str], folder: Path, largest_bag: int = 0, longest_bag: float = 0.0
+    ) -> None:
+        named = [topic for topic in topics if topic]
+        try:
+            for topic in named:
+                validate_topic_name(topic)
+        except InvalidTopicNameException as error:
+            raise SoftformError(f"'{topic}' is no name of a topic.", "Use letters, digits, _ and /.") from error
+        self.awaited = {node.resolve_topic_name(topic) for topic in named}
+        self.rejected: dict[str, str] = {}
+        self._node, self._recorder = node, BagRecorder(folder, largest_bag, longest_bag)
+        self._queue = WriteQueue(self._recorder)
         self._clock_offset = time.time_ns() - time.monotonic_ns()
         self._gaps: dict[str, SequenceGaps] = {}
         self._subscribed: dict[str, tuple[Subscription, QoSProfile, str]] = {}
         self._look_again_at = time.monotonic() + LOOK_AGAIN_PERIOD
-        self.awaited = {node.resolve_topic_name(topic) for topic in topics if topic}
-        self.rejected: dict[str, str] = {}
         self._timer = create_steady_timer(node, DISCOVERY_PERIOD, self._discover)
 
     @property
@@ -146,6 +153,27 @@ class TopicRecorder:
             lost=sum(gaps.lost for gaps in self._gaps.values()),
             failure="" if queue.failure is None else str(queue.failure),
         )
+
+    def health(self) -> Health:
+        """For diagnostics."""
+        counts = self.counts
+        values = {
+            "bag": self.folders[-1],
+            "messages": counts.written,
+            "received": counts.received,
+            "dropped": counts.dropped,
+            "lost before arrival": counts.lost,
+            "waiting for the disk, bytes": counts.waiting_bytes,
+            "awaited": ", ".join(sorted(self.awaited)),
+            "rejected": ", ".join(sorted(self.rejected)),
+        }
+        missing = counts.shortcomings
+        if self.rejected:
+            reasons = sorted(self.rejected.items())
+            rejected = "; ".join(f"{topic} is not recorded: {reason}" for topic, reason in reasons)
+            return Health(ERROR, f"{rejected}; {missing}" if missing else rejected, values)
+        level = ERROR if counts.failure else WARN if missing else OK
+        return Health(level, missing or "recording", values)
 
     def close(self) -> RecordingCounts:
         """Record no more, write what waits, close the bag; to be called once nothing spins the node."""

@@ -32,6 +32,7 @@ class WriteQueue:
         failure: Why recording ended early; None while it goes well.
         dropped: Messages dropped, by topic.
         received: Messages handed in, by topic.
+        waiting_bytes: Bytes that wait for the disk.
     """
 
     def __init__(self, recorder: BagRecorder, capacity: int = CAPACITY) -> None:
@@ -40,17 +41,12 @@ class WriteQueue:
         self.dropped: Counter[str] = Counter()
         self.received: Counter[str] = Counter()
         self._waiting: deque[tuple[str, int, bytes]] = deque()
-        self._waiting_bytes = 0
+        self.waiting_bytes = 0
         self._news = threading.Condition()
         self._writing = threading.Lock()
         self._ends = False
         self._thread = threading.Thread(target=self._run, name="write_bag", daemon=True)
         self._thread.start()
-
-    @property
-    def waiting_bytes(self) -> int:
-        """Bytes that wait for the disk."""
-        return self._waiting_bytes
 
     @property
     def written(self) -> int:
@@ -66,11 +62,11 @@ class WriteQueue:
         """Hand CDR bytes of an announced topic in, with ns since the epoch; false if they are dropped and counted."""
         with self._news:
             self.received[topic] += 1
-            if self._ends or self.failure or self._waiting_bytes + len(message) > self._capacity:
+            if self._ends or self.failure or self.waiting_bytes + len(message) > self._capacity:
                 self.dropped[topic] += 1
                 return False
             self._waiting.append((topic, timestamp, message))
-            self._waiting_bytes += len(message)
+            self.waiting_bytes += len(message)
             self._news.notify()
         return True
 
@@ -110,7 +106,7 @@ class WriteQueue:
             else:
                 self.dropped[topic] += 1
             with self._news:
-                self._waiting_bytes -= len(message)
+                self.waiting_bytes -= len(message)
 
     @contextmanager
     def _noted_failure(self) -> Iterator[None]:

@@ -9,8 +9,7 @@ from std_msgs.msg import String
 from softform_core.errors import SoftformError
 from softform_recording.bag_recorder import BagRecorder
 from softform_recording.cli_record import record
-from softform_recording.health import recording_health
-from softform_recording.record import RecordRequest, background_recording
+from softform_recording.record import background_recording
 from softform_ros.background_node import BackgroundNode
 from softform_ros.diagnostics import ERROR
 
@@ -47,7 +46,7 @@ def test_a_topic_that_cannot_be_recorded_is_an_error(tmp_path, monkeypatch):
         assert "/lab/strange was not recorded: 'lab_msgs' is not installed." in str(result.exception)
         figures = json.loads(result.stdout)
         assert figures["written"] > 10 and list(figures["rejected"]) == ["/lab/strange"]
-    with background_recording(RecordRequest(["known"], tmp_path / "again", None, 0, 0.0, "lab")) as recorder:
+    with background_recording(["known"], tmp_path / "again", "lab") as recorder:
         recorder.rejected["/lab/strange"] = "it is not installed"
-        health = recording_health(recorder)
+        health = recorder.health()
     assert health.level == ERROR and "/lab/strange is not recorded: it is not installed" in health.message

@@ -21,7 +21,7 @@ from softform_interfaces.msg import ActuatorState, DriverState
 from softform_recording.bag_recorder import BagRecorder
 from softform_recording.cli_record import record as record_command
 from softform_recording.cli_replay import replay as replay_command
-from softform_recording.record import RecordRequest, background_recording
+from softform_recording.record import background_recording
 from softform_recording.replayed_topics import OpenRecording, bag_parts
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
@@ -228,8 +228,7 @@ def test_publishers_that_come_later_and_offer_less_are_recorded_too(tmp_path, be
     """The first one is latched and reliable; the second is what a sensor's driver offers."""
     first = bench.create_publisher(String, "target", qos.LATCHED_STATE)
     first.publish(String(data="first"))
-    request = RecordRequest(["target"], tmp_path / "bag", None, 0, 0.0, bench.get_namespace())
-    with background_recording(request) as recorder:
+    with background_recording(["target"], tmp_path / "bag", bench.get_namespace()) as recorder:
         wait_for(lambda: recorder.counts.received == 1)
         second = bench.create_publisher(String, "target", qos.ACTUATOR_STATE_READER)
         wait_for(second.get_subscription_count)

@@ -12,7 +12,7 @@ from rclpy.action.client import ClientGoalHandle
 from rclpy.node import Node
 
 from softform_core.errors import SoftformError
-from softform_ros.background_node import BackgroundNode
+from softform_ros.background_node import BackgroundNode, full_namespace
 from softform_ros.service_calls import wait_until_answered
 
 _POLL_SECONDS = 0.05
@@ -43,7 +43,7 @@ class ActionCaller:
         self, action: Any, name: str, server: str, caller: str, namespace: str = "/softform", timeout: float = 10.0
     ) -> None:
         self._action, self._name, self._server, self._timeout = action, name, server, timeout
-        self._namespace = "/" + namespace.strip("/") if namespace.strip("/") else ""
+        self._namespace = full_namespace(namespace)
         self._background = BackgroundNode(caller, self._namespace)
         self._handle: ClientGoalHandle | None = None
         self._is_calling = self._is_unwanted = False
@@ -86,13 +86,13 @@ class ActionCaller:
         if not self._client.wait_for_server(timeout_sec=self._timeout):
             self.close()
             raise NotConnectedError(
-                f"No {self._server} node in {self._namespace or '/'} answered within {self._timeout:g} s.",
+                f"No {self._server} node in {self._namespace} answered within {self._timeout:g} s.",
                 "Launch the stack first, and check the namespace and ROS_DOMAIN_ID.",
             )
         if not wait_until_answered(self.node, self._server, self._timeout):
             self.close()
             raise NotConnectedError(
-                f"The {self._server} node in {self._namespace or '/'} is there and does not answer.",
+                f"The {self._server} node in {self._namespace} is there and does not answer.",
                 "See whether it is busy or hangs; its log may tell.",
             )
 

@@ -5,6 +5,7 @@ A goal that ROS 2 rejects has no result: a standard client would never learn the
 
 from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Executor, Future
+from types import coroutine
 from typing import Any, Generic, TypeVar
 
 from rclpy.action import ActionServer, CancelResponse
@@ -18,22 +19,13 @@ Goal = TypeVar("Goal")
 Outcome = TypeVar("Outcome")
 
 
-class InWorker(Generic[Outcome]):
-    """Work in another thread, awaited by what carries out a goal, so that the executor goes on answering.
-
-    Args:
-        workers: Executor of the workers.
-        work: Function to run; its exceptions are raised where it is awaited.
-    """
-
-    def __init__(self, workers: Executor, work: Callable[[], Outcome]) -> None:
-        self._future = workers.submit(work)
-
-    def __await__(self) -> Generator[Future[Outcome], None, Outcome]:
-        """Yield the future that is waited for."""
-        if not self._future.done():
-            yield self._future
-        return self._future.result()
+@coroutine
+def in_worker(workers: Executor, work: Callable[[], Outcome]) -> Generator[Future[Outcome], None, Outcome]:
+    """Await work in another thread, so that the executor goes on answering; its exceptions are raised here."""
+    future = workers.submit(work)
+    if not future.done():
+        yield future
+    return future.result()
 
 
 class _Server(ActionServer):
@@ -68,7 +60,7 @@ class CheckedAction(Generic[Goal]):
         ledger: Outcomes of the node's goals.
         check: Makes a checked goal of a message, or raises `GoalError`.
         begin: Called with each good goal before `carry_out`.
-        carry_out: Does what a good goal asks, concludes it in the ledger, and returns its result; awaits `InWorker`
+        carry_out: Does what a good goal asks, concludes it in the ledger, and returns its result; awaits `in_worker`
             alone.
         cancel: Asks a good goal to end.
     """

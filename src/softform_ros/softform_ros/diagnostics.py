@@ -12,7 +12,6 @@ from softform_ros.timers import create_steady_timer
 OK = DiagnosticStatus.OK
 WARN = DiagnosticStatus.WARN
 ERROR = DiagnosticStatus.ERROR
-STALE = DiagnosticStatus.STALE
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Frames of a laboratory on /tf and /tf_static: where one stands in another, and points brought there."""
 
 from collections.abc import Callable
-from functools import singledispatch
-from typing import Any, Protocol, TypeVar
+from copy import copy
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import yaml
@@ -17,7 +17,7 @@ from tf2_msgs.msg import TFMessage
 
 from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
-from softform_interfaces.msg import MarkerFrame, TargetMesh, TargetPoints
+from softform_interfaces.msg import TargetMesh
 from softform_ros import qos
 from softform_ros.conversions import (
     NORMAL_FIELDS,
@@ -38,14 +38,8 @@ Message = TypeVar("Message")
 _UNIT_TOLERANCE = 1e-2
 
 
-class FrameSource(Protocol):
-    """What knows where frames stand: `TransformTree`, or tf2's buffer."""
-
-    def lookup(self, target: str, source: str, stamp: float) -> RigidTransform:
-        """The motion that takes points of one frame into another; raises SoftformError with the reason."""
-
-    def root(self, frame: str) -> str:
-        """The frame in which a frame stands in the end."""
+FrameSource: TypeAlias = "TransformTree | Tf2Source"
+"""What knows where frames stand."""
 
 
 class Frames:
@@ -213,57 +207,26 @@ def _is_empty(message: Any) -> bool:
     return not (message.mesh.vertices if isinstance(message, TargetMesh) else message.position)
 
 
-@singledispatch
 def _moved(message: Any, motion: RigidTransform, frame: str) -> Any:
-    """A message whose points are moved into a frame."""
-    raise TypeError(f"{type(message).__name__} has no points")
-
-
-@_moved.register
-def _(message: PointCloud2, motion: RigidTransform, frame: str) -> PointCloud2:
-    points = motion.apply(points_from_cloud(message))
-    values: dict[str, NDArray[np.float64]] = {}
-    if {field.name for field in message.fields}.issuperset(NORMAL_FIELDS):
-        values = dict(zip(NORMAL_FIELDS, motion.rotate(values_from_cloud(message, NORMAL_FIELDS)).T, strict=True))
-    return cloud_from_points(points, frame, message.header.stamp, values)
-
-
-@_moved.register
-def _(message: TargetMesh, motion: RigidTransform, frame: str) -> TargetMesh:
-    moved = TargetMesh(header=_header(message, frame))
-    moved.mesh.triangles = message.mesh.triangles
-    moved.mesh.vertices = _moved_points(message.mesh.vertices, motion)
+    """A message whose points are moved into a frame; what else is in it stays."""
+    if isinstance(message, PointCloud2):
+        points = motion.apply(points_from_cloud(message))
+        values: dict[str, NDArray[np.float64]] = {}
+        if {field.name for field in message.fields}.issuperset(NORMAL_FIELDS):
+            values = dict(zip(NORMAL_FIELDS, motion.rotate(values_from_cloud(message, NORMAL_FIELDS)).T, strict=True))
+        return cloud_from_points(points, frame, message.header.stamp, values)
+    moved = copy(message)
+    moved.header = Header(stamp=message.header.stamp, frame_id=frame)
+    if isinstance(message, TargetMesh):
+        moved.mesh = copy(message.mesh)
+        moved.mesh.vertices = _moved_points(message.mesh.vertices, motion)
+    elif isinstance(message, PointStamped):
+        moved.point = _moved_points([message.point], motion)[0]
+    else:
+        moved.position = _moved_points(message.position, motion)
     return moved
-
-
-@_moved.register
-def _(message: TargetPoints, motion: RigidTransform, frame: str) -> TargetPoints:
-    position = _moved_points(message.position, motion)
-    return TargetPoints(
-        header=_header(message, frame), u=message.u, v=message.v, position=position, weight=message.weight
-    )
-
-
-@_moved.register
-def _(message: PointStamped, motion: RigidTransform, frame: str) -> PointStamped:
-    return PointStamped(header=_header(message, frame), point=_moved_points([message.point], motion)[0])
-
-
-@_moved.register
-def _(message: MarkerFrame, motion: RigidTransform, frame: str) -> MarkerFrame:
-    return MarkerFrame(
-        header=_header(message, frame),
-        frame_number=message.frame_number,
-        name=message.name,
-        position=_moved_points(message.position, motion),
-        visible=message.visible,
-    )
 
 
 def _moved_points(points: list[Point], motion: RigidTransform) -> list[Point]:
     places = motion.apply(np.array([(point.x, point.y, point.z) for point in points]))
     return [Point(x=x, y=y, z=z) for x, y, z in places.tolist()]
-
-
-def _header(message: Any, frame: str) -> Header:
-    return Header(stamp=message.header.stamp, frame_id=frame)

@@ -3,21 +3,15 @@
 import time
 from collections.abc import Callable
 
-import rclpy
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.signals import SignalHandlerOptions
-
 from softform_core.errors import SoftformError
 from softform_interfaces.msg import BringupState
+from softform_ros.background_node import BackgroundNode
 from softform_ros.qos import LATCHED_STATE
 
+_LOOK_PERIOD = 0.1
 _NAMES = {
-    BringupState.STARTING: "starting",
-    BringupState.ACTIVE: "active",
-    BringupState.DEGRADED: "degraded",
-    BringupState.STOPPING: "stopping",
-    BringupState.DOWN: "down",
-    BringupState.FAILED: "failed",
+    getattr(BringupState, name.upper()): name
+    for name in ("starting", "active", "degraded", "stopping", "down", "failed")
 }
 
 
@@ -39,24 +33,16 @@ def wait_until_active(namespace: str, timeout: float, has_ended: Callable[[], bo
         SoftformError: If a node failed, the launch ended, or time is up.
     """
     states: list[BringupState] = []
-    context = rclpy.Context()
-    rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
-    node = rclpy.create_node("stack_state", namespace=namespace, context=context, use_global_arguments=False)
-    try:
+    with BackgroundNode("stack_state", namespace) as node:
         node.create_subscription(BringupState, "bringup_state", states.append, LATCHED_STATE)
-        executor = SingleThreadedExecutor(context=context)
-        executor.add_node(node)
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
-            executor.spin_once(timeout_sec=0.1)
+            time.sleep(_LOOK_PERIOD)
             if states and states[-1].state == BringupState.ACTIVE:
                 return
             if states and states[-1].state == BringupState.FAILED:
                 raise SoftformError(f"The stack did not come up: {state_in_words(states[-1])}.")
             if has_ended():
                 raise SoftformError("The launch ended before the stack was up.")
-        last = state_in_words(states[-1]) if states else "none"
-        raise SoftformError(f"The stack was not up within {timeout:g} s (last state: {last}).")
-    finally:
-        node.destroy_node()
-        rclpy.shutdown(context=context)
+    last = state_in_words(states[-1]) if states else "none"
+    raise SoftformError(f"The stack was not up within {timeout:g} s (last state: {last}).")

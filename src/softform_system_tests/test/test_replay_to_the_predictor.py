@@ -16,7 +16,7 @@ from softform_bringup.remote_lifecycle import RemoteLifecycleNode
 from softform_core.robots import load_robot
 from softform_interfaces.msg import ActuatorState, DriverState
 from softform_recording.cli_replay import replay as replay_command
-from softform_recording.record import RecordRequest, background_recording
+from softform_recording.record import background_recording
 from softform_recording.replayed_topics import OpenRecording, bag_parts
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
@@ -73,7 +73,7 @@ def test_the_predictor_sees_a_replay_as_it_saw_the_robot(tmp_path, bench):
     topics = ["actuator_state", "actuator_command", "driver_state", "predicted_surface", "predicted_cloud"]
 
     def recording_into(folder):
-        return background_recording(RecordRequest(topics, folder, None, 0, 0.0, name))
+        return background_recording(topics, folder, name)
 
     try:
         remote = RemoteLifecycleNode(bench, "shape_predictor", lambda node: "", lambda: False)

@@ -14,7 +14,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode
 
 from softform_interfaces.msg import ActuatorState, DriverState
-from softform_recording.record import RecordRequest, background_recording
+from softform_recording.record import background_recording
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
 from softform_ros.diagnostics import ERROR, OK, DiagnosticsPublisher, Health
@@ -156,7 +156,7 @@ def test_a_running_stack_is_observed(tmp_path):
 
         spinning = threading.Thread(target=spin)
         spinning.start()
-        with background_recording(RecordRequest(["actuator_state"], tmp_path / "bag", None, 0, 0.0, name)):
+        with background_recording(["actuator_state"], tmp_path / "bag", name):
             wait_for(lambda: observer.status().recorders)
             wait_for(lambda: "unconfigured" in {one.state for one in observer.status().nodes})
             seen = observer.status()

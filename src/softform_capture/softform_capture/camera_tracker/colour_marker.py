@@ -4,13 +4,11 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_capture.camera_tracker.code_detection import Picture
 from softform_capture.camera_tracker.plane_view import PlaneView
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-
-Picture = NDArray[np.uint8]
 
 LEAST_AREA, LARGEST_AREA = 0.6, 1.5
 """Limits of the seen area over the disc's: smaller is partly hidden, larger is another object or blurred by motion."""

@@ -4,38 +4,33 @@ import contextlib
 import queue
 import time
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
+from sensor_msgs.msg import Image
 
+from softform_capture.camera_tracker.code_detection import Picture
 from softform_core.errors import SoftformError
 
 TOPIC_PREFIX = "topic:"
 _FALLBACK_RATE = 30.0
 _RETRY_PERIOD = 1.0  # s
+_TO_BGR: dict[str, tuple[int, int | None]] = {
+    "bgr8": (3, None),
+    "rgb8": (3, cv2.COLOR_RGB2BGR),
+    "bgra8": (4, cv2.COLOR_BGRA2BGR),
+    "rgba8": (4, cv2.COLOR_RGBA2BGR),
+    "yuv422_yuy2": (2, cv2.COLOR_YUV2BGR_YUY2),
+}
+_MOST_PIXELS = 8192
 
 
 class TimedImage(NamedTuple):
     """A picture (height, width, 3), blue, green, red, and when it was taken, s since the epoch."""
 
-    picture: NDArray[np.uint8]
+    picture: Picture
     captured_at: float
-
-
-class ImageSource(Protocol):
-    """Gives one image after another."""
-
-    def read(self) -> TimedImage | None:
-        """The next image; None if none came within a second.
-
-        Raises:
-            SoftformError: If no more will come.
-        """
-
-    def close(self) -> None:
-        """Let go of the device."""
 
 
 class CapturedImages:
@@ -65,7 +60,11 @@ class CapturedImages:
         self._due = time.monotonic()
 
     def read(self) -> TimedImage | None:
-        """See `ImageSource`."""
+        """The next image; None if there was none, and the camera was opened anew.
+
+        Raises:
+            SoftformError: If a video has ended.
+        """
         if not self._is_live:
             time.sleep(max(0.0, self._due - time.monotonic()))
             self._due = max(self._due, time.monotonic() - self._period) + self._period
@@ -87,7 +86,7 @@ class CapturedImages:
         self._capture.set(cv2.CAP_PROP_BUFFERSIZE, 1)
 
     def close(self) -> None:
-        """See `ImageSource`."""
+        """Let go of the device."""
         self._capture.release()
 
 
@@ -104,11 +103,37 @@ class HandedImages:
         self._newest.put(image)
 
     def read(self) -> TimedImage | None:
-        """See `ImageSource`."""
+        """The next image; None if none came within a second."""
         try:
             return self._newest.get(timeout=1.0)
         except queue.Empty:
             return None
 
     def close(self) -> None:
-        """See `ImageSource`."""
+        """There is nothing to let go of."""
+
+
+def bgr_from_image(message: Image) -> Picture:
+    """The picture in a `sensor_msgs/Image`, (height, width, 3) blue, green, red.
+
+    Raises:
+        SoftformError: If the encoding has no colours or is not known, or the data do not fit the size.
+    """
+    if message.encoding not in _TO_BGR:
+        raise SoftformError(
+            f"The image's encoding is '{message.encoding}'.", f"Let the camera send one of: {', '.join(_TO_BGR)}."
+        )
+    channels, conversion = _TO_BGR[message.encoding]
+    height, width = message.height, message.width
+    step = message.step or width * channels
+    too_large = max(height, width) > _MOST_PIXELS
+    if 0 in (height, width) or too_large or step < width * channels or len(message.data) < step * height:
+        raise SoftformError(
+            f"An image of {width} x {height} pixels in rows of {step} bytes cannot have {len(message.data)} bytes.",
+            "Check the driver of the camera.",
+        )
+    if channels == 2 and width % 2:
+        raise SoftformError(f"A {message.encoding} image cannot be {width} pixels wide.", "Check the camera's driver.")
+    rows = np.frombuffer(message.data, dtype=np.uint8, count=step * height).reshape(height, step)
+    picture = np.ascontiguousarray(rows[:, : width * channels]).reshape(height, width, channels)
+    return picture if conversion is None else np.asarray(cv2.cvtColor(picture, conversion), dtype=np.uint8)

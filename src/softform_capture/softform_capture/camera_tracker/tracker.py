@@ -4,33 +4,13 @@ from dataclasses import dataclass, field
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-from softform_capture.camera_tracker.code_detection import CodeDetector, exposure_fault
+from softform_capture.camera_tracker.code_detection import CodeDetector, Picture, exposure_fault
 from softform_capture.camera_tracker.colour_marker import ColourMarker, find_marker
 from softform_capture.camera_tracker.lens import Lens
 from softform_capture.camera_tracker.plane_view import PlaneView, SheetPlacement, view_plane
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-
-Picture = NDArray[np.uint8]
-
-
-@dataclass(frozen=True)
-class TrackerOptions:
-    """Options of the camera tracker.
-
-    Attributes:
-        marker: Colour marker of the robot.
-        placement: Pose of the sheet of codes in the robot's frame.
-        lens: Calibration of the lens; None if it draws straight lines.
-        hold_codes: Time for which the last view of the codes is used while they are hidden, s.
-    """
-
-    marker: ColourMarker = field(default_factory=ColourMarker)
-    placement: SheetPlacement = field(default_factory=SheetPlacement)
-    lens: Lens | None = None
-    hold_codes: float = 5.0
 
 
 @dataclass(frozen=True)
@@ -51,32 +31,38 @@ class Sighting:
         return not bool(np.isfinite(self.position).all())
 
 
+@dataclass
 class CameraTracker:
     """Finds the codes and the marker in image after image.
 
     Attributes:
+        lens: Calibration of the lens; None if it draws straight lines.
+        hold_codes: Time for which the last view of the codes is used while they are hidden, s.
         view: Last map from the plane to the image; None before the codes were seen.
     """
 
-    def __init__(self, detector: CodeDetector, options: TrackerOptions) -> None:
-        self.view: PlaneView | None = None
-        self._detector, self._options = detector, options
-        self._viewed_at = -np.inf
+    detector: CodeDetector
+    marker: ColourMarker = field(default_factory=ColourMarker)
+    placement: SheetPlacement = field(default_factory=SheetPlacement)
+    lens: Lens | None = None
+    hold_codes: float = 5.0
+    view: PlaneView | None = None
+    _viewed_at: float = -np.inf
 
     def look(self, image: Picture, time: float) -> Sighting:
         """Find the marker in an image (height, width, 3), blue, green, red, that was taken at `time`, s."""
         try:
-            if self._options.lens is not None:
-                self._options.lens.require_size((image.shape[1], image.shape[0]))
+            if self.lens is not None:
+                self.lens.require_size((image.shape[1], image.shape[0]))
         except SoftformError as error:
             return Sighting(np.full(3, np.nan), str(error))
         grey = np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
         problem = self._renew_view(grey, time)
         # Less than 0 where the clock was set back: the age of the view is unknown.
-        if self.view is None or not 0.0 <= time - self._viewed_at <= self._options.hold_codes:
+        if self.view is None or not 0.0 <= time - self._viewed_at <= self.hold_codes:
             return Sighting(np.full(3, np.nan), problem)
         try:
-            x, y = find_marker(image, self._options.marker, self.view)
+            x, y = find_marker(image, self.marker, self.view)
         except SoftformError as error:
             return Sighting(np.full(3, np.nan), exposure_fault(grey) or str(error))
         return Sighting(np.array([x, y, 0.0]), problem)
@@ -84,7 +70,7 @@ class CameraTracker:
     def _renew_view(self, grey: Picture, time: float) -> str:
         """Take the view that the image gives, if it does; returns what hinders it."""
         try:
-            self.view = view_plane(self._detector.find(grey), self._options.placement, self._options.lens)
+            self.view = view_plane(self.detector.find(grey), self.placement, self.lens)
             self._viewed_at = time
         except SoftformError as error:
             return exposure_fault(grey) or str(error)

@@ -1,24 +1,26 @@
-"""Calibration of the depth cameras on disk: where each is, how well that fits, and where it comes from."""
+"""Files of depth cameras: where each is, how well that fits and where it comes from; points to find that by."""
 
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import yaml
-from pydantic import AwareDatetime, Field, ValidationError
+from pydantic import AwareDatetime, Field
 
 from softform_capture.depth_cameras.extrinsics import CameraExtrinsics
-from softform_capture.scanner.registration import Registration
+from softform_capture.scanner.registration import registration_from_pose
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.paths import data_dir
-from softform_core.robots.description import Description, Finite, NotNegative
+from softform_core.robots.description import Description, Finite, NotNegative, Place
 from softform_core.units import MM_PER_M
 
 SECONDS_PER_DAY = 86_400.0
 _REMEDY = "Calibrate again: ./softform calibrate-cameras."
 _Counted = Annotated[int, Field(ge=3)]
+_File = TypeVar("_File", bound=Description)
 _Pose = tuple[Finite, Finite, Finite, Finite, Finite, Finite, Finite]
 
 
@@ -34,9 +36,9 @@ class CameraDescription(Description):
     residual: NotNegative
     points: _Counted
 
-    def registration(self) -> Registration:
+    def registration(self) -> RigidTransform:
         """The pose as what moves its clouds."""
-        return Registration.from_pose(self.pose)
+        return registration_from_pose(self.pose)
 
 
 class CameraCalibration(Description):
@@ -113,12 +115,42 @@ def load_calibration(path: Path) -> CameraCalibration:
     Raises:
         SoftformError: If there is none, or it is damaged.
     """
-    try:
-        calibration = CameraCalibration.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-        for camera in calibration.cameras.values():
-            camera.registration()
-    except OSError as error:
-        raise SoftformError(f"{path} cannot be read: {error.strerror or error}.", _REMEDY) from error
-    except (ValidationError, ValueError, yaml.YAMLError) as error:
-        raise SoftformError(f"{path} is no calibration of cameras: {error}", _REMEDY) from error
+    calibration = _loaded(CameraCalibration, path, "calibration of cameras", (_REMEDY, _REMEDY))
+    for camera in calibration.cameras.values():
+        camera.registration()
     return calibration
+
+
+class SeenPoints(Description):
+    """What is seen in one camera's clouds: their topic and frame, and points by name, m in that frame."""
+
+    topic: str
+    frame_id: str
+    points: dict[str, Place]
+
+
+class Correspondences(Description):
+    """The same points in the robot's frame (`places`, m; not all need be known) and in each camera's."""
+
+    places: dict[str, Place]
+    cameras: dict[str, SeenPoints]
+
+
+def load_correspondences(path: Path) -> Correspondences:
+    """Read a file of points that someone has identified in the clouds of the cameras.
+
+    Raises:
+        SoftformError: If it cannot be read or is no such file.
+    """
+    remedies = "Check the path.", "See docs/steps/capture.md for an example."
+    return _loaded(Correspondences, path, "file of corresponding points", remedies)
+
+
+def _loaded(kind: type[_File], path: Path, what: str, remedies: tuple[str, str]) -> _File:
+    """A file of YAML; remedies for one that cannot be read, and for one of something else."""
+    try:
+        return kind.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise SoftformError(f"{path} cannot be read: {error.strerror or error}.", remedies[0]) from error
+    except (ValueError, yaml.YAMLError) as error:
+        raise SoftformError(f"{path} is no {what}: {error}", remedies[1]) from error

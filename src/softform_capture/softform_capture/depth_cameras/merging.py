@@ -60,27 +60,19 @@ class MergedCloud:
     disagreement: float
 
 
+@dataclass(frozen=True)
 class CloudMerger:
     """Brings clouds into the robot's frame by the cameras' calibration, segments the robot, and concatenates.
 
-    Args:
-        calibration: Calibration of the cameras.
-        robot: Robot that the cameras see.
-        options: The workspace.
-        largest_gap: Largest difference of the capture times of merged clouds, s.
-        largest_disagreement: Largest distance between the surfaces of two cameras, m; beyond it one has been moved.
+    Capture times of merged clouds differ by `largest_gap` s at most, surfaces of two cameras by `largest_disagreement`
+    m: beyond it one has been moved.
     """
 
-    def __init__(
-        self,
-        calibration: CameraCalibration,
-        robot: Robot,
-        options: CloudOptions,
-        largest_gap: float,
-        largest_disagreement: float,
-    ) -> None:
-        self._calibration, self._robot, self._options = calibration, robot, options
-        self._largest_gap, self._largest_disagreement = largest_gap, largest_disagreement
+    calibration: CameraCalibration
+    robot: Robot
+    options: CloudOptions
+    largest_gap: float
+    largest_disagreement: float
 
     def merge(self, clouds: Mapping[str, CameraCloud]) -> MergedCloud:
         """Merge one cloud of each camera.
@@ -91,7 +83,7 @@ class CloudMerger:
         """
         times = {name: cloud.captured_at for name, cloud in clouds.items()}
         first, last = min(times, key=times.__getitem__), max(times, key=times.__getitem__)
-        if times[last] - times[first] > self._largest_gap:
+        if times[last] - times[first] > self.largest_gap:
             raise SoftformError(
                 f"The cloud of camera {first} is {times[last] - times[first]:.2f} s older than that of {last}.",
                 "Synchronise the cameras' clocks, or let both send at the same rate.",
@@ -103,19 +95,19 @@ class CloudMerger:
             for (a, first_part), (b, second_part) in combinations(on_robot.items(), 2)
         }
         for (a, b), distance in disagreements.items():
-            if distance > self._largest_disagreement:
+            if distance > self.largest_disagreement:
                 apart = f"{distance * MM_PER_M:.1f}" if np.isfinite(distance) else f"more than {_REACH * MM_PER_M:.0f}"
                 raise SoftformError(
                     f"Cameras {a} and {b} see the robot {apart} mm apart.",
                     "One was moved since it was calibrated: ./softform calibrate-cameras.",
                 )
         known = [distance for distance in disagreements.values() if np.isfinite(distance)]
-        kept = on_robot if self._options.crop else placed
+        kept = on_robot if self.options.crop else placed
         return MergedCloud(np.concatenate(list(kept.values())), times[first], max(known, default=float("nan")))
 
     def _placed(self, name: str, cloud: CameraCloud) -> Array:
         """What a camera has measured, in the robot's frame."""
-        camera = self._calibration.cameras[name]
+        camera = self.calibration.cameras[name]
         if cloud.frame_id != camera.frame_id:
             raise SoftformError(
                 f"Camera {name} was calibrated in frame '{camera.frame_id}' but sends clouds in '{cloud.frame_id}'.",
@@ -131,15 +123,14 @@ class CloudMerger:
                     f"The points of camera {name} are {distance:.4g} m away from it.",
                     "Clouds must be in metres: check its driver.",
                 )
-        registration = camera.registration()
-        return measured @ registration.rotation.T + registration.translation
+        return camera.registration().apply(measured)
 
     def _on_robot(self, name: str, placed: Array) -> Array:
         """What of it can be the robot; half a robot, because one camera is covered, is no scan."""
-        part = placed[inside_workspace(placed, self._robot, self._options.workspace, self._options.crop_margin)]
+        part = placed[inside_workspace(placed, self.robot, self.options.workspace, self.options.crop_margin)]
         if len(part) < _FEWEST:
             raise SoftformError(
-                f"Only {len(part)} of the {len(placed)} points of camera {name} lie on robot '{self._robot.name}'; "
+                f"Only {len(part)} of the {len(placed)} points of camera {name} lie on robot '{self.robot.name}'; "
                 f"{_FEWEST} are needed.",
                 "Is it covered, or turned away? If it was moved: ./softform calibrate-cameras.",
             )

@@ -22,21 +22,17 @@ _AHEAD = 0.01  # s by which a stamp may lie ahead of this machine's clock
 _NAMED = 5  # unknown markers that are reported by name
 
 
-@dataclass(frozen=True)
-class CaptureSettings:
-    """What a run is asked for.
+@dataclass
+class CaptureRun:
+    """Takes frames from the thread that reads them, and reports its state to another.
+
+    Its settings are the node's parameters of the same names (m, s, Hz), and what is made of others.
 
     Attributes:
         robot: Robot whose base markers align the system.
-        max_residual: Largest residual of the alignment, m.
         limits: Plausibility limits of a marker's motion.
         renames: The system's names -> ours.
-        markers: Names that are expected; empty for those of the first frame.
         labeller: Names unlabelled markers; None if the system does.
-        stale_after: Without a frame for so long something is wrong, s.
-        max_gap: A marker that is missing for longer is named, s.
-        max_latency: Frames that are older have a wrong stamp, s.
-        max_rate: Highest rate of processed frames, Hz; others are skipped.
     """
 
     robot: Robot
@@ -50,15 +46,8 @@ class CaptureSettings:
     max_latency: float = 2.0
     max_rate: float = 100.0
 
-
-class CaptureRun:
-    """Takes frames from the thread that reads them, and reports its state to another."""
-
-    def __init__(self, settings: CaptureSettings) -> None:
-        self._settings = settings
-        self.stream = MarkerStream(
-            settings.robot.base_markers, settings.max_residual, settings.limits, settings.markers
-        )
+    def __post_init__(self) -> None:
+        self.stream = MarkerStream(self.robot.base_markers, self.max_residual, self.limits, self.markers)
         self._lock = threading.Lock()
         self._arrivals: deque[tuple[float, float]] = deque()  # steady time and latency, s
         self._started = self._last_arrival = time.monotonic()
@@ -89,12 +78,12 @@ class CaptureRun:
 
     def _taken(self, frame: CapturedFrame) -> tuple[list[str], Array] | None:
         check_capture_time(frame.time, f"frame {frame.number}")
-        if 0.0 < frame.time - self._used < _SOONER / self._settings.max_rate:
+        if 0.0 < frame.time - self._used < _SOONER / self.max_rate:
             self.stream.pass_over(frame.time, frame.number)
             return None
-        frame = frame.renamed(self._settings.renames)
-        if self._settings.labeller is not None:
-            frame = self._settings.labeller.label(frame)
+        frame = frame.renamed(self.renames)
+        if self.labeller is not None:
+            frame = self.labeller.label(frame)
         believed = self.stream.take(frame.names, frame.positions, frame.time, frame.number)
         self._used = frame.time
         self._last_arrival = time.monotonic()
@@ -110,7 +99,7 @@ class CaptureRun:
     @property
     def is_silent(self) -> bool:
         """Whether no frame could be used for too long."""
-        return time.monotonic() - self._last_arrival > self._settings.stale_after
+        return time.monotonic() - self._last_arrival > self.stale_after
 
     def health(self) -> tuple[str, dict[str, object]]:
         """What needs somebody's attention, in a sentence (empty if nothing does), and the values behind it."""
@@ -161,7 +150,7 @@ class CaptureRun:
             yield f"labels {', '.join(record.exchanged)} seem to be exchanged: correct them in the capture system"
         if record.jumped:
             yield f"{', '.join(record.jumped)} jumped, and are hidden until they stay in one place"
-        if stream.gaps and (missing := stream.gaps.lasting(stream.names, self._settings.max_gap)):
+        if stream.gaps and (missing := stream.gaps.lasting(stream.names, self.max_gap)):
             worst = next(iter(missing.values()))
             yield f"{', '.join(missing)} missing for up to {worst:.0f} s: occluded, or fallen off?"
         if strangers := stream.strangers.names:
@@ -174,6 +163,6 @@ class CaptureRun:
         middle = latencies[len(latencies) // 2] if latencies else 0.0
         if middle < -_AHEAD:
             return f"frames are stamped {-middle:.3f} s ahead of this machine's clock: synchronise the clocks (NTP)"
-        if middle > self._settings.max_latency:
+        if middle > self.max_latency:
             return f"frames are stamped {middle:.1f} s before they come: synchronise the clocks (NTP)"
         return ""

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from softform_capture.motion_capture.frame_order import FrameOrder
-from softform_capture.motion_capture.marker_gaps import MarkerGaps
+from softform_capture.motion_capture.marker_attendance import MarkerGaps, MarkerStrangers
 from softform_capture.motion_capture.marker_plausibility import MarkerPlausibility, PlausibilityLimits, is_measured
-from softform_capture.motion_capture.marker_strangers import MarkerStrangers
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
@@ -65,6 +64,7 @@ class MarkerStream:
         gaps: Gaps of the markers; None before the first frame.
         strangers: Names that were not expected.
         names: Names of the surface's markers: the expected ones, else those of the first frame; empty before it.
+        alignment: Takes the system's points into the robot's frame, m; None while none is known that can be trusted.
 
     Args:
         base_markers: Name -> place on the robot's base, m.
@@ -86,14 +86,9 @@ class MarkerStream:
         self.strangers = MarkerStrangers()
         self.names = list(names)
         self._base_markers, self._max_residual, self._limits = base_markers, max_residual, limits
-        self._alignment: RigidTransform | None = None
+        self.alignment: RigidTransform | None = None
         self._misfit_since: float | None = None  # time of the first frame whose base did not fit, since one did
         self._plausibility: MarkerPlausibility | None = None
-
-    @property
-    def alignment(self) -> RigidTransform | None:
-        """Takes the system's points into the robot's frame, m; None while none is known that can be trusted."""
-        return self._alignment
 
     def take(self, names: Sequence[str], positions: Array, time: float, number: int) -> Array:
         """Use one frame; returns positions of `names`, (len(self.names), 3) m in the robot's frame, NaN where missing.
@@ -137,14 +132,16 @@ class MarkerStream:
         try:
             found = base_alignment(names, positions, self._base_markers, self._max_residual)
             self._check_that_none_left(names, positions)
-            self._alignment, self.record.residual = found
+            self.alignment, self.record.residual = found
             self.record.misalignment, self._misfit_since = "", None
         except SoftformError as error:
             self.record.misalignment = str(error)
-            if self._base_is_seen(names, positions):
-                self._doubt_alignment(time)
-        if self._alignment is not None:
-            return self._alignment
+            if self._base_is_seen(names, positions):  # while it is hidden, it was not moved
+                self._misfit_since = time if self._misfit_since is None else self._misfit_since
+                if time - self._misfit_since > _LONGEST_MISFIT:
+                    self.alignment = None
+        if self.alignment is not None:
+            return self.alignment
         if np.isnan(self.record.residual):
             raise SoftformError(f"The system is not aligned yet: {self.record.misalignment}", "See there.")
         raise SoftformError(
@@ -157,11 +154,11 @@ class MarkerStream:
 
         Three can fit with one of them a little above its place, or with two exchanged, and tilt the frame or turn it.
         """
-        if self._alignment is None:
+        if self.alignment is None:
             return
         base = [(name, p) for name, p in zip(names, positions, strict=True) if name in self._base_markers]
         places = np.array([self._base_markers[name] for name, _ in base])
-        away = np.linalg.norm(self._alignment.apply(np.array([p for _, p in base])) - places, axis=1)
+        away = np.linalg.norm(self.alignment.apply(np.array([p for _, p in base])) - places, axis=1)
         left = away > _LEFT * self._max_residual
         if left.any() and (away <= self._max_residual).any():
             worst = int(np.nanargmax(away))
@@ -177,13 +174,6 @@ class MarkerStream:
         except SoftformError:
             return False
         return True
-
-    def _doubt_alignment(self, time: float) -> None:
-        """Forget the last good alignment if the base is seen off its places for too long; while hidden it is not."""
-        if self._misfit_since is None:
-            self._misfit_since = time
-        if time - self._misfit_since > _LONGEST_MISFIT:
-            self._alignment = None
 
     def _in_order(self, names: Sequence[str], positions: Array, time: float) -> Array:
         """The surface's markers in the order of the names; other names are strangers."""

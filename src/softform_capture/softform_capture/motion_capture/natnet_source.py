@@ -4,7 +4,6 @@ import contextlib
 import select
 import socket
 import time
-from dataclasses import dataclass
 
 from softform_capture.motion_capture import natnet_packets as packets
 from softform_capture.motion_capture.captured_frame import CapturedFrame, MalformedPacketError, SourceLostError
@@ -17,36 +16,32 @@ _ASK_AGAIN = 0.5  # s
 _KEEP_ALIVE = 1.0  # s; a server forgets a unicast client that says nothing
 
 
-@dataclass(frozen=True)
-class NatNetSettings:
-    """Where Motive streams to.
+class NatNetSource:
+    """One connection to Motive.
 
-    Attributes:
+    Args:
         server: Address of Motive's computer.
         local_address: Address of this machine's network interface.
         command_port, data_port: As set in Motive.
         multicast_group: Multicast group set in Motive; empty for unicast.
         patience: s to wait for an answer when connecting.
-    """
-
-    server: str
-    local_address: str = "0.0.0.0"
-    command_port: int = 1510
-    data_port: int = 1511
-    multicast_group: str = ""
-    patience: float = 3.0
-
-
-class NatNetSource:
-    """One connection to Motive.
 
     Attributes:
         malformed: Packets dropped because they could not be understood.
     """
 
-    def __init__(self, settings: NatNetSettings) -> None:
+    def __init__(
+        self,
+        server: str,
+        local_address: str = "0.0.0.0",
+        command_port: int = 1510,
+        data_port: int = 1511,
+        multicast_group: str = "",
+        patience: float = 3.0,
+    ) -> None:
         self.malformed = 0
-        self._settings = settings
+        self._host, self._local_address, self._patience = server, local_address, patience
+        self._command_port, self._data_port, self._multicast_group = command_port, data_port, multicast_group
         self._sockets: list[socket.socket] = []
         self._server: packets.Server | None = None
         self._labels: packets.Labels | None = None
@@ -61,25 +56,25 @@ class NatNetSource:
             SoftformError: If a socket cannot be had, or the server does not answer in time.
         """
         self.close()
-        settings = self._settings
         try:
-            self._address = (socket.gethostbyname(settings.server), settings.command_port)
-            self._sockets.append(self._bound_socket(settings.local_address, 0))
-            if settings.multicast_group:
-                self._sockets.append(self._multicast_socket())
+            self._address = (socket.gethostbyname(self._host), self._command_port)
+            self._sockets.append(self._bound_socket(self._local_address, 0))
+            if self._multicast_group:
+                membership = socket.inet_aton(self._multicast_group) + socket.inet_aton(self._local_address)
+                self._sockets.append(self._bound_socket(self._multicast_group, self._data_port, membership))
         except OSError as error:
             self.close()
             raise SoftformError(
-                f"No socket for NatNet at {settings.server}: {error}.",
+                f"No socket for NatNet at {self._host}: {error}.",
                 "Check server, local_address, multicast_group and the ports.",
             ) from error
-        deadline = time.monotonic() + settings.patience
+        deadline = time.monotonic() + self._patience
         while self._server is None or self._labels is None:
             if time.monotonic() > deadline:
                 missing = "answer" if self._server is None else "names of its markers"
                 self.close()
                 raise SoftformError(
-                    f"Motive at {settings.server}:{settings.command_port} gives no {missing}.",
+                    f"Motive at {self._host}:{self._command_port} gives no {missing}.",
                     f"{self._complaint} Switch streaming on in Motive (Data Streaming), and let its firewall pass UDP.",
                 )
             self._ask(packets.CONNECT if self._server is None else packets.REQUEST_DESCRIPTIONS)
@@ -107,24 +102,15 @@ class NatNetSource:
         self._asked_at = -float("inf")
         self._clock = DeviceClock()
 
-    def _bound_socket(self, address: str, port: int) -> socket.socket:
+    def _bound_socket(self, address: str, port: int, membership: bytes | None = None) -> socket.socket:
         one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
             one.bind((address, port))
             one.setblocking(False)
-        except OSError:
-            one.close()
-            raise
-        return one
-
-    def _multicast_socket(self) -> socket.socket:
-        settings = self._settings
-        one = self._bound_socket(settings.multicast_group, settings.data_port)
-        membership = socket.inet_aton(settings.multicast_group) + socket.inet_aton(settings.local_address)
-        try:
-            one.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+            if membership is not None:
+                one.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
         except OSError:
             one.close()
             raise
@@ -143,7 +129,7 @@ class NatNetSource:
 
     def _keep_alive(self) -> None:
         now = time.monotonic()
-        if not self._settings.multicast_group and now - self._sent_at > _KEEP_ALIVE:
+        if not self._multicast_group and now - self._sent_at > _KEEP_ALIVE:
             self._sent_at = now
             self._send(packets.KEEP_ALIVE)
 

@@ -5,7 +5,6 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from qtm_rt import QRTCommandException, QRTConnection, QRTPacket
@@ -20,21 +19,6 @@ _PROTOCOL_VERSION = "1.25"
 _SECONDS_PER_TICK = 1e-6
 _FRAMES_KEPT = 100  # that wait to be received; when more come, the oldest are left out
 _COMPONENTS = ["3d", "3dnolabels"]
-
-
-@dataclass(frozen=True)
-class QualisysSettings:
-    """Where QTM runs.
-
-    Attributes:
-        server: Address of QTM's computer.
-        port: Port of the little-endian real-time server.
-        patience: s to wait for an answer.
-    """
-
-    server: str
-    port: int = 22223
-    patience: float = 3.0
 
 
 class _CheckedProtocol(QTMProtocol):
@@ -68,8 +52,8 @@ class QualisysSource:
         malformed: Packets dropped because they could not be understood.
     """
 
-    def __init__(self, settings: QualisysSettings) -> None:
-        self._settings = settings
+    def __init__(self, server: str, port: int = 22223, patience: float = 3.0) -> None:
+        self._server, self._port, self._patience = server, port, patience
         self._loop: asyncio.AbstractEventLoop | None = None
         self._protocol: _CheckedProtocol | None = None
         self._dropped = 0
@@ -79,7 +63,7 @@ class QualisysSource:
 
     @property
     def malformed(self) -> int:
-        """Packets dropped, of all connections."""
+        """Packets dropped because they could not be understood, of all connections."""
         return self._dropped + (self._protocol.malformed if self._protocol is not None else 0)
 
     def open(self) -> None:
@@ -90,14 +74,13 @@ class QualisysSource:
         """
         self.close()
         self._loop = asyncio.new_event_loop()
-        settings = self._settings
         try:
-            self._loop.run_until_complete(asyncio.wait_for(self._start(), settings.patience))
+            self._loop.run_until_complete(asyncio.wait_for(self._start(), self._patience))
         except (OSError, TimeoutError, QRTCommandException, SoftformError) as error:
             self.close()
             reason = str(error) or "no answer in time"
             raise SoftformError(
-                f"QTM at {settings.server}:{settings.port} cannot be used: {reason}",
+                f"QTM at {self._server}:{self._port} cannot be used: {reason}",
                 "Start a measurement or its preview in QTM, and let its firewall pass the port.",
             ) from error
 
@@ -130,13 +113,12 @@ class QualisysSource:
 
     async def _start(self) -> None:
         loop = asyncio.get_running_loop()
-        settings = self._settings
         self._news = asyncio.Event()
         _, self._protocol = await loop.create_connection(
-            lambda: _CheckedProtocol(loop, lambda _: self._news.set()), settings.server, settings.port
+            lambda: _CheckedProtocol(loop, lambda _: self._news.set()), self._server, self._port
         )
         await self._protocol.set_version(_PROTOCOL_VERSION)
-        connection = QRTConnection(self._protocol, timeout=settings.patience)
+        connection = QRTConnection(self._protocol, timeout=self._patience)
         self._labels = read_labels(await connection.get_parameters(["3d"]))
         await connection.stream_frames(components=_COMPONENTS, on_packet=self._keep)
 

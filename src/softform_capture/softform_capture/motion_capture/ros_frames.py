@@ -1,9 +1,10 @@
 """Frames that come by ROS topics, from any driver: labelled by name or number, or clouds without labels."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
-from typing import Any
+from itertools import count
+from typing import Any, NamedTuple
 
 import numpy as np
 from sensor_msgs.msg import PointCloud2
@@ -14,14 +15,8 @@ from softform_interfaces.msg import MarkerFrame
 from softform_ros.conversions import nanoseconds_from_stamp, points_from_cloud, positions_from_markers
 
 
-@dataclass(frozen=True)
-class FrameTopic:
-    """How a topic's messages become frames.
-
-    Attributes:
-        message: Type of its messages.
-        read: A message -> the frame; raises SoftformError if it cannot be used.
-    """
+class FrameTopic(NamedTuple):
+    """The type of a topic's messages, and how one becomes a frame; SoftformError if it cannot be used."""
 
     message: type
     read: Callable[[Any], CapturedFrame]
@@ -43,7 +38,7 @@ def frame_topic(system: str) -> FrameTopic:
             ) from error
         return FrameTopic(markers, frame_from_mocap4r2)
     if system == "point_cloud":
-        return FrameTopic(PointCloud2, CloudReader().read)
+        return FrameTopic(PointCloud2, partial(frame_from_cloud, count()))
     return FrameTopic(MarkerFrame, frame_from_markers)
 
 
@@ -81,21 +76,14 @@ def frame_from_mocap4r2(message: Any) -> CapturedFrame:
     return CapturedFrame(message.frame_number, _captured_at(message), names, positions, unlabelled)
 
 
-class CloudReader:
-    """Numbers the clouds, whose messages have no number."""
+def frame_from_cloud(numbers: Iterator[int], message: PointCloud2) -> CapturedFrame:
+    """Frame of a `PointCloud2` with one point for each marker, m; it has the next number, as messages have none.
 
-    def __init__(self) -> None:
-        self._number = -1
-
-    def read(self, message: PointCloud2) -> CapturedFrame:
-        """Frame of a `PointCloud2` with one point for each marker, m.
-
-        Raises:
-            SoftformError: If it cannot be read, or has no stamp.
-        """
-        points = points_from_cloud(message)
-        self._number += 1
-        return CapturedFrame(self._number, _captured_at(message), [], no_points(), points)
+    Raises:
+        SoftformError: If it cannot be read, or has no stamp.
+    """
+    points = points_from_cloud(message)
+    return CapturedFrame(next(numbers), _captured_at(message), [], no_points(), points)
 
 
 def _captured_at(message: Any) -> int:

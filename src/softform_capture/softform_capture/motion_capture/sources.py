@@ -34,16 +34,8 @@ def network_source(values: Mapping[str, Any]) -> MotionCaptureSource:
             f"Install it: .venv/bin/pip install {_CLIENTS.get(system, system)}.",
         ) from error
     if system == "vicon":
-        return module.ViconSource(module.ViconSettings(f"{server}:{port}" if port else server))
+        return module.ViconSource(f"{server}:{port}" if port else server)
     if system == "qualisys":
-        return module.QualisysSource(module.QualisysSettings(server, **({"port": port} if port else {})))
-    ports = {"command_port": port} if port else {}
-    return module.NatNetSource(
-        module.NatNetSettings(
-            server,
-            local_address=values["local_address"],
-            data_port=values["data_port"],
-            multicast_group=values["multicast_group"],
-            **ports,
-        )
-    )
+        return module.QualisysSource(server, **({"port": port} if port else {}))
+    given = {name: values[name] for name in ("local_address", "data_port", "multicast_group")}
+    return module.NatNetSource(server, **given, **({"command_port": port} if port else {}))

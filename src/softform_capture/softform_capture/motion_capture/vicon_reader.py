@@ -8,13 +8,13 @@ import importlib
 import signal
 import sys
 import time
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
 
-from softform_capture.motion_capture.captured_frame import plain_labels
+from softform_capture.motion_capture.captured_frame import CapturedFrame, SourceLostError, plain_labels
+from softform_capture.motion_capture.device_clock import epoch_nanoseconds
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.units import MM_PER_M
@@ -24,34 +24,6 @@ CONNECTED = "connected"
 
 _PR_SET_PDEATHSIG = 1
 _NO_FRAME_PAUSE = 0.002  # s
-
-
-@dataclass(frozen=True)
-class Complaint:
-    """Why no more frames come."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class ViconFrame:
-    """One frame as it arrived.
-
-    Attributes:
-        number: Counted by the server.
-        arrival: s of the steady clock.
-        latency: Time from capture to arrival as reported by server and client, s.
-        names: M labels.
-        positions: (M, 3) m, NaN where occluded.
-        unlabelled: (U, 3) m.
-    """
-
-    number: int
-    arrival: float
-    latency: float
-    names: list[str]
-    positions: Array
-    unlabelled: Array
 
 
 def connected_client(server: str) -> Any:
@@ -72,8 +44,10 @@ def connected_client(server: str) -> Any:
     return client
 
 
-def read_frame(client: Any) -> ViconFrame | None:
-    """The next frame; None if there is none yet.
+def read_frame(client: Any) -> tuple[CapturedFrame, float] | None:
+    """The next frame, as captured when it arrived, and the time from capture to arrival, s, as server and client say.
+
+    None if there is none yet.
 
     Raises:
         SoftformError: If the connection is gone.
@@ -96,14 +70,11 @@ def read_frame(client: Any) -> ViconFrame | None:
         client.get_unlabeled_marker_global_translation(index)
         for index in range(client.get_unlabeled_marker_count() or 0)
     ]
-    return ViconFrame(
-        client.get_frame_number(),
-        arrival,
-        float(client.get_latency_total()),
-        plain_labels(qualified),
-        _metres([(np.nan,) * 3 if place is None else place for place in places]),
-        _metres([place for place in loose if place is not None]),
-    )
+    positions = _metres([(np.nan,) * 3 if place is None else place for place in places])
+    unlabelled = _metres([place for place in loose if place is not None])
+    number, arrived_at = client.get_frame_number(), epoch_nanoseconds(arrival)
+    frame = CapturedFrame(number, arrived_at, plain_labels(qualified), positions, unlabelled)
+    return frame, float(client.get_latency_total())
 
 
 def _metres(places: list[Any]) -> Array:
@@ -117,14 +88,14 @@ def send_frames(server: str, pipe: Connection) -> None:
         pipe.send(CONNECTED)
         last = None
         while True:
-            frame = read_frame(client)
-            if frame is None or frame.number == last:
+            read = read_frame(client)
+            if read is None or read[0].number == last:
                 time.sleep(_NO_FRAME_PAUSE)
                 continue
-            pipe.send(frame)
-            last = frame.number
+            pipe.send(read)
+            last = read[0].number
     except SoftformError as error:
-        pipe.send(Complaint(str(error)))
+        pipe.send(SourceLostError(str(error)))
 
 
 def main() -> None:

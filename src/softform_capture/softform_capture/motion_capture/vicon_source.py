@@ -8,40 +8,31 @@ import importlib.util
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import replace
 from multiprocessing.connection import Connection, Pipe
 
 from softform_capture.motion_capture.captured_frame import CapturedFrame, SourceLostError
-from softform_capture.motion_capture.device_clock import epoch_nanoseconds
-from softform_capture.motion_capture.vicon_reader import CLIENT, Complaint, ViconFrame, main
+from softform_capture.motion_capture.vicon_reader import CLIENT, main
 from softform_core.errors import SoftformError
+from softform_core.units import NANOSECONDS_PER_SECOND
 
 _START_READER = f"from {main.__module__} import main; main()"  # not -m: its frames would be of a module `__main__`
-
-
-@dataclass(frozen=True)
-class ViconSettings:
-    """Where the DataStream server runs.
-
-    Attributes:
-        server: Address, with a port if it is not 801.
-        patience: s to wait for the first frame.
-    """
-
-    server: str
-    patience: float = 5.0
 
 
 class ViconSource:
     """One connection to a DataStream server.
 
+    Args:
+        server: Address, with a port if it is not 801.
+        patience: s to wait for the first frame.
+
     Attributes:
         malformed: Frames dropped because the client returned invalid data.
     """
 
-    def __init__(self, settings: ViconSettings) -> None:
+    def __init__(self, server: str, patience: float = 5.0) -> None:
         self.malformed = 0
-        self._settings = settings
+        self._server, self._patience = server, patience
         self._process: subprocess.Popen[bytes] | None = None
         self._frames: Connection | None = None
 
@@ -61,18 +52,18 @@ class ViconSource:
         self._frames, theirs = Pipe(duplex=False)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _START_READER, self._settings.server, str(theirs.fileno())],
+                [sys.executable, "-c", _START_READER, self._server, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
             )
         try:
-            if self._next(self._settings.patience) is None:
-                raise SourceLostError(f"no answer within {self._settings.patience:g} s.")
+            if self._next(self._patience) is None:
+                raise SourceLostError(f"no answer within {self._patience:g} s.")
         except SourceLostError as error:
             self.close()
             raise SoftformError(
-                f"Vicon at {self._settings.server} cannot be used: {error}",
+                f"Vicon at {self._server} cannot be used: {error}",
                 "Is the DataStream of Nexus, Tracker or Shogun on, and does its firewall pass port 801?",
             ) from error
 
@@ -82,14 +73,14 @@ class ViconSource:
         Raises:
             SourceLostError: If the client or its connection is gone.
         """
-        frame = self._next(timeout)
-        if not isinstance(frame, ViconFrame):
+        said = self._next(timeout)
+        if not isinstance(said, tuple):
             return None
-        if not 0.0 <= frame.latency < 10.0:
+        frame, latency = said
+        if not 0.0 <= latency < 10.0:
             self.malformed += 1
             return None
-        captured_at = epoch_nanoseconds(frame.arrival - frame.latency)
-        return CapturedFrame(frame.number, captured_at, frame.names, frame.positions, frame.unlabelled)
+        return replace(frame, captured_at=frame.captured_at - round(latency * NANOSECONDS_PER_SECOND))
 
     def close(self) -> None:
         """End the client at any time."""
@@ -110,6 +101,6 @@ class ViconSource:
             said = self._frames.recv()
         except (EOFError, OSError) as error:
             raise SourceLostError("The client of Vicon has ended.") from error
-        if isinstance(said, Complaint):
-            raise SourceLostError(said.text)
+        if isinstance(said, Exception):
+            raise said
         return said

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from softform_capture.scanner.cleaning import not_stray, thinned_evenly
-from softform_capture.scanner.registration import Registration
 from softform_capture.scanner.scan_quality import ScanQuality, scan_quality
 from softform_capture.scanner.workspace import Workspace, inside_workspace
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_target
@@ -54,7 +54,9 @@ class CapturedCloud:
     quality: ScanQuality
 
 
-def captured_cloud(scan: TargetShape, registration: Registration, robot: Robot, options: CloudOptions) -> CapturedCloud:
+def captured_cloud(
+    scan: TargetShape, registration: RigidTransform, robot: Robot, options: CloudOptions
+) -> CapturedCloud:
     """Cloud of one export of a scanner, in its frame, m.
 
     Raises:
@@ -63,7 +65,7 @@ def captured_cloud(scan: TargetShape, registration: Registration, robot: Robot, 
     check_target(scan.points, robot)
     # A mesh's vertices may be few and uneven; its area is what was seen.
     shape = scan if scan.faces is None else scan.sample(options.max_points)
-    return cloud_on_robot(registration.to_robot(shape).points, robot, options)
+    return cloud_on_robot(registration.apply(shape.points), robot, options)
 
 
 def cloud_on_robot(points: Array, robot: Robot, options: CloudOptions) -> CapturedCloud:

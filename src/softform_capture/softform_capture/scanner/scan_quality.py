@@ -1,7 +1,6 @@
 """How good a scan is: how much of the robot it shows, how densely, and how much of it was false."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -41,25 +40,17 @@ class ScanQuality:
         }
 
 
-class RestArea(NamedTuple):
-    """Area of a robot's surface at rest, m^2.
-
-    Attributes:
-        true: Sum over its triangles.
-        seen: As it is counted on a complete scan, which is a little more where the surface has a rim.
-    """
-
-    true: float
-    seen: float
+_areas: dict[str, tuple[float, float]] = {}
 
 
-_areas: dict[str, RestArea] = {}
-
-
-def rest_area(robot: Robot) -> RestArea:
-    """Area of a robot's surface at rest; kept, as a robot's first one takes a second.
+def rest_area(robot: Robot) -> tuple[float, float]:
+    """Area of a robot's surface at rest, m^2; kept, as a robot's first one takes a second.
 
     Of a body without a simulator it is estimated from its extents.
+
+    Returns:
+        The sum over its triangles, and the area as it is counted on a complete scan, which is a little more where the
+        surface has a rim.
     """
     key = robot.fingerprint()
     if key not in _areas:
@@ -72,9 +63,9 @@ def scan_quality(points: Array, robot: Robot, outlier_share: float) -> ScanQuali
 
     Area is counted where the points are, so coverage does not depend on where the robot has bent to.
     """
-    whole = rest_area(robot)
-    share = _seen_area(points, whole.true) / whole.seen
-    return ScanQuality(min(share, 1.0), len(points) / (share * whole.true), outlier_share)
+    true, seen = rest_area(robot)
+    share = _seen_area(points, true) / seen
+    return ScanQuality(min(share, 1.0), len(points) / (share * true), outlier_share)
 
 
 def _seen_area(points: Array, whole: float) -> float:
@@ -89,17 +80,17 @@ def _seen_area(points: Array, whole: float) -> float:
     return float(np.pi * radius**2 * (1.0 / around).sum())
 
 
-def _measured_area(robot: Robot) -> RestArea:
+def _measured_area(robot: Robot) -> tuple[float, float]:
     body = robot.body.simulator()
     vertices = rest_points(body)
     own = np.any([robot.body.faces_of(one.patch, vertices, body.faces) for one in robot.surfaces], axis=0)
     mesh = TargetShape.from_mesh(vertices, body.faces[own])
     true = float(doubled_areas(vertices, body.faces[own]).sum()) / 2.0
-    return RestArea(true, _seen_area(mesh.sample(10 * _EXAMINED_POINTS).points, true))
+    return true, _seen_area(mesh.sample(10 * _EXAMINED_POINTS).points, true)
 
 
-def _described_area(robot: Robot) -> RestArea:
+def _described_area(robot: Robot) -> tuple[float, float]:
     width, length = robot.extent
     across = np.pi * (width + length) / 2.0  # of a tube along z
     area = float(across * robot.body.size if robot.patches.has_tube else width * length)
-    return RestArea(area, area)
+    return area, area

@@ -23,16 +23,9 @@ def inside_workspace(points: Array, robot: Robot, workspace: Workspace, margin: 
             further. The reach is half the diagonal of a sheet, and that of the box if that is longer.
         margin: Added on every side, m; the paper's epsilon.
     """
+    low, high = robot.body.box
     if workspace == "hemisphere":
-        low, high = robot.body.box
         reach = max(float(np.linalg.norm(robot.extent)) / 2.0, float(np.abs([low, high]).max())) + margin
         side = np.sign(high[2] + low[2])  # 1 of a body above its base, -1 of one that hangs, 0 of one to both sides
         return np.asarray((np.square(points).sum(axis=1) <= reach**2) & (side * points[:, 2] >= -margin))
-    low, high = robot_box(robot, margin)
-    return np.all((points >= low) & (points <= high), axis=1)
-
-
-def robot_box(robot: Robot, margin: float) -> tuple[Array, Array]:
-    """Corners, (3,) m each, of a box in the frame of a robot: all shapes it can take, and `margin` m around them."""
-    low, high = robot.body.box
-    return low - margin, high + margin
+    return np.all((points >= low - margin) & (points <= high + margin), axis=1)

@@ -11,7 +11,7 @@ from captured_scene import BASE, NAMES, seen
 
 from softform_capture.motion_capture.captured_frame import MalformedPacketError
 from softform_capture.motion_capture.natnet_packets import Labels, open_message, read_frame, read_labels, read_server
-from softform_capture.motion_capture.natnet_source import NatNetSettings, NatNetSource
+from softform_capture.motion_capture.natnet_source import NatNetSource
 from softform_core.errors import SoftformError
 
 GROUP = "239.255.42.98"
@@ -37,7 +37,7 @@ def connect():
 
     def start(server, **settings):
         settings = {"local_address": "127.0.0.1", "patience": PATIENCE, **settings}
-        sources.append(NatNetSource(NatNetSettings("127.0.0.1", command_port=server.port, **settings)))
+        sources.append(NatNetSource("127.0.0.1", command_port=server.port, **settings))
         sources[-1].open()
         return sources[-1]
 
@@ -88,16 +88,16 @@ def test_multicast_is_joined(serve, connect):
 def test_a_server_that_is_not_there_is_an_error_with_advice():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
-        source = NatNetSource(NatNetSettings("127.0.0.1", "127.0.0.1", silent.getsockname()[1], patience=0.3))
+        source = NatNetSource("127.0.0.1", "127.0.0.1", silent.getsockname()[1], patience=0.3)
         with pytest.raises(SoftformError, match=r"gives no answer.*Data Streaming"):
             source.open()
     with pytest.raises(SoftformError, match="local_address"):
-        NatNetSource(NatNetSettings("127.0.0.1", "192.0.2.1")).open()
+        NatNetSource("127.0.0.1", "192.0.2.1").open()
 
 
 def test_an_old_protocol_is_rejected_by_its_number(serve):
     server = serve(version=(2, 7))
-    source = NatNetSource(NatNetSettings("127.0.0.1", "127.0.0.1", server.port, patience=0.4))
+    source = NatNetSource("127.0.0.1", "127.0.0.1", server.port, patience=0.4)
     with pytest.raises(SoftformError, match=r"speaks NatNet 2\.7"):
         source.open()
 

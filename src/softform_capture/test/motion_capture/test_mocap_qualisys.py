@@ -10,7 +10,7 @@ from captured_scene import NAMES, seen
 
 from softform_capture.motion_capture.captured_frame import MalformedPacketError, SourceLostError
 from softform_capture.motion_capture.qualisys_packets import PacketCutter, check_packet, read_labels
-from softform_capture.motion_capture.qualisys_source import QualisysSettings, QualisysSource
+from softform_capture.motion_capture.qualisys_source import QualisysSource
 from softform_core.errors import SoftformError
 
 PATIENCE = 20.0
@@ -25,7 +25,7 @@ def server():
 
 @pytest.fixture
 def source(server):
-    connected = QualisysSource(QualisysSettings("127.0.0.1", server.port, PATIENCE))
+    connected = QualisysSource("127.0.0.1", server.port, PATIENCE)
     connected.open()
     yield connected
     connected.close()
@@ -72,7 +72,7 @@ def test_markers_that_were_added_in_qtm_are_asked_for_again(server, source):
 )
 def test_without_different_labels_there_is_no_stream(server, names, complaint):
     server.names = names
-    source = QualisysSource(QualisysSettings("127.0.0.1", server.port, PATIENCE))
+    source = QualisysSource("127.0.0.1", server.port, PATIENCE)
     with pytest.raises(SoftformError, match=complaint):
         source.open()
 
@@ -80,7 +80,7 @@ def test_without_different_labels_there_is_no_stream(server, names, complaint):
 def test_a_server_that_is_not_there_is_an_error_with_advice(server):
     server.stop()
     with pytest.raises(SoftformError, match=r"cannot be used.*Start a measurement"):
-        QualisysSource(QualisysSettings("127.0.0.1", server.port, PATIENCE)).open()
+        QualisysSource("127.0.0.1", server.port, PATIENCE).open()
 
 
 def test_malformed_packets_are_dropped_and_counted(server, source):

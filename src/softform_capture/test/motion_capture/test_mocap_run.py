@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from captured_scene import BASE, NAMES, SHEET_NAMES, seen, sheet
 
-from softform_capture.motion_capture.capture_run import CaptureRun, CaptureSettings
+from softform_capture.motion_capture.capture_run import CaptureRun
 from softform_capture.motion_capture.captured_frame import CapturedFrame, SourceLostError
 from softform_capture.motion_capture.device_clock import DeviceClock, epoch_nanoseconds
 from softform_capture.motion_capture.frame_order import FrameOrder
 from softform_capture.motion_capture.labelling import Labeller
-from softform_capture.motion_capture.marker_gaps import MarkerGaps
+from softform_capture.motion_capture.marker_attendance import MarkerGaps
 from softform_capture.motion_capture.marker_plausibility import PlausibilityLimits
-from softform_capture.motion_capture.natnet_source import NatNetSettings, NatNetSource
+from softform_capture.motion_capture.natnet_source import NatNetSource
 from softform_capture.motion_capture.source_thread import SourceThread
 from softform_capture.motion_capture.sources import network_source
 from softform_core.errors import SoftformError
@@ -27,7 +27,7 @@ PATIENCE = 20.0
 
 def capture_run(**options):
     options = {"stale_after": PATIENCE, "max_latency": 5.0, **options}
-    return CaptureRun(CaptureSettings(load_robot("membrane"), 0.002, PlausibilityLimits(), **options))
+    return CaptureRun(load_robot("membrane"), 0.002, PlausibilityLimits(), **options)
 
 
 def frame(number, age=0.0, spoil=lambda positions: None, start=None):
@@ -294,7 +294,7 @@ def test_a_natnet_server_that_restarts_is_followed_and_labels_hold():
     run = capture_run()
     given = []
     server = natnet.NatNetServer()
-    source = NatNetSource(NatNetSettings("127.0.0.1", "127.0.0.1", server.port, patience=0.5))
+    source = NatNetSource("127.0.0.1", "127.0.0.1", server.port, patience=0.5)
     thread = SourceThread(source, lambda one: given.append(run.take(one)), silence=0.4)
     thread.start()
     try:
@@ -320,5 +320,5 @@ def test_a_network_system_needs_a_server():
         with pytest.raises(SoftformError, match="Set `server`"):
             network_source({"system": system, "server": "", "port": 0})
     source = network_source({"system": "qualisys", "server": "127.0.0.1", "port": 0})
-    assert source._settings.port == 22223
+    assert source._port == 22223
     assert len(BASE) == 4

@@ -7,7 +7,7 @@ from captured_scene import BASE, NAMES, ROTATION, SHEET_NAMES, seen, sheet
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from softform_capture.motion_capture.capture_run import CaptureRun, CaptureSettings
+from softform_capture.motion_capture.capture_run import CaptureRun
 from softform_capture.motion_capture.captured_frame import CapturedFrame
 from softform_capture.motion_capture.marker_plausibility import PlausibilityLimits
 from softform_core.robots import load_robot
@@ -42,7 +42,7 @@ def spoil(positions, fault):
 @example([(5, 1, ("occlude", 0, 0)), (5, 1, ("teleport", 1, 0.05))])
 @example([(5, 1, ("occlude", 0, 0)), (5, 2, ("occlude", 2, 2)), (5, 3, ("swap", 1, 3))])
 def test_nothing_false_is_published(spans):
-    run = CaptureRun(CaptureSettings(load_robot("membrane"), 0.002, PlausibilityLimits(), max_rate=1000.0))
+    run = CaptureRun(load_robot("membrane"), 0.002, PlausibilityLimits(), max_rate=1000.0)
     start = time.time_ns() - 10**9
     for number in range(25):
         positions = seen(number)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from softform_capture.motion_capture.captured_frame import SourceLostError
-from softform_capture.motion_capture.vicon_source import ViconSettings, ViconSource
+from softform_capture.motion_capture.vicon_source import ViconSource
 from softform_core.errors import SoftformError
 
 PATIENCE = 20.0
@@ -26,7 +26,7 @@ def connect(emulated_vicon):
     sources = []
 
     def start(server):
-        sources.append(ViconSource(ViconSettings(server, PATIENCE)))
+        sources.append(ViconSource(server, PATIENCE))
         sources[-1].open()
         return sources[-1]
 
@@ -75,7 +75,7 @@ def test_a_client_that_hangs_is_killed(connect):
 
 
 def test_a_server_that_is_not_there_is_an_error_with_advice(emulated_vicon):
-    source = ViconSource(ViconSettings("absent", PATIENCE))
+    source = ViconSource("absent", PATIENCE)
     with pytest.raises(SoftformError, match=r"ClientConnectionFailed.*firewall"):
         source.open()
     assert source._process is None
@@ -83,4 +83,4 @@ def test_a_server_that_is_not_there_is_an_error_with_advice(emulated_vicon):
 
 def test_without_the_client_it_is_said_how_to_install_it():
     with pytest.raises(SoftformError, match=r"pip install pyvicon-datastream==0\.2\.4"):
-        ViconSource(ViconSettings("127.0.0.1")).open()
+        ViconSource("127.0.0.1").open()

@@ -14,7 +14,7 @@ from softform_core.robots import Robot
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.stop_request import StopRequest
 from softform_ros.action_goals import GoalLedger
-from softform_ros.checked_action import CheckedAction, InWorker
+from softform_ros.checked_action import CheckedAction, in_worker
 from softform_ros.lifecycle import SoftformLifecycleNode
 
 
@@ -133,7 +133,7 @@ class GoalServer(ABC, Generic[Goal, Ended]):
             handle.publish_feedback(self.feedback(progress))
 
         tell = FeedbackThrottle(publish, self.node.parameters["feedback_rate"])
-        outcome = await InWorker(self._workers, lambda: self._work.run(goal, stop, tell))
+        outcome = await in_worker(self._workers, lambda: self._work.run(goal, stop, tell))
         self.ended(stop)
         del self._stops[bytes(handle.goal_id.uuid)]
         self._ledger.conclude(handle, outcome.code, outcome.message, self.summary(outcome))

@@ -15,7 +15,7 @@ import numpy as np
 import trimesh
 from sensor_msgs.msg import Image, PointCloud2, PointField
 
-from softform_capture.camera_tracker.image_message import bgr_from_image
+from softform_capture.camera_tracker.image_source import bgr_from_image
 from softform_core.errors import SoftformError
 from softform_core.shapes.read import STL_HEADER_BYTES, STL_TRIANGLE_BYTES, read_shape
 from softform_core.shapes.target import TargetShape

@@ -1,9 +1,14 @@
-"""How long markers are missing."""
+"""Markers that are missing, and for how long; names that were not expected."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+_LATELY = 5.0
+"""s; a name that was not seen for so long is forgotten."""
+_MOST = 100
+"""Names that are kept: a driver that numbers reflections makes new ones without end."""
 
 
 class MarkerGaps:
@@ -36,3 +41,26 @@ class MarkerGaps:
         gap = self._now - self._seen_at
         order = [index for index in np.argsort(-gap) if gap[index] > seconds]
         return {names[index]: float(gap[index]) for index in order}
+
+
+class MarkerStrangers:
+    """Follows names that were not expected, those seen last."""
+
+    def __init__(self) -> None:
+        self._seen_at: dict[str, float] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """Names of unknown markers seen lately, the newest first, at most a hundred."""
+        return sorted(self._seen_at, key=lambda name: (-self._seen_at[name], name))
+
+    def see(self, names: Iterable[str], time: float) -> None:
+        """Take note of a frame.
+
+        Args:
+            names: Unexpected marker names of the frame.
+            time: Capture time, s; sightings later than it are dropped, since the clock was set back.
+        """
+        self._seen_at.update(dict.fromkeys(names, time))
+        lately = [name for name in self.names if 0.0 <= time - self._seen_at[name] <= _LATELY]
+        self._seen_at = {name: self._seen_at[name] for name in lately[:_MOST]}
