@@ -1,16 +1,10 @@
 """Command `softform bench sim2real`."""
 
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
 from softform_core.cli.shared import cluster_option, json_option, report_figures, robot_option
-
-if TYPE_CHECKING:
-    from softform_core.executors import Executor
-    from softform_core.robots import Robot
-    from softform_studies.sim_to_real.draws import DrawSettings
 
 
 @click.command()
@@ -76,13 +70,18 @@ def sim2real(
     """  # noqa: D301
     from softform_core.errors import SoftformError
     from softform_core.executors import make_executor
+    from softform_core.paths import runs_dir
     from softform_core.robots import load_robot
     from softform_core.threads import one_thread
     from softform_core.training.sim_to_real_recipes import RECIPES
     from softform_rig.reality import known_realities, load_reality
     from softform_studies.sim_to_real.bench_sim_to_real import BenchSettings, bench
+    from softform_studies.sim_to_real.draw_figures import draw_figures
     from softform_studies.sim_to_real.draw_table import draw_tables
-    from softform_studies.sim_to_real.draws import DrawSettings
+    from softform_studies.sim_to_real.draws import DrawSettings, measure_draws
+
+    def say(line: str) -> None:
+        click.echo(line, err=True)
 
     if recipe_name not in RECIPES:
         raise click.BadParameter(f"'{recipe_name}' is none of {', '.join(sorted(RECIPES))}.", param_hint="--recipe")
@@ -90,8 +89,12 @@ def sim2real(
         raise click.UsageError("--reality and --draws exclude each other.")
     robot, executor = load_robot(robot_name, "surface"), make_executor(jobs, cluster)
     if draws:
-        seeds = range(seed, seed + draws)
-        drawn = _drawn(robot, seeds, DrawSettings(frames, held_out, points, RECIPES[recipe_name]), executor)
+        seeds, kept = range(seed, seed + draws), runs_dir() / "bench_sim2real"
+        how = DrawSettings(frames, held_out, points, RECIPES[recipe_name])
+        with one_thread():
+            measured = measure_draws(robot, seeds, how, kept, executor, say, sys.stderr.isatty())
+        about = {"robot": robot.name, "recipe": recipe_name, "first_seed": seed, "frames": frames}
+        drawn = about | draw_figures(measured)
         if json_path is None:
             click.echo(draw_tables(drawn))
         else:
@@ -106,31 +109,13 @@ def sim2real(
     with one_thread():
         for each in realities:
             try:
-                figures.append(bench(robot, each, settings, lambda line: click.echo(line, err=True)))
+                figures.append(bench(robot, each, settings, say))
             except SoftformError as error:
                 if reality:
                     raise
                 # What the other realities showed, minutes each, must not be lost.
-                click.echo(f"  failed: {error}", err=True)
+                say(f"  failed: {error}")
                 figures.append({"reality": each.name, "error": str(error)})
     report_figures(figures[0] if reality else figures, json_path)
     if any("error" in each for each in figures):
         sys.exit(1)
-
-
-def _drawn(robot: "Robot", seeds: range, settings: "DrawSettings", executor: "Executor") -> dict[str, object]:
-    """Figures of the realities of these seeds."""
-    from softform_core.paths import runs_dir
-    from softform_core.threads import one_thread
-    from softform_studies.sim_to_real.draw_figures import draw_figures
-    from softform_studies.sim_to_real.draws import measure_draws
-
-    def say(line: str) -> None:
-        click.echo(line, err=True)
-
-    with one_thread():
-        measured = measure_draws(
-            robot, seeds, settings, runs_dir() / "bench_sim2real", executor, say, sys.stderr.isatty()
-        )
-    about = {"robot": robot.name, "recipe": settings.recipe.name, "first_seed": seeds[0], "frames": settings.frames}
-    return about | draw_figures(measured)

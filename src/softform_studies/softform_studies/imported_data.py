@@ -30,7 +30,7 @@ from softform_core.training.tips import workspace_width
 from softform_core.units import MM_PER_M
 from softform_rig.gap import random_actuations
 from softform_studies.sim_to_real.judge import JUDGED_POINTS, search_tree
-from softform_studies.waypoints.waypoints import simulated_tips
+from softform_studies.waypoints.bench_waypoints import simulated_tips
 
 _PA_PER_KPA = 1e3
 _BLOCK = 1000

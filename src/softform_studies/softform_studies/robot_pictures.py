@@ -5,11 +5,11 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import trimesh
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse, Rectangle
 from mpl_toolkits.mplot3d.axes3d import Axes3D
-from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.files import write_figure
@@ -59,7 +59,7 @@ def _figure(robot: Robot) -> Figure:
     for number, ((title, _), one) in enumerate(zip(drawn, points, strict=True), start=1):
         axes = figure.add_subplot(rows, columns, number, projection="3d")
         assert isinstance(axes, Axes3D)
-        _draw_surface(axes, MM_PER_M * one, body.faces)
+        axes.plot_trisurf(*MM_PER_M * one.T, triangles=body.faces, color=_COLOUR, edgecolor="none", shade=True)
         axes.set_title(title, fontsize=8)
         for set_limits, at in zip((axes.set_xlim, axes.set_ylim, axes.set_zlim), MM_PER_M * middle, strict=True):
             set_limits(at - MM_PER_M * half, at + MM_PER_M * half)
@@ -68,10 +68,6 @@ def _figure(robot: Robot) -> Figure:
     for number, draw_section in enumerate(sections, start=len(drawn) + 1):
         draw_section(figure.add_subplot(rows, columns, number))
     return figure
-
-
-def _draw_surface(axes: Axes3D, points: Array, faces: NDArray[np.integer]) -> None:
-    axes.plot_trisurf(*points.T, triangles=faces, color=_COLOUR, edgecolor="none", shade=True)
 
 
 def _sections(robot: Robot, body: SimulatedBody, unknowns: Array, rest: Array) -> list[Callable[[Axes], None]]:
@@ -125,7 +121,9 @@ def _draw_cuts(axes: Axes, surfaces: Sequence[Surface], axis: int, at: float) ->
 
 
 def _draw_cut(axes: Axes, surface: Surface, axis: int, at: float, colour: str) -> None:
-    pieces = MM_PER_M * np.delete(_cut(surface.points, surface.faces, axis, at), axis, axis=2)
+    normal = np.eye(3)[axis]
+    mesh = trimesh.Trimesh(surface.points, surface.faces, process=False)
+    pieces = MM_PER_M * np.delete(trimesh.intersections.mesh_plane(mesh, normal, at * normal), axis, axis=2)
     lines = axes.plot(*pieces.transpose(2, 1, 0), color=colour, linewidth=1.5)
     if lines and surface.name:
         lines[0].set_label(surface.name)
@@ -136,18 +134,3 @@ def _finish(axes: Axes, title: str) -> None:
     axes.set_aspect("equal")
     axes.tick_params(labelsize=6)
     axes.set_xlabel("mm", fontsize=6)
-
-
-def _cut(points: Array, faces: NDArray[np.integer], axis: int, at: float) -> Array:
-    """Pieces (S, 2, 3) in which the faces meet the plane where the coordinate of an axis is `at`."""
-    above = points[faces, axis] > at
-    crossed = faces[above.any(axis=1) & ~above.all(axis=1)]
-    pieces = []
-    for face in crossed:
-        ends = []
-        for a, b in ((0, 1), (1, 2), (2, 0)):
-            first, second = points[face[a]], points[face[b]]
-            if (first[axis] > at) != (second[axis] > at):
-                ends.append(first + (at - first[axis]) / (second[axis] - first[axis]) * (second - first))
-        pieces.append(ends)
-    return np.array(pieces).reshape(-1, 2, 3)

@@ -4,8 +4,7 @@ Mesh, quadrature and laws are ours; the tetrahedron, the derivatives of volume a
 pressure, assembly, and Newton's method are FElupe's.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import felupe
 import numpy as np
@@ -89,8 +88,7 @@ class _Shape:
         return stretched, np.einsum("i...,i...->...", stretched, stretched) - 1.0
 
 
-@dataclass(frozen=True)
-class FelupeShape:
+class FelupeShape(NamedTuple):
     """A shape that FElupe found: nodes (V, 3) m and Newton iterations over all load steps."""
 
     nodes: Array

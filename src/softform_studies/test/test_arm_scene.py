@@ -19,8 +19,7 @@ from softform_studies.planned_motion import arm_scene as scenes
 from softform_studies.planned_motion.arm_scene import BALL_RADIUS, BEYOND, KINDS, LEAST_ROOM, arm_scene
 from softform_studies.planned_motion.trial import CLEARANCE, Motion, Trial
 from softform_studies.studies import stick as study
-from softform_studies.studies.catalogue import BEFORE, OURS, Scale
-from softform_studies.studies.outcome import Setting
+from softform_studies.studies.catalogue import BEFORE, OURS, Scale, Setting
 from softform_studies.studies.study import by_series, carry_out
 
 

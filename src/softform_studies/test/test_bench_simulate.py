@@ -9,8 +9,7 @@ from softform_core.robots import load_robot
 from softform_core.simulation.newton import find_equilibria
 from softform_core.simulation.warp_device import INSTALL
 from softform_studies import simulate_on_device
-from softform_studies.membrane_by_numpy import taut_gradient_and_hessian
-from softform_studies.simulate import PAPER_SECONDS, other_robot
+from softform_studies.simulate import PAPER_SECONDS, other_robot, taut_gradient_and_hessian
 
 
 def test_numpy_assembles_what_the_compiled_code_does():

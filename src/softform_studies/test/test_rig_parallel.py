@@ -12,8 +12,7 @@ from softform_core.frames.frames import Frames
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.patch_set import PatchSet
 from softform_studies.sim_to_real.direct_learning import AS_PRINTED
-from softform_studies.sim_to_real.learners import Learners
-from softform_studies.sim_to_real.parallel import Lesson, learn_all
+from softform_studies.sim_to_real.learners import Learners, Lesson, learn_all
 
 SHORT = replace(AS_PRINTED, hidden=(8,), steps=3)
 

@@ -29,12 +29,11 @@ from softform_studies.sim_to_real.ledger import Ledger
 from softform_studies.sim_to_real.make_frames import TrueSurfaces
 from softform_studies.studies import laboratory, layers, second_simulator
 from softform_studies.studies.arm import chamfer_distances
-from softform_studies.studies.catalogue import STUDIES, Scale
+from softform_studies.studies.catalogue import STUDIES, Scale, Setting
 from softform_studies.studies.drawing import Row, draw, png
 from softform_studies.studies.learned import Learned
 from softform_studies.studies.mannequin import aligned
 from softform_studies.studies.mould import LAYER, Sheet, look_at, raster
-from softform_studies.studies.outcome import Setting
 from softform_studies.studies.study import OTHERS, by_series, carry_out
 
 

@@ -11,7 +11,7 @@ from softform_core.paths import models_dir
 from softform_core.robots import load_robot
 from softform_core.simulation.simulated_body import equilibrium_points
 from softform_studies.waypoints.baselines import ExactGradients, FkGradients, gradient_iteration, learn_direct_ik
-from softform_studies.waypoints.waypoints import EIGHTS, compare_jacobians, largest_jump_percent, tracking_percent
+from softform_studies.waypoints.bench_waypoints import EIGHTS, compare_jacobians, largest_jump_percent, tracking_percent
 
 ROBOTS = {name: load_robot(name, "tip") for name in EIGHTS}
 

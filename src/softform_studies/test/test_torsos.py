@@ -13,8 +13,7 @@ from softform_core.shapes.target import TargetShape
 from softform_studies.torsos.bench import compare, deformation_mm
 from softform_studies.torsos.bodies import Bodies, draw_bodies
 from softform_studies.torsos.picture import draw_torsos
-from softform_studies.torsos.report import figures_of, table
-from softform_studies.torsos.table3 import TABLE_3, printed_means
+from softform_studies.torsos.report import TABLE_3, figures_of, printed_means, table
 from softform_studies.torsos.targets import SCALE, TAPE_HEIGHTS, girths, torso_targets
 
 POINTS = 225

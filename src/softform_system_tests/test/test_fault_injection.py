@@ -14,11 +14,10 @@ from softform_core.robots import load_robot
 from softform_interfaces.srv import Lease
 from softform_ros.conversions import seconds_from_stamp
 from softform_system_tests.fault_injection.campaign import CLASSES, DEFAULT_COUNT, SHARES, script, variants_of
-from softform_system_tests.fault_injection.command_faults import WrongCommands, not_rejected, wrong_command
+from softform_system_tests.fault_injection.command_faults import WRONG_COMMANDS, not_rejected, wrong_command
 from softform_system_tests.fault_injection.fault_class import wild_target
 from softform_system_tests.fault_injection.held_shape_faults import stays_vented
-from softform_system_tests.fault_injection.ledger import Ledger
-from softform_system_tests.fault_injection.outcome import Outcome, figures, table
+from softform_system_tests.fault_injection.outcome import Ledger, Outcome, figures, table
 from softform_system_tests.fault_injection.rig_stack import RigStack
 from softform_system_tests.fault_injection.shifted_clock import ShiftedClock
 from softform_system_tests.fault_injection.wire_log_reader import WireLogReader, inflates, lets_air_in
@@ -141,7 +140,7 @@ def test_what_a_board_that_slept_reads_late_is_not_too_fast(tmp_path):
     assert "at once" in wild_target(OnTheWire(tmp_path / "fast", *late, "1.352\thost\tT=4.900"), 0.0)
 
 
-@pytest.mark.parametrize("variant", WrongCommands.variants[:-1])
+@pytest.mark.parametrize("variant", WRONG_COMMANDS.variants[:-1])
 def test_wrong_commands_are_wrong_in_one_way(variant):
     command = wrong_command(ROBOT, variant, ("commander", 7), now=1000.0)
     wrong = int((command.source, command.lease) != ("commander", 7))

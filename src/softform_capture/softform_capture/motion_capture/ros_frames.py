@@ -16,7 +16,12 @@ from softform_ros.conversions import nanoseconds_from_stamp, points_from_cloud, 
 
 
 class FrameTopic(NamedTuple):
-    """The type of a topic's messages, and how one becomes a frame; SoftformError if it cannot be used."""
+    """How a topic's messages become frames.
+
+    Attributes:
+        message: Type of its messages.
+        read: A message -> the frame; raises SoftformError if it cannot be used.
+    """
 
     message: type
     read: Callable[[Any], CapturedFrame]

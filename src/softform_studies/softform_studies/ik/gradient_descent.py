@@ -41,8 +41,7 @@ def solve_by_algorithm2(
     """
     started = time.perf_counter()
     search = prepared(target)
-    prepare_seconds = time.perf_counter() - started
-    return descend(model, search, options, on_iteration, should_stop, prepare_seconds)
+    return descend(model, search, options, on_iteration, should_stop, time.perf_counter() - started)
 
 
 def descend(
@@ -83,9 +82,7 @@ def gradient_descent(problem: Problem, monitor: Monitor, start: Evaluation) -> t
             actuation = problem.clip(best.actuation - length * slope * problem.range)
             move = problem.parts(actuation - best.actuation)
             if float(np.abs(move).max()) < _SHORTEST:
-                at_bound = (
-                    float(np.abs(problem.clip(best.actuation - slope * problem.range) - best.actuation).max()) == 0.0
-                )
+                at_bound = np.array_equal(problem.clip(best.actuation - slope * problem.range), best.actuation)
                 return best, Termination.CONVERGED if at_bound else Termination.STALLED
             trial = problem.evaluate(actuation, best.pose)
             if trial.merit <= best.merit + _ARMIJO * float(slope @ move):
@@ -109,9 +106,9 @@ def icp(
     """Iterative closest points (Besl and McKay 1992): a pose of the target nearer to the points, or the given one.
 
     Args:
-        points: (P, 3) mm, points of the predicted shape.
-        target: The target before any pose.
-        pose: Initial pose.
+        points: (P, 3) mm, of the predicted shape.
+        target: Before any pose.
+        pose: Initial.
         max_iterations: Most matchings.
         relative_decrease: Stop when the squared error falls by less than this part of itself.
 

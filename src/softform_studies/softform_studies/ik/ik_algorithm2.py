@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -60,11 +60,8 @@ _MOVED = RigidTransform().moved(np.array([0.05, -0.03, 0.08]), np.array([0.01, -
 Solve = Callable[[TargetShape, IkOptions], IkResult]
 
 
-class _Run(NamedTuple):
-    """One solve, and its time of the processor, ms."""
-
-    result: IkResult
-    processor_ms: float
+_Run = tuple[IkResult, float]
+"""One solve, and its time of the processor, ms."""
 
 
 def algorithm2(
@@ -126,7 +123,7 @@ def _side_by_side(
     ours: Solve, opponents: Mapping[str, Solve], target: TargetShape, options: IkOptions
 ) -> dict[str, Any]:
     best = _median(ours, target, options, _REPEATS)
-    patience = replace(options, relative_decrease=_PATIENCE, tolerance_mm=_EQUAL * best.result.mean_error_mm)
+    patience = replace(options, relative_decrease=_PATIENCE, tolerance_mm=_EQUAL * best[0].mean_error_mm)
     figures: dict[str, Any] = {"ours": _figures(best)}
     for name, solve in opponents.items():
         figures[name] = {}
@@ -134,7 +131,7 @@ def _side_by_side(
             run = _median(solve, target, limits, 1)
             ratio = _seconds(run) / _seconds(best)
             figures[name][rule] = _figures(run) | {"time_ratio": ratio}
-        figures[name]["reached_equal_error"] = run.result.termination is Termination.TOLERANCE_REACHED
+        figures[name]["reached_equal_error"] = run[0].termination is Termination.TOLERANCE_REACHED
     return figures
 
 
@@ -148,18 +145,18 @@ def _median(solve: Solve, target: TargetShape, options: IkOptions, repeats: int)
 def _run(solve: Solve, target: TargetShape, options: IkOptions) -> _Run:
     begun = time.process_time()
     result = solve(target, options)
-    return _Run(result, (time.process_time() - begun) * 1e3)
+    return result, (time.process_time() - begun) * 1e3
 
 
 def _seconds(run: _Run) -> float:
-    return run.result.prepare_seconds + run.result.seconds
+    return run[0].prepare_seconds + run[0].seconds
 
 
 def _figures(run: _Run) -> dict[str, object]:
-    result = run.result
+    result, processor_ms = run
     return {
         "total_ms": _seconds(run) * 1e3,
-        "processor_ms": run.processor_ms,
+        "processor_ms": processor_ms,
         "iterations": result.iterations,
         "coarse_iterations": result.coarse_iterations,
         "mean_error_mm": result.mean_error_mm,

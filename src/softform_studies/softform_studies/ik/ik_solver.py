@@ -6,7 +6,6 @@ than the solve that is timed, and of the actuation that the target was made with
 
 import time
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,14 +68,6 @@ class TimedSolve:
         return self.mean_error_mm <= max(WITHIN * self.best_error_mm, self.best_error_mm + RESOLUTION_MM)
 
 
-class Percentiles(NamedTuple):
-    """Percentiles of a sample."""
-
-    p50: float
-    p95: float
-    p99: float
-
-
 def solver(points: int = SURFACE_POINTS, targets: int = 200, robot_name: str = DEFAULT_ROBOT) -> dict[str, object]:
     """Whole solves from rest, against the best error known from 64 starts."""
     robot = load_robot(robot_name)
@@ -84,9 +75,10 @@ def solver(points: int = SURFACE_POINTS, targets: int = 200, robot_name: str = D
     options = from_rest(robot)
     with one_thread():
         solves = [_solve(robot, pipeline, target, options) for target in reachable_targets(robot, pipeline, targets)]
-    whole = percentiles([solve.milliseconds for solve in solves])
-    processor = percentiles([solve.processor_milliseconds for solve in solves])
-    errors = percentiles([solve.mean_error_mm for solve in solves])
+
+    def percentile(share: float, name: str) -> float:
+        return float(np.percentile([getattr(solve, name) for solve in solves], share))
+
     assert pipeline.sim_to_real is not None
     return {
         "targets": targets,
@@ -101,17 +93,17 @@ def solver(points: int = SURFACE_POINTS, targets: int = 200, robot_name: str = D
         "share_within_one_percent_alone": float(
             np.mean([solve.mean_error_mm <= WITHIN * solve.best_error_mm for solve in solves])
         ),
-        "ms_per_iteration": percentiles([solve.iteration_milliseconds for solve in solves]).p50,
-        "ms_per_solve_p50": whole.p50,
-        "ms_per_solve_p99": whole.p99,
-        "processor_ms_per_solve_p50": processor.p50,
-        "processor_ms_per_solve_p95": processor.p95,
-        "of_it_ms_to_prepare_the_target_p50": percentiles([solve.prepare_milliseconds for solve in solves]).p50,
-        "iterations_p50": percentiles([solve.iterations for solve in solves]).p50,
-        "coarse_iterations_p50": percentiles([solve.coarse_iterations for solve in solves]).p50,
-        "mean_error_mm_p50": errors.p50,
-        "mean_error_mm_p99": errors.p99,
-        "best_mean_error_mm_p50": percentiles([solve.best_error_mm for solve in solves]).p50,
+        "ms_per_iteration": percentile(50.0, "iteration_milliseconds"),
+        "ms_per_solve_p50": percentile(50.0, "milliseconds"),
+        "ms_per_solve_p99": percentile(99.0, "milliseconds"),
+        "processor_ms_per_solve_p50": percentile(50.0, "processor_milliseconds"),
+        "processor_ms_per_solve_p95": percentile(95.0, "processor_milliseconds"),
+        "of_it_ms_to_prepare_the_target_p50": percentile(50.0, "prepare_milliseconds"),
+        "iterations_p50": percentile(50.0, "iterations"),
+        "coarse_iterations_p50": percentile(50.0, "coarse_iterations"),
+        "mean_error_mm_p50": percentile(50.0, "mean_error_mm"),
+        "mean_error_mm_p99": percentile(99.0, "mean_error_mm"),
+        "best_mean_error_mm_p50": percentile(50.0, "best_error_mm"),
     }
 
 
@@ -121,12 +113,6 @@ def from_rest(robot: Robot) -> IkOptions:
     return IkOptions(
         robot.actuation_min, robot.actuation_max, initial_actuation=rest, relative_decrease=RELATIVE_DECREASE
     )
-
-
-def percentiles(values: list[float] | list[int]) -> Percentiles:
-    """Median, 95th and 99th percentile."""
-    p50, p95, p99 = np.percentile(np.asarray(values, dtype=np.float64), [50.0, 95.0, 99.0])
-    return Percentiles(float(p50), float(p95), float(p99))
 
 
 def _solve(robot: Robot, pipeline: ForwardPipeline, target: ReachableTarget, options: IkOptions) -> TimedSolve:

@@ -11,7 +11,7 @@ from softform_core.planning.planner_settings import Algorithm, PlannerSettings
 from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.robots import Robot, load_robot
 from softform_core.threads import one_thread
-from softform_rig.reality import Reality, load_reality
+from softform_rig.reality import load_reality
 from softform_studies.ik.ik_prediction import SHIPPED
 from softform_studies.planned_motion.scene import GAP, Scene, scene_of
 from softform_studies.planned_motion.trial import CLEARANCE, Trial, carry_out
@@ -52,21 +52,15 @@ def compare(
     gap: float = GAP,
     say: Callable[[str], None] = lambda line: None,
 ) -> list[Comparison]:
-    """Plan and carry out scenes 0 ... seeds - 1.
+    """Plan and carry out scenes 0 ... seeds - 1; none is left out.
 
-    Args:
-        robot: The robot.
-        reality_name: Name of the reality in `config/realities`, or its path.
-        seeds: Number of scenes; none is left out.
-        sim_to_real: Folder of the model of this reality; None for the one that ships for the default.
-        algorithm: Algorithm of the planner.
-        gap: m between target shape and stick.
-        say: Called with a line for each scene.
+    The model of the reality, given by name or path, is in the folder `sim_to_real`; None for the one that ships for the
+    default. `gap` is m between target shape and stick.
 
     Raises:
         SoftformError: If a model is missing, or the reality has no shape somewhere.
     """
-    reality: Reality = load_reality(reality_name, robot)
+    reality = load_reality(reality_name, robot)
     folder = models_of(robot.name) / SHIPPED if sim_to_real is None else sim_to_real
     models = LivePipeline(robot, SURFACE_POINTS, sim_to_real=str(folder))
     simulated = MarginedSurface(models.simulated, None)

@@ -22,7 +22,7 @@ from softform_rig.reality import Reality
 from softform_studies.sim_to_real.confidence import confidence_map, holes_auc
 from softform_studies.sim_to_real.direct_learning import DirectLearning
 from softform_studies.sim_to_real.judge import Judge
-from softform_studies.sim_to_real.learners import Learners, recipe_for
+from softform_studies.sim_to_real.learners import Learners, Lesson, learn_all, recipe_for
 from softform_studies.sim_to_real.make_frames import (
     MISSING_M,
     TrueSurfaces,
@@ -31,7 +31,6 @@ from softform_studies.sim_to_real.make_frames import (
     make_marker_frames,
     true_surfaces,
 )
-from softform_studies.sim_to_real.parallel import Lesson, learn_all
 from softform_studies.sim_to_real.reality_floors import floors
 
 Say = Callable[[str], None]
@@ -70,17 +69,11 @@ class BenchSettings:
 def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> dict[str, object]:
     """Train on scans of a reality, or on markers where the robot wears many, and judge at other actuations.
 
-    Args:
-        robot: The robot; its trained N_fk must be there.
-        reality: Reality of the captured frames.
-        settings: Settings of the benchmark.
-        say: Called with a line for each step.
-
     Returns:
         JSON-ready figures in mm, seconds, and shares by which the mean error and each shape's largest error fall.
 
     Raises:
-        SoftformError: If the reality has no shape at an actuation, or training fails.
+        SoftformError: If N_fk is missing, the reality has no shape at an actuation, or training fails.
     """
     network, _ = load_forward_kinematics(robot)
     forward_kinematics = extract_mlp(network)
@@ -91,13 +84,9 @@ def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> 
     )
     judge = Judge(robot, forward_kinematics, held_out)
     recipe, seed = recipe_for(robot, settings.recipe), settings.seed
+    prior = load_displacement_prior(robot)
     learners = Learners(
-        forward_kinematics,
-        judge.patches,
-        seed,
-        settings.progress,
-        prior=load_displacement_prior(robot),
-        alike=robot.alike_actuations,
+        forward_kinematics, judge.patches, seed, settings.progress, prior=prior, alike=robot.alike_actuations
     )
     frames, unfit = learners.fit_frames(frames, recipe)
     for flag in unfit:
@@ -155,12 +144,9 @@ def _confidence_auc(
     simulated = judge.pipeline(None)
     control_points = simulated.control_points(scans.actuation).reshape(len(scans), -1)
     confidence = confidence_map(trained, control_points, simulated.points(scans.actuation))
-    return holes_auc(
-        confidence,
-        judge.pipeline(trained.sim_to_real).points(scans.felt(trained.sim_to_real.play).actuation) / MM_PER_M,
-        scans.clouds,
-        MISSING_M,
-    )
+    felt = scans.felt(trained.sim_to_real.play).actuation
+    surface = judge.pipeline(trained.sim_to_real).points(felt) / MM_PER_M
+    return holes_auc(confidence, surface, scans.clouds, MISSING_M)
 
 
 def _compared(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from scipy.spatial import cKDTree
-from scipy.stats import rankdata
+from scipy.stats import mannwhitneyu
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
@@ -51,6 +51,4 @@ def area_under_curve(shown: Array, hidden: Array) -> float:
     """How often a shown point has the higher confidence of a pair (Mann-Whitney), ties by half; NaN without pairs."""
     if not len(shown) or not len(hidden):
         return float("nan")
-    ranks = rankdata(np.concatenate([shown, hidden]))
-    wins = ranks[: len(shown)].sum() - len(shown) * (len(shown) + 1) / 2.0
-    return float(wins / (len(shown) * len(hidden)))
+    return float(mannwhitneyu(shown, hidden).statistic / (len(shown) * len(hidden)))

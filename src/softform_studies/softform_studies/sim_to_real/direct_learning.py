@@ -102,14 +102,10 @@ class DirectLearning:
         return surface + deformation.reshape(len(surface), len(actuation), 3).transpose(1, 0, 2)
 
 
-def hausdorff(predicted: Tensor, clouds: Clouds, forth: Tensor, back: Tensor) -> Tensor:
-    """Hausdorff distance (Eq. 18) from squared distances to nearest neighbours, (n,) mm.
+def hausdorff(clouds: Clouds, forth: Tensor, back: Tensor) -> Tensor:
+    """Hausdorff distance (Eq. 18), (n,) mm, from squared distances to nearest neighbours, mm^2.
 
-    Args:
-        predicted: (n, P, 3) mm.
-        clouds: Captured surfaces.
-        forth: (n, P) mm^2, of each predicted point from its nearest captured one.
-        back: (n, M) mm^2, of each captured point from its nearest predicted one.
+    Those are of each predicted point from its nearest captured one, (n, P), and back, (n, M).
     """
     largest = torch.maximum(forth.amax(dim=1), torch.where(clouds.weight > 0.0, back, 0.0).amax(dim=1))
     return (largest + 1e-12).sqrt()
@@ -125,7 +121,7 @@ def direct_loss(predicted: Tensor, clouds: Clouds) -> Tensor:
     neighbours = nearest_neighbours(predicted, clouds)
     forth = (predicted - gathered(clouds.points, neighbours.in_cloud)).square().sum(-1)
     back = (clouds.points - gathered(predicted, neighbours.on_surface)).square().sum(-1)
-    return hausdorff(predicted, clouds, forth, back) + CHAMFER_WEIGHT * chamfer(clouds, forth, back)
+    return hausdorff(clouds, forth, back) + CHAMFER_WEIGHT * chamfer(clouds, forth, back)
 
 
 def train_direct(

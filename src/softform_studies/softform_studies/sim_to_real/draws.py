@@ -23,8 +23,7 @@ from softform_studies.sim_to_real.judge import Errors, Judge
 from softform_studies.sim_to_real.learners import Learners, recipe_for
 from softform_studies.sim_to_real.ledger import Ledger
 from softform_studies.sim_to_real.make_frames import FRAMES_VERSION, make_captured
-from softform_studies.sim_to_real.memory_floor import memory_floor
-from softform_studies.sim_to_real.reality_floors import floors
+from softform_studies.sim_to_real.reality_floors import floors, memory_floor
 
 _FLOOR_SHAPES = 10
 """Held-out actuations at which the floors are measured."""

@@ -1,17 +1,25 @@
-"""Every way of learning that benchmark and studies compare: ours and the paper's baselines (paper 000, Sec. V-C)."""
+"""Every way of learning that benchmark and studies compare: ours and the paper's baselines (paper 000, Sec. V-C).
+
+Several trainings may go on at once: they share nothing, and one of them keeps one core busy.
+"""
 
 import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.executors import Executor, InProcess
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.robots import Robot
 from softform_core.surface.patch_set import PatchSet
+from softform_core.threads import one_thread
 from softform_core.training.displacement_prior import DisplacementPrior
 from softform_core.training.ensemble import TrainingRun
 from softform_core.training.marker_learning import MARKERS, train_sim_to_real_from_markers, unfit_markers
@@ -70,9 +78,9 @@ class Learners:
 
     def learn(self, frames: Frames | MarkerFrames, recipe: Recipe) -> TrainedSimToReal:
         """Ours, from whatever was captured."""
-        return (
-            self.from_markers(frames, recipe) if isinstance(frames, MarkerFrames) else self.from_scans(frames, recipe)
-        )
+        if isinstance(frames, MarkerFrames):
+            return self.from_markers(frames, recipe)
+        return self.from_scans(frames, recipe)
 
     def from_scans(self, frames: Frames, recipe: Recipe) -> TrainedSimToReal:
         """Ours: no correspondences, learned confidence."""
@@ -90,12 +98,8 @@ class Learners:
         """Correspondences from a non-rigid registration of each frame, never searched again (Sec. V-C2).
 
         The registered surface points are virtual markers of Eq. 13. Kernels, networks and schedule are the recipe's.
-
-        Args:
-            frames: Captured frames.
-            recipe: Settings.
-            leave_holes_out: Markers without captured points around them count as missing, which is more than the paper
-                grants this baseline; else all points are markers, bridged holes too.
+        With `leave_holes_out` markers without captured points around them count as missing, which is more than the
+        paper grants this baseline; else all points are markers, bridged holes too.
         """
         begin = time.perf_counter()
         uv, patches = self.patches.samples(recipe.surface_points), self.patches
@@ -109,12 +113,7 @@ class Learners:
         virtual = MarkerFrames(frames.actuation, names, uv, np.array(registered) / MM_PER_M)
         registration_s = time.perf_counter() - begin
         trained = train_sim_to_real_from_markers(
-            self.forward_kinematics,
-            virtual,
-            recipe,
-            self._run,
-            kernel_uv=self.patches.kernels(recipe.kernels),
-            check_labels=False,
+            self.forward_kinematics, virtual, recipe, self._run, patches.kernels(recipe.kernels), check_labels=False
         )
         return replace(trained, seconds=trained.seconds + registration_s)
 
@@ -125,3 +124,30 @@ class Learners:
     @property
     def _run(self) -> TrainingRun:
         return TrainingRun(self.seed, self.patches, self.checkpoints, self.progress, prior=self.prior, alike=self.alike)
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One training: the name of a method of `Learners`, and its arguments."""
+
+    way: str
+    arguments: tuple[Any, ...]
+
+
+def learn_all(learners: Learners, lessons: Mapping[str, Lesson], executor: Executor) -> Iterator[tuple[str, Any]]:
+    """Train everything where the executor works; yields names and what was learned as it is.
+
+    Raises:
+        SoftformError: If a training fails or its worker is lost; those that have not begun are dropped.
+    """
+    quiet = learners if isinstance(executor, InProcess) else replace(learners, progress=False)
+    yield from executor.run(partial(_learner, quiet), list(lessons.items()))
+
+
+def _learner(learners: Learners) -> Callable[[tuple[str, Lesson]], tuple[str, Any]]:
+    def learn(named: tuple[str, Lesson]) -> tuple[str, Any]:
+        name, lesson = named
+        with one_thread():
+            return name, getattr(learners, lesson.way)(*lesson.arguments)
+
+    return learn

@@ -125,8 +125,8 @@ def make_frames(
         reality: Reality of the robot.
         frames: Number of captured frames.
         held_out: Number of actuations after them whose true surface is kept.
-        points: Points drawn at random from each scan.
-        seed: Seed of actuations and scanner.
+        points: Drawn at random from each scan.
+        seed: Of actuations and devices.
         shapes: At least so many of `true_surfaces` with this seed, where they are known already.
 
     Returns:
@@ -193,14 +193,7 @@ def make_marker_frames(
 ) -> tuple[MarkerFrames, TrueSurfaces, float]:
     """Capture markers at random actuations, the same as `make_frames` takes, registered at rest.
 
-    Args:
-        robot: The robot.
-        reality: Reality of the robot.
-        frames: Number of captured frames.
-        held_out: Number of actuations after them whose true surface is kept.
-        missing: Share of the markers that a frame lacks on average, in place of the reality's own.
-        seed: Seed of actuations and motion capture.
-        shapes: As for `make_frames`.
+    `missing` is the share of the markers that a frame lacks on average, in place of the reality's own.
 
     Returns:
         Captured frames, true surfaces of the held-out actuations, share of the markers that is missing.
@@ -220,12 +213,6 @@ def make_marker_frames(
     unmoved = live.commanded_shape(robot.rest_actuation)
     rest = np.nanmean([cameras.capture(unmoved, next(clock)) for _ in range(_REST_CAPTURES)], axis=0)
     positions = [cameras.capture(vertices, next(clock)) for vertices in shapes.vertices[:frames]]
-    captured = MarkerFrames(
-        shapes.actuation[:frames],
-        cameras.names,
-        register_markers(rest, robot),
-        np.array(positions),
-        shapes.past[:frames],
-    )
-    share = float(1.0 - captured.visible.mean())
-    return captured, shapes.part(slice(frames, frames + held_out)), share
+    uv, past = register_markers(rest, robot), shapes.past[:frames]
+    captured = MarkerFrames(shapes.actuation[:frames], cameras.names, uv, np.array(positions), past)
+    return captured, shapes.part(slice(frames, frames + held_out)), float(1.0 - captured.visible.mean())

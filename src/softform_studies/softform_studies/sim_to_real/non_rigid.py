@@ -20,21 +20,8 @@ from softform_studies.sim_to_real.warp_fit import WarpSpace
 _FEWEST_POINTS = 100
 
 
-@dataclass(frozen=True)
-class _Level:
-    """Number and width (1/mm^2) of the kernels, stiffness, and iterations."""
-
-    kernels: int
-    width: float
-    ridge: float
-    iterations: int
-
-
-_LEVELS = (
-    _Level(16, 3e-5, 1e-1, 6),
-    _Level(49, 1e-4, 1e-2, 6),
-    _Level(100, 3e-4, 3e-3, 10),
-)
+_LEVELS = ((16, 3e-5, 1e-1, 6), (49, 1e-4, 1e-2, 6), (100, 3e-4, 3e-3, 10))
+"""Number and width (1/mm^2) of the kernels, stiffness, and iterations."""
 _LAST_SCALE_MM = 1.0
 """Welsch scale at the end: a captured point three times further away is an outlier."""
 _TANGENTIAL = 0.01
@@ -57,14 +44,9 @@ class Registration:
 
 
 def register_surface(control_points: Array, uv: Array, patches: PatchSet, cloud: Array, normals: Array) -> Registration:
-    """Deform a simulated surface until it lies on a captured cloud.
+    """Deform a simulated surface, of control points (C, 3) mm, until it lies on a captured cloud.
 
-    Args:
-        control_points: (C, 3) mm, simulated.
-        uv: (P, 2) parameters of the points to register.
-        patches: Patches that the control points belong to.
-        cloud: (M, 3) mm, captured; with holes and outliers.
-        normals: (M, 3) unit normals of the cloud.
+    Registered are the points at uv (P, 2); the cloud (M, 3) mm, with unit normals (M, 3), has holes and outliers.
 
     Raises:
         SoftformError: If the cloud has too few points.
@@ -74,16 +56,16 @@ def register_surface(control_points: Array, uv: Array, patches: PatchSet, cloud:
     points = patches.evaluate(control_points, uv)
     registered = points
     first_scale = max(2.0 * float(np.median(_along_normals(cloud, registered, normals)[1])), _LAST_SCALE_MM)
-    total = sum(level.iterations for level in _LEVELS)
+    total = sum(iterations for *_, iterations in _LEVELS)
     done = 0
-    for level in _LEVELS:
-        centers = patches.evaluate(control_points, patches.samples(level.kernels))
-        space = WarpSpace(points, centers, level.width)
-        for _ in range(level.iterations):
+    for kernels, width, ridge, iterations in _LEVELS:
+        centers = patches.evaluate(control_points, patches.samples(kernels))
+        space = WarpSpace(points, centers, width)
+        for _ in range(iterations):
             scale = first_scale * (_LAST_SCALE_MM / first_scale) ** (done / (total - 1))
             nearest, distance = _along_normals(cloud, registered, normals)
             weight = np.exp(-0.5 * (distance / scale) ** 2)
-            registered = space.nearest_warp(cloud, normals, weight, _TANGENTIAL, level.ridge, nearest)
+            registered = space.nearest_warp(cloud, normals, weight, _TANGENTIAL, ridge, nearest)
             done += 1
     tree = cKDTree(cloud)
     spacing = float(np.median(tree.query(cloud, k=2)[0][:, 1]))

@@ -3,6 +3,7 @@
 - spline: a B-spline surface fitted to the true shape itself; the error of the representation (paper 000, Eq. 1).
 - warp: the RBF warp (Eq. 2) of the simulated shape that fits this one true shape best; the error of the kernels.
 - forward kinematics: N_fk against the simulator.
+- memory: what no model without history can know, the spread of true shapes at one commanded actuation.
 """
 
 import math
@@ -12,14 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
+from softform_core.errors import SoftformError
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.inverse.closest_points import ClosestPoints
 from softform_core.robots import Robot
+from softform_core.shapes.target import TargetShape
+from softform_core.simulation.newton import find_equilibria
 from softform_core.simulation.simulated_body import equilibrium_points, rest_points
 from softform_core.surface.fit import SurfaceFitter
 from softform_core.surface.patch_set import PatchSet
 from softform_core.units import MM_PER_M
-from softform_rig.reality import Reality
+from softform_rig.gap import random_actuations
+from softform_rig.live_body import HELD_S, Memory
+from softform_rig.reality import Reality, true_values
 from softform_studies.sim_to_real.judge import Errors, Judge, search_tree
 from softform_studies.sim_to_real.warp_fit import WarpSpace
 
@@ -123,14 +129,8 @@ def floors(robot: Robot, reality: Reality, judge: Judge, kernels: SimToReal) -> 
 
     simulator = robot.body.simulator()
     simulated = equilibrium_points(simulator, robot.actuators_of(held_out.actuation))
-    of_network = Errors(
-        np.array(
-            [
-                search_tree(shape, simulator.faces).query(points).distances
-                for shape, points in zip(simulated, predicted, strict=True)
-            ]
-        )
-    )
+    pairs = zip(simulated, predicted, strict=True)
+    of_network = Errors(np.array([search_tree(shape, simulator.faces).query(one).distances for shape, one in pairs]))
     gap = judge.errors(MM_PER_M * simulated)
     return Floors(
         {
@@ -140,3 +140,55 @@ def floors(robot: Robot, reality: Reality, judge: Judge, kernels: SimToReal) -> 
         },
         {"mean_mm": round(gap.mean_mm, 4), "max_mm": round(gap.max_mm, 3)},
     )
+
+
+HISTORIES = 6
+_PAST = 4
+"""Random actuations before the one looked at, each held as long; what was before them is forgotten."""
+
+
+def memory_floor(robot: Robot, reality: Reality, actuation: Array, seed: int) -> Errors:
+    """Errors of a model that knows the mean of the true shapes at each actuation over its histories.
+
+    A point's error is the share of its distance from the mean shape that is along the mean shape's normal, times
+    sqrt(h / (h - 1)), as the mean is of these h shapes themselves.
+
+    Args:
+        robot: The robot.
+        reality: Reality of the robot.
+        actuation: (n, m) commanded.
+        seed: Seed of the histories, which are random actuations in the working range.
+
+    Returns:
+        Errors (n * `HISTORIES`, V) mm; zeros of a reality without hysteresis and creep.
+
+    Raises:
+        SoftformError: If the reality has no shape at an actuation.
+    """
+    body = robot.body.real_simulator(reality.body)
+    felt = np.array([_felt(robot, reality, each, seed + place) for place, each in enumerate(actuation)])
+    if not np.ptp(felt, axis=1).any():
+        return Errors(np.zeros((len(actuation) * HISTORIES, 1)))
+    distances = []
+    for of_one in felt:
+        start = find_equilibria(body, of_one[:1]).unknowns
+        found = find_equilibria(body, of_one, np.repeat(start, HISTORIES, axis=0))
+        if reason := next(filter(None, found.failures), ""):
+            raise SoftformError(f"Reality '{reality.name}' has no shape: {reason}", "Soften its differences.")
+        shapes = MM_PER_M * body.points(found.unknowns)
+        mean = shapes.mean(axis=0)
+        normals = TargetShape.from_mesh(mean, body.faces).normals
+        assert normals is not None
+        distances.append(np.abs(np.einsum("hvx,vx->hv", shapes - mean, normals)))
+    return Errors(math.sqrt(HISTORIES / (HISTORIES - 1)) * np.concatenate(distances))
+
+
+def _felt(robot: Robot, reality: Reality, actuation: Array, seed: int) -> Array:
+    """Values (`HISTORIES`, k) that the actuators are felt to have at an actuation (m,), after different ones."""
+    felt = []
+    for past in random_actuations(robot, HISTORIES * _PAST, seed).reshape(HISTORIES, _PAST, -1):
+        memory = Memory(reality, len(robot.actuators))
+        for commanded in (*past, actuation):
+            last = memory.feel(true_values(reality, robot, robot.actuators_of(commanded)), HELD_S)
+        felt.append(last)
+    return np.array(felt)

@@ -10,9 +10,8 @@ from softform_core.arrays import Array
 from softform_core.evaluation.drawing import MEASURED_COLOUR, PREDICTED_COLOUR
 from softform_core.units import MM_PER_M
 from softform_studies.sim_to_real.judge import search_tree
-from softform_studies.studies.catalogue import BEFORE, OURS
+from softform_studies.studies.catalogue import BEFORE, OURS, Outcome, Setting
 from softform_studies.studies.learned import Learned, learn
-from softform_studies.studies.outcome import Outcome, Setting
 
 _COLOURS = (MEASURED_COLOUR, PREDICTED_COLOUR)
 _SHOWN = 6

@@ -1,15 +1,67 @@
-"""The studies: which trainings each figure of paper 000 needs."""
+"""The studies: which trainings each figure of paper 000 needs, and what is learned from what in each."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Self, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self, TypeVar
+
+from matplotlib.figure import Figure
 
 from softform_core.robots import Robot
 from softform_core.training.marker_learning import MARKERS
 from softform_core.training.recipe import Recipe
 from softform_core.training.sim_to_real_recipes import DEFAULT, PAPER
-from softform_studies.sim_to_real.direct_learning import AS_PRINTED
-from softform_studies.studies.run import Method, Run
+from softform_rig.reality import Reality
+from softform_studies.sim_to_real.direct_learning import AS_PRINTED, DirectRecipe
+
+Method = Literal[
+    "simulation_only",
+    "sim_to_real",
+    "fixed_confidence",
+    "static_correspondences",
+    "static_visible",
+    "direct_learning",
+    "markers",
+    "direct_simulation",
+]
+"""`static_visible` leaves holes out of the static correspondences; `direct_simulation` is `sim_to_real` whose input
+shapes come from the simulator instead of N_fk (Fig. 16)."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One point of a study.
+
+    Attributes:
+        series: Curve or histogram of the run.
+        x: Value along the axis; 0 where the study has none.
+        simulator: Kind of the body whose simulator it learns from, in a study by several; else empty.
+        method: Learning method.
+        frames: Captured frames it learns from.
+        recipe: Recipe of sim-to-real learning.
+        points: Points of each scan.
+        scanner: Fields of the reality's scanner that differ.
+        missing: Share of missing markers; for markers only.
+        direct: Recipe of direct learning.
+    """
+
+    series: str
+    x: float
+    method: Method
+    frames: int
+    recipe: Recipe
+    points: int = 1000
+    scanner: Mapping[str, float] = field(default_factory=dict)
+    missing: float = 0.02
+    direct: DirectRecipe = AS_PRINTED
+    simulator: str = ""
+
+    def settings(self) -> dict[str, Any]:
+        """Whatever decides its result beside N_fk; its place in a plot does not."""
+        values = asdict(self)
+        del values["series"], values["x"], values["simulator"]
+        return values
+
 
 T = TypeVar("T")
 
@@ -140,3 +192,38 @@ BY_TWO_SIMULATORS = ("geometric",)
 STUDIES: dict[str, Callable[[Scale], list[Run]]] = {
     study.__name__: study for study in (frames, points, kernels, neurons, geometric, surrogate, missing)
 }
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a study is given.
+
+    Attributes:
+        robot: The robot; its N_fk must be trained.
+        reality: Reality of the robot.
+        scale: Full, or quick for a look at the form.
+        seed: Seed of all that is drawn.
+        folder: Folder of the study's files, and of what it goes on with.
+        progress: Show progress on standard error.
+    """
+
+    robot: Robot
+    reality: Reality
+    scale: Scale
+    seed: int
+    folder: Path
+    progress: bool
+
+
+class Outcome(NamedTuple):
+    """What a study gives.
+
+    Attributes:
+        entries: JSON-ready lines of the table, each with a `series` and its place `x` in it.
+        figure: The picture, without its title.
+        judged: By how much it is judged, for the caption.
+    """
+
+    entries: list[dict[str, Any]]
+    figure: Figure
+    judged: str

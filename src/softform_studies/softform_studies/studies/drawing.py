@@ -10,9 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from softform_studies.studies.catalogue import OURS
+from softform_studies.studies.catalogue import OURS, Run
 from softform_studies.studies.laboratory import DISTANCE_EDGES, NORMAL_EDGES
-from softform_studies.studies.run import Run
 
 # Okabe and Ito's colours, distinguishable with any colour vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -102,12 +101,8 @@ def _frames(left: Axes, right: Axes, rows: Rows) -> None:
     left.legend()
     ends = {series: [part[0], part[-1]] for series, part in _series(rows).items()}
     chosen = [row for row in rows if row.run.x in (40, 400)] or [row for pair in ends.values() for row in pair]
-    named = [Row(_named(row.run, f"{row.run.series}, {row.run.x:g} frames"), row.result) for row in chosen]
+    named = [Row(replace(row.run, series=f"{row.run.series}, {row.run.x:g} frames"), row.result) for row in chosen]
     _histograms(right, named, "distances", DISTANCE_EDGES, _DISTANCE)
-
-
-def _named(run: Run, series: str) -> Run:
-    return replace(run, series=series)
 
 
 def _points(left: Axes, right: Axes, rows: Rows) -> None:

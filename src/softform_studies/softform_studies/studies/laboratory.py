@@ -22,7 +22,7 @@ from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 from softform_rig.reality import Reality
 from softform_studies.sim_to_real.judge import Judge
-from softform_studies.sim_to_real.kept_surfaces import kept_true_surfaces
+from softform_studies.sim_to_real.kept_arrays import kept_true_surfaces
 from softform_studies.sim_to_real.learners import Learners
 from softform_studies.sim_to_real.ledger import Ledger
 from softform_studies.sim_to_real.make_frames import (
@@ -31,7 +31,7 @@ from softform_studies.sim_to_real.make_frames import (
     make_frames,
     make_marker_frames,
 )
-from softform_studies.studies.run import Run
+from softform_studies.studies.catalogue import Run
 
 DISTANCE_EDGES = np.linspace(0.0, 8.0, 161)
 """Bins of the histograms of distances, mm."""

@@ -20,8 +20,8 @@ from softform_core.training.forward_kinematics import (
 )
 from softform_core.training.shapes import TrainingShapes, load_training_shapes
 from softform_studies.sim_to_real.ledger import Ledger
+from softform_studies.studies.catalogue import Outcome, Setting
 from softform_studies.studies.drawing import COLOURS, MARKS
-from softform_studies.studies.outcome import Outcome, Setting
 
 
 def layers(setting: Setting) -> Outcome:

@@ -13,10 +13,10 @@ from softform_core.training.displacement_prior import load_displacement_prior
 from softform_core.training.sim_to_real_recipes import DEFAULT
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_studies.sim_to_real.judge import Judge
-from softform_studies.sim_to_real.kept_surfaces import kept_true_surfaces
+from softform_studies.sim_to_real.kept_arrays import kept_true_surfaces
 from softform_studies.sim_to_real.learners import Learners, recipe_for
 from softform_studies.sim_to_real.make_frames import FRAMES_VERSION, make_captured
-from softform_studies.studies.outcome import Setting
+from softform_studies.studies.catalogue import Setting
 
 
 @dataclass(frozen=True)
@@ -74,15 +74,9 @@ def learn(setting: Setting, frames: int, held_out: int) -> Learned:
     shapes = kept_true_surfaces(robot, setting.reality, frames + held_out, seed, setting.folder / "shapes")
     captured, true, _ = make_captured(robot, setting.reality, frames, held_out, setting.scale.points, seed, shapes)
     judge = Judge(robot, extract_mlp(network), true)
-    learners = Learners(
-        extract_mlp(network),
-        judge.patches,
-        seed,
-        setting.progress,
-        setting.folder / "checkpoints",
-        load_displacement_prior(robot),
-        robot.alike_actuations,
-    )
+    robots_own = load_displacement_prior(robot), robot.alike_actuations
+    checkpoints = setting.folder / "checkpoints"
+    learners = Learners(extract_mlp(network), judge.patches, seed, setting.progress, checkpoints, *robots_own)
     recipe = setting.scale.shrunk(recipe_for(robot, DEFAULT))
     fit, _ = learners.fit_frames(captured, recipe)
     trained = learners.learn(fit, recipe)

@@ -22,9 +22,8 @@ from softform_core.evaluation.drawing import (
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.closest_points import ClosestPoints
 from softform_studies.ik.gradient_descent import icp
-from softform_studies.studies.catalogue import BEFORE, OURS
+from softform_studies.studies.catalogue import BEFORE, OURS, Outcome, Setting
 from softform_studies.studies.learned import learn
-from softform_studies.studies.outcome import Outcome, Setting
 
 _STEPS = 50
 _COLOURS = {BEFORE: MEASURED_COLOUR, OURS: PREDICTED_COLOUR}

@@ -29,8 +29,7 @@ from softform_rig.best_fit import find_best_fit
 from softform_rig.live_body import LiveBody
 from softform_rig.reality import true_values
 from softform_studies.ik.ik_solver import from_rest
-from softform_studies.studies.catalogue import BEFORE, OURS
-from softform_studies.studies.outcome import Outcome, Setting
+from softform_studies.studies.catalogue import BEFORE, OURS, Outcome, Setting
 
 LAYER = 0.002
 """m, height of a printed layer."""

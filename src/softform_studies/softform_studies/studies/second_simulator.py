@@ -11,7 +11,7 @@ from softform_core.simulation.sampling import inflations
 from softform_core.training.learn_forward_kinematics import learn_forward_kinematics, recipe_for
 from softform_core.training.shapes import load_training_shapes
 from softform_studies.sim_to_real.ledger import digest_of
-from softform_studies.studies.outcome import Setting
+from softform_studies.studies.catalogue import Setting
 
 _SHAPES = 400
 """As many as the soft manipulator's own N_fk was given."""
@@ -31,13 +31,7 @@ def learned_from(setting: Setting, model: Body) -> tuple[SavedNetwork, SurfaceKi
     if not (folder / FORWARD_KINEMATICS.card_file).is_file():
         store, sampling = folder / "simulation.zarr", inflations(robot, shapes, setting.seed)
         generate(robot, sampling, store, jobs=1, progress=setting.progress)
-        learn_forward_kinematics(
-            robot,
-            load_training_shapes(robot, store),
-            recipe,
-            setting.seed,
-            folder / "checkpoints",
-            folder,
-            progress=setting.progress,
-        )
+        folders = folder / "checkpoints", folder
+        simulated = load_training_shapes(robot, store)
+        learn_forward_kinematics(robot, simulated, recipe, setting.seed, *folders, progress=setting.progress)
     return load_forward_kinematics(robot, folder)

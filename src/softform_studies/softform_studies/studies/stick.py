@@ -18,9 +18,8 @@ from softform_studies.planned_motion.picture import draw_comparison, pictured
 from softform_studies.planned_motion.scene import Scene
 from softform_studies.planned_motion.trial import CLEARANCE, Trial, carry_out
 from softform_studies.sim_to_real.ledger import digest_of
-from softform_studies.studies.catalogue import BEFORE, OURS
+from softform_studies.studies.catalogue import BEFORE, OURS, Outcome, Setting
 from softform_studies.studies.learned import identity, learn
-from softform_studies.studies.outcome import Outcome, Setting
 
 SPACING = 0.008
 """m between the waypoints at which the true arm is solved; between them it may come 0.3 mm nearer to the stick."""

@@ -15,13 +15,12 @@ from softform_core.files import only_writer, write_atomically
 from softform_core.robots import Robot
 from softform_rig.reality import Reality
 from softform_studies.studies.arm import arm
-from softform_studies.studies.catalogue import BY_TWO_SIMULATORS, STUDIES, Scale
+from softform_studies.studies.catalogue import BY_TWO_SIMULATORS, STUDIES, Outcome, Scale, Setting
 from softform_studies.studies.drawing import Row, draw, png
 from softform_studies.studies.laboratory import Laboratory
 from softform_studies.studies.layers import layers
 from softform_studies.studies.mannequin import mannequin
 from softform_studies.studies.mould import mould
-from softform_studies.studies.outcome import Outcome, Setting
 from softform_studies.studies.second_simulator import learned_from
 from softform_studies.studies.stick import stick
 from softform_studies.studies.torsos import torsos

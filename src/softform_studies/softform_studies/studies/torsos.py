@@ -29,9 +29,8 @@ from softform_rig.reality import Reality
 from softform_studies.ik.ik_solver import from_rest
 from softform_studies.sim_to_real.kept_arrays import read_arrays, write_arrays
 from softform_studies.sim_to_real.ledger import digest_of
-from softform_studies.studies.catalogue import BEFORE, OURS
+from softform_studies.studies.catalogue import BEFORE, OURS, Outcome, Setting
 from softform_studies.studies.learned import identity, learn
-from softform_studies.studies.outcome import Outcome, Setting
 from softform_studies.torsos.bench import torso_pipeline
 from softform_studies.torsos.bodies import BODIES, draw_bodies
 from softform_studies.torsos.picture import ERROR_COLOURS, FRONT, SCALE_MM, SKIN, draw_panel, error_colours

@@ -5,7 +5,8 @@ has ours' error, or can get no better. Times are of the processor, one thread: o
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from softform_core.arrays import Array
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import SURFACE_POINTS, load_pipeline
-from softform_core.inverse.closest_points import ClosestPoints
+from softform_core.inverse.closest_points import ClosestPoints, Matches
 from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.ik_result import IkResult
 from softform_core.inverse.inverse import search_of, solve_prepared
@@ -30,8 +31,88 @@ from softform_studies.ik.autograd_pipeline import AutogradPipeline
 from softform_studies.ik.gradient_descent import descend
 from softform_studies.ik.ik_prediction import SHIPPED, shipped_pipeline
 from softform_studies.ik.ik_solver import best_error_mm, from_rest
-from softform_studies.torsos.stopwatch import Stopwatch, TimedModel, TimedSearch
 from softform_studies.torsos.targets import TorsoTarget
+
+
+@dataclass
+class Stopwatch:
+    """Processor seconds spent since it was made.
+
+    Attributes:
+        forward: Time in predictions.
+        gradient: Time in their derivatives.
+        closest: Time in searches for closest points.
+    """
+
+    forward: float = 0.0
+    gradient: float = 0.0
+    closest: float = 0.0
+
+    @contextmanager
+    def running(self, what: str) -> Iterator[None]:
+        """Add the time of a block to one of the attributes."""
+        begun = time.process_time()
+        yield
+        setattr(self, what, getattr(self, what) + time.process_time() - begun)
+
+
+class TimedModel(ForwardModel):
+    """A model whose predictions and derivatives are timed."""
+
+    def __init__(self, model: ForwardModel, stopwatch: Stopwatch) -> None:
+        self._model, self._stopwatch = model, stopwatch
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the k inputs."""
+        return self._model.inputs
+
+    @property
+    def coarse(self) -> "TimedModel":
+        """The same shape at few points, timed with it."""
+        return TimedModel(self._model.coarse, self._stopwatch)
+
+    def at(self, uv: Array) -> "TimedModel":
+        """The same shape at other surface parameters, timed with it."""
+        return TimedModel(self._model.at(uv), self._stopwatch)
+
+    def forward(self, actuation: Array) -> Any:
+        """As the model."""
+        with self._stopwatch.running("forward"):
+            return self._model.forward(actuation)
+
+    def jacobian(self, state: Any) -> Array:
+        """As the model."""
+        with self._stopwatch.running("gradient"):
+            return self._model.jacobian(state)
+
+    def jacobian_along(self, state: Any, directions: Array) -> Array:
+        """As the model."""
+        with self._stopwatch.running("gradient"):
+            return self._model.jacobian_along(state, directions)
+
+    def objective_gradient(self, state: Any, residuals: Array) -> Array:
+        """As the model."""
+        with self._stopwatch.running("gradient"):
+            return self._model.objective_gradient(state, residuals)
+
+
+class TimedSearch:
+    """A target whose searches are timed."""
+
+    def __init__(self, search: ClosestPoints, stopwatch: Stopwatch) -> None:
+        self._search, self._stopwatch = search, stopwatch
+
+    @property
+    def vertices(self) -> Array:
+        """Points that span the target, (N, 3) mm."""
+        return self._search.vertices
+
+    def query(self, points: Array) -> Matches:
+        """As the search."""
+        with self._stopwatch.running("closest"):
+            return self._search.query(points)
+
 
 LIMIT_S = 60.0
 """Time limit of one solve."""
@@ -191,20 +272,18 @@ def _timed(
     iterations = max(1, result.iterations - bool(coarse) + coarse)
     parts = np.array([stopwatch.forward, stopwatch.gradient, stopwatch.closest, 0.0])
     parts[3] = solving - parts.sum()
-    return _timing(result, 1e3 * parts / iterations, iterations, 1e3 * whole), result
-
-
-def _timing(result: IkResult, parts_ms: Array, iterations: int, solve_ms: float) -> Timing:
-    return Timing(
+    parts_ms = 1e3 * parts / iterations
+    timing = Timing(
         forward_ms=float(parts_ms[0]),
         gradient_ms=float(parts_ms[1]),
         closest_ms=float(parts_ms[2]),
         rest_ms=float(parts_ms[3]),
         total_ms=float(parts_ms.sum()),
         iterations=iterations,
-        solve_ms=solve_ms,
+        solve_ms=1e3 * whole,
         mean_error_mm=result.mean_error_mm,
         max_error_mm=result.max_error_mm,
         covered=float(result.covered.mean()),
         termination=result.termination.name.lower(),
     )
+    return timing, result

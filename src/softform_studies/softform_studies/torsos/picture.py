@@ -56,15 +56,8 @@ def _draw_case(case: Case, robot: Robot, panel: Callable[[int], Axes3D]) -> None
     posed = case.found.pose.apply(shape.points * MM_PER_M)
     assert shape.faces is not None
     stature = f"{case.target.stature:.2f} m" + ("" if case.target.fits else ", another size")
-    draw_panel(
-        panel(0),
-        posed,
-        shape.faces,
-        np.tile(SKIN, (len(shape.faces), 1)),
-        FRONT,
-        f"{case.target.name}: {stature}",
-        True,
-    )
+    skin = np.tile(SKIN, (len(shape.faces), 1))
+    draw_panel(panel(0), posed, shape.faces, skin, FRONT, f"{case.target.name}: {stature}", lit=True)
     points, faces = case.found.points, robot.patches.triangles(len(case.found.points))
     colours = error_colours(faces, case.found.matches.distances, case.found.covered)
     error = f"mean {case.ours.mean_error_mm:.1f} mm (at rest {case.rest_error_mm:.1f})"

@@ -1,20 +1,174 @@
-"""Section `waypoints` of `softform bench ik`: paper 001 on its two robots, in simulation and on a reality."""
+"""Section `waypoints` of `softform bench ik`: paper 001 on its two robots, in simulation and on a reality.
 
-from dataclasses import replace
+In simulation ours stands beside the paper's iteration, FK gradients and direct IK learning: all follow the same '8'
+with the same networks in the same run, and are judged by the simulator, not by the networks. Direct IK is learned from
+the same samples twice: by a network, which averages over the actuations of a redundant robot, and by keeping the
+samples, of which the nearest answers. Percentages are of the workspace's width (`training.tips.workspace_width`); jumps
+are of an actuation's range.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.spatial import cKDTree
 
+from softform_core.arrays import Array
 from softform_core.forward.mlp import fold
 from softform_core.forward.tip_model import TipModel, load_tip_model
-from softform_core.inverse.follow_path import follow_path, start_near
+from softform_core.inverse.follow_path import TipPath, follow_path, start_near
 from softform_core.networks.mlp_weights import extract_mlp
-from softform_core.robots import Robot, load_robot
+from softform_core.networks.tip_store import load_tip_kinematics
+from softform_core.paths import models_of
+from softform_core.robots import TIP, Robot, load_robot
+from softform_core.simulation.sampling import grid_actuations
+from softform_core.simulation.simulated_body import equilibrium_points
 from softform_core.threads import one_thread
 from softform_core.training.tips import train_tip_transfer
+from softform_core.units import MM_PER_M
 from softform_rig.live_body import LiveBody
 from softform_rig.reality import Reality, load_reality
+from softform_studies.waypoints.baselines import ExactGradients, FkGradients, gradient_iteration, learn_direct_ik
 from softform_studies.waypoints.capture_tips import PAPER_SAMPLES, capture_tips, real_tips
-from softform_studies.waypoints.waypoints import EIGHTS, compare, tracking_percent
+
+WAYPOINTS = 200
+"""On the '8' (paper 001, Sec. IV-A2)."""
+
+DIRECT_IK_STEPS = 300
+_REPEATS = 5
+_PLACES = 200
+
+
+@dataclass(frozen=True)
+class Eight:
+    """An '8' in a plane z = const, mm: half its extents along x and y, or along y and x if `upright`."""
+
+    centre: tuple[float, ...]
+    long: float
+    short: float
+    upright: bool
+
+    def points(self, count: int = WAYPOINTS) -> Array:
+        """Waypoints (count, n) mm, the last one before the first."""
+        turn = 2.0 * np.pi * np.arange(count) / count
+        along, across = self.long * np.sin(turn), self.short * np.sin(2.0 * turn)
+        offsets = np.zeros((count, len(self.centre)))
+        offsets[:, 0], offsets[:, 1] = (across, along) if self.upright else (along, across)
+        return np.array(self.centre) + offsets
+
+
+EIGHTS = {
+    "three_chamber": Eight((0.0, 0.0, 122.0), 14.0, 8.0, upright=False),
+    "planar_fingers": Eight((210.0, 0.0), 110.0, 50.0, upright=True),
+}
+
+
+def tracking_percent(model: TipModel, tips: Array, points: Array) -> Array:
+    """Distances (w,) from tips (w, n) m to waypoints (w, n) mm, % of the workspace's width."""
+    return np.asarray(100.0 * np.linalg.norm(MM_PER_M * tips - points, axis=1) / model.workspace_width_mm)
+
+
+def largest_jump_percent(model: TipModel, actuations: Array) -> float:
+    """Largest change of an actuation between neighbouring waypoints, % of its range."""
+    span = model.actuation_max - model.actuation_min
+    return float(100.0 * np.max(np.abs(np.diff(actuations, axis=0)) / span))
+
+
+def compare(robot: Robot) -> dict[str, object]:
+    """Follow the robot's '8' all four ways, on one core.
+
+    Raises:
+        SoftformError: If the robot's models cannot be read.
+    """
+    with one_thread():
+        model, points = load_tip_model(robot), EIGHTS[robot.name].points()
+        network = load_tip_kinematics(robot, models_of(robot.name))[0].script().forward_kinematics
+        gradients = FkGradients(network, model.actuation_min, model.actuation_max, model.workspace_width_mm)
+        exact = ExactGradients(
+            model.forward_kinematics, model.actuation_min, model.actuation_max, model.workspace_width_mm
+        )
+        start = start_near(model, points[0])
+        learned = time.process_time()
+        grid = grid_actuations(robot.actuation_min, robot.actuation_max, robot.tip.segments)
+        direct = learn_direct_ik(grid, model.tip(grid), robot.tip.forward_kinematics, DIRECT_IK_STEPS, seed=0)
+        learned = time.process_time() - learned
+
+        samples = cKDTree(model.tip(grid))
+
+        def answered(found: Array) -> TipPath:
+            found = np.clip(found, model.actuation_min, model.actuation_max)
+            return TipPath(found, np.linalg.norm(model.tip(found) - points, axis=1), np.zeros(len(found), np.int64))
+
+        ways: dict[str, Callable[[], TipPath]] = {
+            "ours": lambda: follow_path(model, points, start),
+            "paper_gradient": lambda: gradient_iteration(model, points, start),
+            "paper_gradient_by_fk_gradients": lambda: gradient_iteration(gradients, points, start),
+            "ours_by_fk_gradients": lambda: follow_path(gradients, points, start),
+            "paper_gradient_by_exact_gradients": lambda: gradient_iteration(exact, points, start),
+            "ours_by_exact_gradients": lambda: follow_path(exact, points, start),
+            "direct_ik_network": lambda: answered(np.array([direct.values(point[None])[0] for point in points])),
+            "direct_ik_nearest_sample": lambda: answered(np.array([grid[samples.query(point)[1]] for point in points])),
+        }
+        figures = {name: _figures(robot, model, points, follow) for name, follow in ways.items()}
+        jacobian = compare_jacobians(model, exact, gradients)
+    jumps = {name: one["largest_jump_percent"] for name, one in figures.items()}
+    return {
+        "waypoints": len(points),
+        "workspace_width_mm": model.workspace_width_mm,
+        "direct_ik_training_core_seconds": learned,
+        "jump_over_direct_ik_network": jumps["ours"] / jumps["direct_ik_network"],
+        "jump_over_direct_ik_nearest_sample": jumps["ours"] / jumps["direct_ik_nearest_sample"],
+        "jacobian": jacobian,
+        **figures,
+    }
+
+
+def compare_jacobians(model: TipModel, exact: ExactGradients, gradients: FkGradients) -> dict[str, float]:
+    """N_J beside the exact derivative of N_fk, in numpy and by automatic differentiation: cost and difference.
+
+    The difference is the median over random actuations of |J - J_exact| / |J_exact| (Frobenius).
+    """
+    random = np.random.default_rng(0)
+    places = random.uniform(model.actuation_min, model.actuation_max, (_PLACES, model.actuations))
+    found: dict[str, Array] = {}
+    figures = {}
+    for name, one in (("n_j", model), ("exact", exact), ("backward", gradients)):
+        times = []
+        for _ in range(_REPEATS):
+            began = time.process_time()
+            found[name] = np.array([one.tip_and_jacobian(place)[1] for place in places])
+            times.append(time.process_time() - began)
+        figures[f"{name}_core_us"] = 1e6 * min(times) / len(places)
+    size = np.linalg.norm(found["exact"], axis=(1, 2))
+    for name in ("n_j", "backward"):
+        differences = np.linalg.norm(found[name] - found["exact"], axis=(1, 2)) / size
+        figures[f"{name}_difference_percent"] = float(100.0 * np.median(differences))
+    return figures
+
+
+def _figures(robot: Robot, model: TipModel, points: Array, follow: Callable[[], TipPath]) -> dict[str, float]:
+    times = []
+    for _ in range(_REPEATS):
+        began = time.process_time()
+        path = follow()
+        times.append(time.process_time() - began)
+    tracking = tracking_percent(model, simulated_tips(robot, path.actuations), points)
+    return {
+        "tracking_mean_percent": float(tracking.mean()),
+        "tracking_max_percent": float(tracking.max()),
+        "core_ms_per_waypoint": 1e3 * min(times) / len(points),
+        "iterations_mean": float(path.iterations.mean()),
+        "largest_jump_percent": largest_jump_percent(model, path.actuations),
+    }
+
+
+def simulated_tips(robot: Robot, actuations: Array) -> Array:
+    """Tips (n, d) m of the simulated robot."""
+    body = robot.body.simulator()
+    points = equilibrium_points(body, robot.actuators_of(actuations))
+    return points[:, body.frames[TIP], : robot.tip_dimensions]
+
 
 REALITY = "default"
 

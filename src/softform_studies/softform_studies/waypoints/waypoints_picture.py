@@ -19,8 +19,8 @@ from softform_core.units import MM_PER_M, PA_PER_KPA
 from softform_rig.live_body import LiveBody
 from softform_rig.reality import load_reality
 from softform_studies.ik.ik_prediction import SHIPPED
+from softform_studies.waypoints.bench_waypoints import EIGHTS
 from softform_studies.waypoints.capture_tips import real_tips
-from softform_studies.waypoints.waypoints import EIGHTS
 
 
 def draw_waypoints(robot: Robot, reality_name: str, path: Path) -> None:

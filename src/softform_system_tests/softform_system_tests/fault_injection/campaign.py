@@ -12,40 +12,35 @@ from tqdm import tqdm
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_system_tests.fault_injection import tendon_faults
-from softform_system_tests.fault_injection.clock_faults import ClockJumps
-from softform_system_tests.fault_injection.command_faults import TwoCommanders, WrongCommands
-from softform_system_tests.fault_injection.device_faults import SerialFaults, mocap_faults, scan_faults
-from softform_system_tests.fault_injection.disk_faults import FullDisks
-from softform_system_tests.fault_injection.driver_starts import ChangedRuns, InterruptedStarts
+from softform_system_tests.fault_injection.clock_faults import CLOCK_JUMPS
+from softform_system_tests.fault_injection.command_faults import TWO_COMMANDERS, WRONG_COMMANDS
+from softform_system_tests.fault_injection.device_faults import MOCAP, SCAN, SERIAL
+from softform_system_tests.fault_injection.disk_faults import FULL_DISKS
+from softform_system_tests.fault_injection.driver_starts import CHANGED_RUNS, INTERRUPTED_STARTS
 from softform_system_tests.fault_injection.fault_class import FaultClass
-from softform_system_tests.fault_injection.frozen_processes import FrozenProcesses
-from softform_system_tests.fault_injection.held_shape_faults import HeldShapeFaults
-from softform_system_tests.fault_injection.ledger import Ledger
-from softform_system_tests.fault_injection.outcome import Outcome
-from softform_system_tests.fault_injection.process_faults import kill_9, sigterm
-from softform_system_tests.fault_injection.recorded_frames import readable_messages
+from softform_system_tests.fault_injection.held_shape_faults import HELD_SHAPE
+from softform_system_tests.fault_injection.outcome import Ledger, Outcome, judged
+from softform_system_tests.fault_injection.process_faults import FROZEN, KILL_9, SIGTERM
 from softform_system_tests.fault_injection.rig_stack import RigStack
-from softform_system_tests.fault_injection.stale_bags import StaleBags
+from softform_system_tests.fault_injection.stale_bags import STALE_BAGS
+from softform_system_tests.fault_injection.stored_data import readable_messages
 from softform_system_tests.fault_injection.tendon_stack import TendonStack
 
 CLASSES: Mapping[str, FaultClass] = {
-    each.name: each
-    for each in (
-        WrongCommands(),
-        TwoCommanders(),
-        HeldShapeFaults(),
-        StaleBags(),
-        FrozenProcesses(),
-        InterruptedStarts(),
-        ChangedRuns(),
-        SerialFaults(),
-        mocap_faults(),
-        scan_faults(),
-        ClockJumps(),
-        FullDisks(),
-        kill_9(),
-        sigterm(),
-    )
+    "commands": WRONG_COMMANDS,
+    "two commanders": TWO_COMMANDERS,
+    "held shape": HELD_SHAPE,
+    "stale bag": STALE_BAGS,
+    "frozen": FROZEN,
+    "start": INTERRUPTED_STARTS,
+    "changed runs": CHANGED_RUNS,
+    "serial": SERIAL,
+    "mocap": MOCAP,
+    "scan": SCAN,
+    "clock jump": CLOCK_JUMPS,
+    "disk full": FULL_DISKS,
+    "kill -9": KILL_9,
+    "SIGTERM": SIGTERM,
 }
 SHARES = {
     tendon_faults.NAME: 8,
@@ -132,7 +127,7 @@ def _inject(stack: RigStack | TendonStack, fault_class: str, variant: str) -> Ou
         else:
             outcome = CLASSES[fault_class].inject(stack, variant)
     except SoftformError as error:
-        outcome = Outcome(fault_class, variant, False, str(error), hung=True)
+        outcome = judged(str(error), hung=True)
     try:
         stack.bring_back()
     except SoftformError as error:
@@ -140,7 +135,8 @@ def _inject(stack: RigStack | TendonStack, fault_class: str, variant: str) -> Ou
         stack.relaunch()
         stack.bring_back()
     load = os.getloadavg()[0] / (os.cpu_count() or 1)
-    return replace(outcome, seconds=round(time.monotonic() - started, 2), load=round(load, 2))
+    seconds = round(time.monotonic() - started, 2)
+    return replace(outcome, fault_class=fault_class, variant=variant, seconds=seconds, load=round(load, 2))
 
 
 def unreadable_bags(folder: Path) -> list[str]:

@@ -32,8 +32,7 @@ def rig(count: int | None, only: str | None, resume: Path | None, json_path: str
     """  # noqa: D301
     from softform_core.run_folder import new_run_folder
     from softform_system_tests.fault_injection.campaign import DEFAULT_COUNT, run, script, unreadable_bags
-    from softform_system_tests.fault_injection.ledger import Ledger
-    from softform_system_tests.fault_injection.outcome import figures, table
+    from softform_system_tests.fault_injection.outcome import Ledger, figures, table
 
     folder = resume.absolute() if resume else new_run_folder("bench-rig")
     order = script(count or DEFAULT_COUNT, only)

@@ -2,10 +2,8 @@
 
 import time
 
-from softform_system_tests.fault_injection.commander import RATE
-from softform_system_tests.fault_injection.fault_class import disturbance, vents
-from softform_system_tests.fault_injection.outcome import Outcome
-from softform_system_tests.fault_injection.process_faults import COMMAND_TIMEOUT
+from softform_system_tests.fault_injection.fault_class import FaultClass, disturbance, vents_unheard
+from softform_system_tests.fault_injection.outcome import Outcome, judged
 from softform_system_tests.fault_injection.rig_stack import RigStack
 from softform_system_tests.fault_injection.stack_watch import wait_for
 
@@ -15,48 +13,45 @@ _CAPTURE_SECONDS = 8.0
 _DEAF = ", then the commander dies"
 
 
-class ClockJumps:
-    """Seconds by which all clocks of the stack are set, at once.
+def _inject(stack: RigStack, variant: str) -> Outcome:
+    """Set the clocks, and set them right again afterwards: a second jump."""
+    seconds = float(variant.removesuffix(_DEAF))
+    try:
+        return _there_and_back(stack, variant, seconds)
+    finally:
+        stack.start_over()
 
-    The stack starts over after each jump: what started before it, such as the commander, goes by another time of day
-    than what is started after it.
-    """
 
-    name = "clock jump"
-    variants = ("+3600", "-3600", "+2", "-2", f"+3600{_DEAF}", f"-3600{_DEAF}")
+def _there_and_back(stack: RigStack, variant: str, seconds: float) -> Outcome:
+    began = time.monotonic()
+    stack.clock.shift(seconds)
+    try:
+        outcome = _judge(stack, variant, seconds, began)
+        if not outcome.safe or variant.endswith(_DEAF):
+            return outcome
+    finally:
+        stack.clock.shift(0.0)
+    time.sleep(_WATCHED_SECONDS)
+    wrong = disturbance(stack, began) or _lost_captures(stack)
+    return outcome if wrong is None else judged(f"set right again: {wrong}")
 
-    def inject(self, stack: RigStack, variant: str) -> Outcome:
-        """Set the clocks, and set them right again afterwards: a second jump."""
-        seconds = float(variant.removesuffix(_DEAF))
-        try:
-            return self._there_and_back(stack, variant, seconds)
-        finally:
-            stack.start_over()
 
-    def _there_and_back(self, stack: RigStack, variant: str, seconds: float) -> Outcome:
-        began = time.monotonic()
-        stack.clock.shift(seconds)
-        try:
-            outcome = self._judge(stack, variant, seconds, began)
-            if not outcome.safe or variant.endswith(_DEAF):
-                return outcome
-        finally:
-            stack.clock.shift(0.0)
-        time.sleep(_WATCHED_SECONDS)
-        wrong = disturbance(stack, began) or _lost_captures(stack)
-        return outcome if wrong is None else Outcome(self.name, variant, False, f"set right again: {wrong}")
+def _judge(stack: RigStack, variant: str, seconds: float, began: float) -> Outcome:
+    if not wait_for(lambda: abs(stack.watch.stamp_ahead - seconds) < _FOLLOWED_WITHIN, _WATCHED_SECONDS):
+        return judged(f"stamps of the values are {stack.watch.stamp_ahead:.1f} s ahead")
+    if variant.endswith(_DEAF):
+        return vents_unheard(stack, stack.silence_commander())
+    time.sleep(_WATCHED_SECONDS)
+    wrong = disturbance(stack, began) or _lost_captures(stack)
+    return judged(wrong, "held; stamps follow, captures go on")
 
-    def _judge(self, stack: RigStack, variant: str, seconds: float, began: float) -> Outcome:
-        followed = wait_for(lambda: abs(stack.watch.stamp_ahead - seconds) < _FOLLOWED_WITHIN, _WATCHED_SECONDS)
-        if not followed:
-            found = f"stamps of the values are {stack.watch.stamp_ahead:.1f} s ahead"
-            return Outcome(self.name, variant, False, found)
-        if variant.endswith(_DEAF):
-            died = stack.silence_commander()
-            return vents(stack, self.name, variant, died, died + COMMAND_TIMEOUT - 1.0 / RATE, latches=False)
-        time.sleep(_WATCHED_SECONDS)
-        wrong = disturbance(stack, began) or _lost_captures(stack)
-        return Outcome(self.name, variant, wrong is None, wrong or "held; stamps follow, captures go on")
+
+CLOCK_JUMPS = FaultClass(("+3600", "-3600", "+2", "-2", f"+3600{_DEAF}", f"-3600{_DEAF}"), _inject)
+"""Seconds by which all clocks of the stack are set, at once.
+
+The stack starts over after each jump: what started before it, such as the commander, goes by another time of day
+than what is started after it.
+"""
 
 
 def _lost_captures(stack: RigStack) -> str | None:

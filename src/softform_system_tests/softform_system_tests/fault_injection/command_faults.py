@@ -2,17 +2,26 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
+from typing import Any
+
+from std_msgs.msg import Header
 
 from softform_core.robots import Robot
 from softform_interfaces.msg import ActuatorCommand
 from softform_interfaces.srv import Lease
 from softform_ros.conversions import stamp_from_seconds
 from softform_system_tests.fault_injection.commander import RATE
-from softform_system_tests.fault_injection.fault_class import disturbance, undisturbed, vents
-from softform_system_tests.fault_injection.outcome import Outcome
-from softform_system_tests.fault_injection.process_faults import COMMAND_TIMEOUT
-from softform_system_tests.fault_injection.rig_stack import COMMANDER, DRIVER, RigStack
+from softform_system_tests.fault_injection.fault_class import (
+    COMMAND_TIMEOUT,
+    FaultClass,
+    disturbance,
+    rejects,
+    undisturbed,
+    vents_unheard,
+)
+from softform_system_tests.fault_injection.outcome import Outcome, judged
+from softform_system_tests.fault_injection.rig_stack import COMMANDER, RigStack
 from softform_system_tests.fault_injection.stack_watch import wait_for
 
 _REPEATS = 5
@@ -23,139 +32,106 @@ _TOGETHER_SECONDS = 1.5
 _OWN_SHARE = 0.8  # the highest that the commander asks for
 
 
-class WrongCommands:
-    """Commands that the driver has to reject, under the lease of who holds it, between those that it follows."""
+def _wrong_commands(stack: RigStack, variant: str) -> Outcome:
+    """Publish such commands."""
+    if variant == _ALONE:
+        return _alone(stack)
 
-    name = "commands"
-    variants = (
-        "NaN",
-        "infinity",
-        "1e300 Pa",
-        "above the range",
-        "below the range",
-        "too few actuators",
-        "no actuator",
-        "unknown names",
-        "a name twice",
-        "more names than values",
-        "kPa",
-        "no unit",
-        "a second old",
-        "of the day before",
-        "from the future",
-        "without a stamp",
-        "without a lease",
-        "under a dead lease",
-        "under the lease of another",
-        _ALONE,
-    )
-
-    def inject(self, stack: RigStack, variant: str) -> Outcome:
-        """Publish such commands."""
-        if variant == _ALONE:
-            return self._alone(stack)
-        rejected = stack.watch.count(DRIVER, "rejected commands")
-        moment = time.monotonic()
+    def command() -> None:
         for _ in range(_REPEATS):
             stack.watch.commands.publish(wrong_command(stack.robot, variant, stack.watch.lease, time.time()))
             time.sleep(_PAUSE_SECONDS)
-        is_reported = wait_for(lambda: stack.watch.count(DRIVER, "rejected commands") > rejected, _REPORTED_SECONDS)
-        reported = stack.watch.value(DRIVER, "last rejection") if is_reported else None
-        return undisturbed(stack, self.name, variant, moment, reported)
 
-    def _alone(self, stack: RigStack) -> Outcome:
-        """A rejected command is no sign of life: the robot is vented as if none had come."""
-        began = stack.silence_commander()
-        observable = began + COMMAND_TIMEOUT - 1.0 / RATE
-        while time.monotonic() < observable + _PAUSE_SECONDS:
-            stack.watch.commands.publish(wrong_command(stack.robot, "NaN", stack.watch.lease, time.time()))
-            time.sleep(_PAUSE_SECONDS)
-        return vents(stack, self.name, _ALONE, began, observable, latches=False)
+    return rejects(stack, command)
+
+
+def _alone(stack: RigStack) -> Outcome:
+    """A rejected command is no sign of life: the robot is vented as if none had come."""
+    began = stack.silence_commander()
+    while time.monotonic() < began + COMMAND_TIMEOUT - 1.0 / RATE + _PAUSE_SECONDS:
+        stack.watch.commands.publish(wrong_command(stack.robot, "NaN", stack.watch.lease, time.time()))
+        time.sleep(_PAUSE_SECONDS)
+    return vents_unheard(stack, began)
 
 
 def wrong_command(robot: Robot, variant: str, lease: tuple[str, int], now: float) -> ActuatorCommand:
     """A command that must be rejected."""
-    names: Sequence[str] = robot.actuators
-    units: Sequence[str] = [robot.unit] * len(names)
     values = [0.5 * float(top) for top in robot.actuator_max]
-    span = float(robot.actuator_max[0] - robot.actuator_min[0])
-    (source, number), stamp = lease, now
-    match variant:
-        case "NaN":
-            values[0] = math.nan
-        case "infinity":
-            values[0] = math.inf
-        case "1e300 Pa":
-            values[-1] = 1e300
-        case "above the range":
-            values[0] = float(robot.actuator_max[0]) + 0.01 * span
-        case "below the range":
-            values[0] = float(robot.actuator_min[0]) - 0.01 * span
-        case "too few actuators":
-            names, units, values = names[:-1], units[:-1], values[:-1]
-        case "no actuator":
-            names, units, values = [], [], []
-        case "unknown names":
-            names = [f"x{name}" for name in names]
-        case "a name twice":
-            names = [names[1], *names[1:]]
-        case "more names than values":
-            values = values[:-1]
-        case "kPa":
-            units, values = ["kPa", *units[1:]], [1e-3 * values[0], *values[1:]]
-        case "no unit":
-            units = []
-        case "a second old":
-            stamp = now - 1.0
-        case "of the day before":
-            stamp = now - 86400.0
-        case "from the future":
-            stamp = now + 2.0
-        case "without a stamp":
-            stamp = 0.0
-        case "without a lease":
-            source, number = "stranger", 0
-        case "under a dead lease":
-            number -= 1
-        case "under the lease of another":
-            source = "stranger"
-        case _:
-            raise ValueError(variant)
-    command = ActuatorCommand(source=source, lease=number, name=list(names), unit=list(units), value=values)
-    command.header.stamp = stamp_from_seconds(stamp)
+    units = [robot.unit] * len(values)
+    command = ActuatorCommand(source=lease[0], lease=lease[1], name=list(robot.actuators), unit=units, value=values)
+    command.header.stamp = stamp_from_seconds(now)
+    for field, value in _WRONG[variant](command, robot, now).items():
+        setattr(command, field, value)
     return command
 
 
-class TwoCommanders:
-    """Two programs that want to command at once: the lease goes to one, and the other one waits until it is free."""
+def _beyond(robot: Robot, share: float) -> float:
+    """A value at a share of the first actuator's range."""
+    low, high = float(robot.actuator_min[0]), float(robot.actuator_max[0])
+    return low + share * (high - low)
 
-    name = "two commanders"
-    variants = ("both ask", "the holder dies", "both die")
 
-    def inject(self, stack: RigStack, variant: str) -> Outcome:
-        """Let another one ask, again and again, and command far above the first."""
-        moment = time.monotonic()
-        other = stack.start_commander(0.85, 1.0, "other")
-        try:
-            time.sleep(2.0 * _TOGETHER_SECONDS)  # it takes a second to start
-            if (wrong := disturbance(stack, moment) or _followed(stack, moment)) is not None:
-                return Outcome(self.name, variant, False, wrong)
-            if (wrong := not_rejected(stack)) is not None:
-                return Outcome(self.name, variant, False, wrong)
-            if variant == "both ask":
-                return undisturbed(stack, self.name, variant, moment, "the other is rejected, the first goes on")
-            if variant == "both die":
-                other.kill()
-            died = stack.silence_commander()
-            vented = vents(stack, self.name, variant, died, died + COMMAND_TIMEOUT - 1.0 / RATE, latches=False)
-            if not vented.safe or variant == "both die":
-                return vented
-            if not wait_for(lambda: stack.watch.lease[0] == "other", _REPORTED_SECONDS):
-                return Outcome(self.name, variant, False, "the other one was not given the lease")
-            return vented
-        finally:
+def _stamped(seconds: float) -> dict[str, Any]:
+    return {"header": Header(stamp=stamp_from_seconds(seconds))}
+
+
+_WRONG: dict[str, Callable[[ActuatorCommand, Robot, float], dict[str, Any]]] = {
+    "NaN": lambda right, robot, now: {"value": [math.nan, *right.value[1:]]},
+    "infinity": lambda right, robot, now: {"value": [math.inf, *right.value[1:]]},
+    "1e300 Pa": lambda right, robot, now: {"value": [*right.value[:-1], 1e300]},
+    "above the range": lambda right, robot, now: {"value": [_beyond(robot, 1.01), *right.value[1:]]},
+    "below the range": lambda right, robot, now: {"value": [_beyond(robot, -0.01), *right.value[1:]]},
+    "too few actuators": lambda right, robot, now: {
+        field: getattr(right, field)[:-1] for field in ("name", "unit", "value")
+    },
+    "no actuator": lambda right, robot, now: {"name": [], "unit": [], "value": []},
+    "unknown names": lambda right, robot, now: {"name": [f"x{name}" for name in right.name]},
+    "a name twice": lambda right, robot, now: {"name": [right.name[1], *right.name[1:]]},
+    "more names than values": lambda right, robot, now: {"value": right.value[:-1]},
+    "kPa": lambda right, robot, now: {
+        "unit": ["kPa", *right.unit[1:]],
+        "value": [1e-3 * right.value[0], *right.value[1:]],
+    },
+    "no unit": lambda right, robot, now: {"unit": []},
+    "a second old": lambda right, robot, now: _stamped(now - 1.0),
+    "of the day before": lambda right, robot, now: _stamped(now - 86400.0),
+    "from the future": lambda right, robot, now: _stamped(now + 2.0),
+    "without a stamp": lambda right, robot, now: _stamped(0.0),
+    "without a lease": lambda right, robot, now: {"source": "stranger", "lease": 0},
+    "under a dead lease": lambda right, robot, now: {"lease": right.lease - 1},
+    "under the lease of another": lambda right, robot, now: {"source": "stranger"},
+}
+"""In which fields a wrong command differs from a right one."""
+
+WRONG_COMMANDS = FaultClass((*_WRONG, _ALONE), _wrong_commands)
+"""Commands that the driver has to reject, under the lease of who holds it, between those that it follows."""
+
+
+def _two_commanders(stack: RigStack, variant: str) -> Outcome:
+    """Let another one ask, again and again, and command far above the first."""
+    moment = time.monotonic()
+    other = stack.start_commander(0.85, 1.0, "other")
+    try:
+        time.sleep(2.0 * _TOGETHER_SECONDS)  # it takes a second to start
+        if (wrong := disturbance(stack, moment) or _followed(stack, moment) or not_rejected(stack)) is not None:
+            return judged(wrong)
+        if variant == "both ask":
+            return undisturbed(stack, moment, "the other is rejected, the first goes on")
+        if variant == "both die":
             other.kill()
-            other.wait()
+        vented = vents_unheard(stack, stack.silence_commander())
+        if not vented.safe or variant == "both die":
+            return vented
+        if not wait_for(lambda: stack.watch.lease[0] == "other", _REPORTED_SECONDS):
+            return judged("the other one was not given the lease")
+        return vented
+    finally:
+        other.kill()
+        other.wait()
+
+
+TWO_COMMANDERS = FaultClass(("both ask", "the holder dies", "both die"), _two_commanders)
+"""Two programs that want to command at once: the lease goes to one, and the other one waits until it is free."""
 
 
 def not_rejected(stack: RigStack) -> str | None:

@@ -7,13 +7,14 @@ from dataclasses import replace
 from softform_interfaces.msg import DriverState
 from softform_system_tests.fault_injection.fault_class import (
     LATCHED_SECONDS,
+    FaultClass,
     disturbance,
     not_latched,
     undisturbed,
     vents,
     wild_target,
 )
-from softform_system_tests.fault_injection.outcome import Outcome
+from softform_system_tests.fault_injection.outcome import Outcome, judged
 from softform_system_tests.fault_injection.rig_stack import DRIVER, RigStack
 from softform_system_tests.fault_injection.stack_watch import wait_for
 
@@ -29,11 +30,52 @@ _FOUND_AGAIN_SECONDS = 6.0
 """The driver looks for a lost board once a second, and waits until it has booted."""
 
 
-class SerialFaults:
-    """Faults of the board, its line and its air."""
+def _serial(stack: RigStack, variant: str) -> Outcome:
+    """Let the board, the line or the air go wrong."""
+    kind = variant.partition("=")[0]
+    began = time.monotonic()
+    lasting = _AIR_SECONDS if kind in ("leak", "stuck_valve", "blocked_tube", "stuck_sensor") else _LASTING
+    stack.watch.inject(variant if kind == "reboot" else f"{variant}+{lasting:g}")
+    shown = stack.watch.fault_moment(kind, "shows", began, _SHOWN_SECONDS)
+    if shown is None:
+        return judged("the rig did not show the fault")
+    if kind in _SILENCING:
+        outcome = vents(stack, shown, shown + STREAM_TIMEOUT, latches=True)
+        if kind != "stall" or not outcome.safe:
+            return outcome
+        # What was sent just as the board fell silent comes before the vent.
+        vent = stack.wire.first_vent(shown, 0.0)
+        wrong = _not_vented_once_back(stack, kind, shown, shown if vent is None else vent.time)
+        return replace(outcome, safe=False, found=f"{outcome.found}, but {wrong}") if wrong else outcome
+    if kind == "disconnect":
+        return _pulled(stack, shown)
+    return _disturbed(stack, shown, lasting)
 
-    name = "serial"
-    variants = (
+
+def _pulled(stack: RigStack, shown: float) -> Outcome:
+    """Nobody can vent a board without a line: what is due is a latched fault, and no air once it is back."""
+    noticed = wait_for(lambda: stack.watch.driver_state == DriverState.FAULT, STREAM_TIMEOUT + LATCHED_SECONDS)
+    if not noticed:
+        return judged("the driver did not notice")
+    wrong = _not_vented_once_back(stack, "disconnect", shown, shown)
+    return judged(wrong, "latched, and vented once it was plugged in again")
+
+
+def _disturbed(stack: RigStack, shown: float, lasting: float) -> Outcome:
+    """The driver makes the best of it: it goes on, or vents and latches."""
+    counted = _counters(stack)
+    wait_for(lambda: stack.watch.driver_left_running_since(shown), lasting)
+    if stack.watch.driver_left_running_since(shown):
+        vent = stack.wire.first_vent(shown, LATCHED_SECONDS)
+        wrong = "no vent request came on the wire" if vent is None else not_latched(stack, vent.time)
+        return judged(wrong, f"vented: {stack.watch.driver_reason}")
+    wrong = disturbance(stack, shown) or wild_target(stack, shown)
+    found = f"held; corrupt lines and rejected requests: {_counters(stack) - counted} more"
+    return judged(wrong, found)
+
+
+SERIAL = FaultClass(
+    (
         "stall",
         "mute",
         "reboot",
@@ -47,48 +89,10 @@ class SerialFaults:
         "stuck_valve=2",
         "blocked_tube=6",
         "stuck_sensor=1",
-    )
-
-    def inject(self, stack: RigStack, variant: str) -> Outcome:
-        """Let the board, the line or the air go wrong."""
-        kind = variant.partition("=")[0]
-        began = time.monotonic()
-        lasting = _AIR_SECONDS if kind in ("leak", "stuck_valve", "blocked_tube", "stuck_sensor") else _LASTING
-        stack.watch.inject(variant if kind == "reboot" else f"{variant}+{lasting:g}")
-        shown = stack.watch.fault_moment(kind, "shows", began, _SHOWN_SECONDS)
-        if shown is None:
-            return Outcome(self.name, variant, False, "the rig did not show the fault")
-        if kind in _SILENCING:
-            outcome = vents(stack, self.name, variant, shown, shown + STREAM_TIMEOUT, latches=True)
-            if kind != "stall" or not outcome.safe:
-                return outcome
-            # What was sent just as the board fell silent comes before the vent.
-            vent = stack.wire.first_vent(shown, 0.0)
-            wrong = _not_vented_once_back(stack, kind, shown, shown if vent is None else vent.time)
-            return replace(outcome, safe=False, found=f"{outcome.found}, but {wrong}") if wrong else outcome
-        if kind == "disconnect":
-            return self._pulled(stack, variant, shown)
-        return self._disturbed(stack, variant, shown, lasting)
-
-    def _pulled(self, stack: RigStack, variant: str, shown: float) -> Outcome:
-        """Nobody can vent a board without a line: what is due is a latched fault, and no air once it is back."""
-        noticed = wait_for(lambda: stack.watch.driver_state == DriverState.FAULT, STREAM_TIMEOUT + LATCHED_SECONDS)
-        if not noticed:
-            return Outcome(self.name, variant, False, "the driver did not notice")
-        wrong = _not_vented_once_back(stack, "disconnect", shown, shown)
-        return Outcome(self.name, variant, wrong is None, wrong or "latched, and vented once it was plugged in again")
-
-    def _disturbed(self, stack: RigStack, variant: str, shown: float, lasting: float) -> Outcome:
-        """The driver makes the best of it: it goes on, or vents and latches."""
-        counted = _counters(stack)
-        wait_for(lambda: stack.watch.driver_left_running_since(shown), lasting)
-        if stack.watch.driver_left_running_since(shown):
-            vent = stack.wire.first_vent(shown, LATCHED_SECONDS)
-            wrong = "no vent request came on the wire" if vent is None else not_latched(stack, vent.time)
-            return Outcome(self.name, variant, wrong is None, wrong or f"vented: {stack.watch.driver_reason}")
-        wrong = disturbance(stack, shown) or wild_target(stack, shown)
-        found = f"held; corrupt lines and rejected requests: {_counters(stack) - counted} more"
-        return Outcome(self.name, variant, wrong is None, wrong or found)
+    ),
+    _serial,
+)
+"""Faults of the board, its line and its air."""
 
 
 def _not_vented_once_back(stack: RigStack, kind: str, shown: float, no_air_since: float) -> str | None:
@@ -116,10 +120,7 @@ class CaptureFaults:
         captures: Counts what it publishes, to see it come back.
     """
 
-    def __init__(
-        self, name: str, counters: Mapping[str, tuple[str, ...]], node: str, captures: Callable[[RigStack], int]
-    ) -> None:
-        self.name, self.variants = name, tuple(counters)
+    def __init__(self, counters: Mapping[str, tuple[str, ...]], node: str, captures: Callable[[RigStack], int]) -> None:
         self._node, self._counters, self._captures = node, counters, captures
 
     def inject(self, stack: RigStack, variant: str) -> Outcome:
@@ -129,7 +130,7 @@ class CaptureFaults:
         before, unfit, began = self._counted(stack, variant), stack.watch.unfit_captures, time.monotonic()
         stack.watch.inject(f"{variant}+{_LASTING:g}")
         if stack.watch.fault_moment(variant.partition("=")[0], "shows", began, _SHOWN_SECONDS) is None:
-            return Outcome(self.name, variant, False, "the rig did not show the fault")
+            return judged("the rig did not show the fault")
         is_reported = wait_for(lambda: self._tells(stack, variant, before, is_quiet), _REPORTED_SECONDS)
         reported = (
             f"{stack.watch.message(self._node)} ({', '.join(self._counted(stack, variant))})" if is_reported else None
@@ -137,10 +138,10 @@ class CaptureFaults:
         stack.watch.fault_moment(variant.partition("=")[0], "ends", began, 2.0 * _LASTING)
         captured = self._captures(stack)
         comes_back = wait_for(lambda: self._captures(stack) > captured, _REPORTED_SECONDS)
-        outcome = undisturbed(stack, self.name, variant, began, reported)
+        outcome = undisturbed(stack, began, reported)
         if stack.watch.unfit_captures > unfit:
-            return Outcome(self.name, variant, False, "a capture that is not finite was published")
-        return outcome if comes_back else Outcome(self.name, variant, False, "no capture came afterwards", hung=True)
+            return judged("a capture that is not finite was published")
+        return outcome if comes_back else judged("no capture came afterwards", hung=True)
 
     def _counted(self, stack: RigStack, variant: str) -> list[str]:
         return [f"{key}: {stack.watch.value(self._node, key)}" for key in self._counters[variant]]
@@ -150,32 +151,20 @@ class CaptureFaults:
         return warns or self._counted(stack, variant) != before
 
 
-def mocap_faults() -> CaptureFaults:
-    """Faults of motion capture."""
-    return CaptureFaults(
-        "mocap",
-        {
-            "mocap_silent": (),
-            "mocap_swap": ("exchanges", "jumps"),
-            "mocap_teleport=0.1": ("jumps",),
-            "mocap_occlude=1": ("missing_share", "frames_rejected"),
-            "mocap_occlude=0.4": ("missing_share",),
-        },
-        "motion_capture",
-        lambda stack: stack.watch.marker_frames,
-    )
-
-
-def scan_faults() -> CaptureFaults:
-    """Faults of the scanner; a file that is still being written must be waited for, as the published cloud shows."""
-    return CaptureFaults(
-        "scan",
-        {
-            "scan_truncated=0.5": ("rejected",),
-            "scan_nan=0.3": ("rejected", "published"),
-            "scan_empty": ("rejected",),
-            "scan_partial_write=1": ("published",),
-        },
-        "scanner",
-        lambda stack: stack.watch.clouds,
-    )
+_MOCAP = {
+    "mocap_silent": (),
+    "mocap_swap": ("exchanges", "jumps"),
+    "mocap_teleport=0.1": ("jumps",),
+    "mocap_occlude=1": ("missing_share", "frames_rejected"),
+    "mocap_occlude=0.4": ("missing_share",),
+}
+_SCAN = {
+    "scan_truncated=0.5": ("rejected",),
+    "scan_nan=0.3": ("rejected", "published"),
+    "scan_empty": ("rejected",),
+    "scan_partial_write=1": ("published",),  # is still being written, and must be waited for: the published cloud shows
+}
+MOCAP = FaultClass(
+    tuple(_MOCAP), CaptureFaults(_MOCAP, "motion_capture", lambda stack: stack.watch.marker_frames).inject
+)
+SCAN = FaultClass(tuple(_SCAN), CaptureFaults(_SCAN, "scanner", lambda stack: stack.watch.clouds).inject)

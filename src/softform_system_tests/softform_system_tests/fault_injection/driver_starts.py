@@ -8,9 +8,9 @@ import psutil
 
 from softform_bringup.lifecycle_manager import State, Step
 from softform_core.errors import SoftformError
-from softform_system_tests.fault_injection.fault_class import not_latched, vents
+from softform_system_tests.fault_injection.fault_class import FaultClass, also_latched, not_latched, vents
 from softform_system_tests.fault_injection.held_shape_faults import stays_vented
-from softform_system_tests.fault_injection.outcome import Outcome
+from softform_system_tests.fault_injection.outcome import Outcome, judged
 from softform_system_tests.fault_injection.rig_stack import DRIVER, RigStack
 from softform_system_tests.fault_injection.stack_processes import is_running
 from softform_system_tests.fault_injection.stack_watch import wait_for
@@ -23,98 +23,88 @@ _TEST_SECONDS = 15.0
 _OPENED_SECONDS = 5.0
 
 
-class InterruptedStarts:
-    """`stop` and SIGTERM in the middle of a transition of the driver, while a commander asks on and on."""
-
-    name = "start"
-    variants = ("stop in configure", "SIGTERM in configure", "stop in activate", "SIGTERM in activate")
-
-    def inject(self, stack: RigStack, variant: str) -> Outcome:
-        """Start the driver anew, and interrupt."""
-        how, _, transition = variant.partition(" in ")
-        end_driver(stack)
-        began = time.monotonic()
-        stack.processes.replace(DRIVER)
-        _reach(stack, State.UNCONFIGURED)
-        if transition == "configure":
-            return self._configure(stack, variant, how, began)
-        if not stack.life_cycle(DRIVER).change(Step.CONFIGURE, _START_SECONDS):
-            raise SoftformError("The driver could not be configured.", "See the launch's log.")
-        return self._activate(stack, variant, how, began)
-
-    def _configure(self, stack: RigStack, variant: str, how: str, began: float) -> Outcome:
-        """Nothing moves; a stop is latched, and what was asked to end ends."""
-        asked = _change(stack, Step.CONFIGURE)
-        stack.wire.first(
-            lambda event: event.side == "host", began, _OPENED_SECONDS
-        )  # the port is open, it shakes hands
-        driver, moment = stack.required(DRIVER), time.monotonic()
-        hung = self._interrupt(stack, how, driver)
-        asked.join(_START_SECONDS)
-        took = time.monotonic() - moment
-        if how == "stop" and not hung:
-            stack.bring_up(DRIVER)
-            wrong = not_latched(stack, began)
-        else:
-            wrong = None
-        return stays_safe(
-            stack,
-            Outcome(self.name, variant, wrong is None, wrong or f"nothing moved; ended after {took:.1f} s"),
-            began,
-            hung,
-        )
-
-    def _activate(self, stack: RigStack, variant: str, how: str, began: float) -> Outcome:
-        """The test of the chambers ends, vented."""
-        _change(stack, Step.ACTIVATE)
-        if stack.wire.first(inflates, began, _TEST_SECONDS) is None:
-            return Outcome(self.name, variant, False, "no chamber was tested", hung=True)
-        driver, moment = stack.required(DRIVER), time.monotonic()
-        interruption = threading.Thread(target=lambda: hung.append(self._interrupt(stack, how, driver)), daemon=True)
-        hung: list[bool] = []
-        interruption.start()
-        outcome = vents(stack, self.name, variant, moment, moment, latches=how == "stop")
-        interruption.join(_ANSWER_SECONDS + _ENDED_SECONDS)
-        outcome = replace(outcome, hung=hung != [False])
-        return stays_vented(stack, outcome, moment, lambda: None)
-
-    def _interrupt(self, stack: RigStack, how: str, driver: psutil.Process) -> bool:
-        """Stop or end the driver; returns whether it hangs."""
-        if how == "stop":
-            answer = stack.watch.trigger("stop", _ANSWER_SECONDS)
-            return answer is None
-        driver.terminate()
-        return not wait_for(lambda: not is_running(driver), _ENDED_SECONDS)
+def _interrupted_start(stack: RigStack, variant: str) -> Outcome:
+    """Start the driver anew, and interrupt."""
+    how, _, transition = variant.partition(" in ")
+    end_driver(stack)
+    began = time.monotonic()
+    stack.processes.replace(DRIVER)
+    _reach(stack, State.UNCONFIGURED)
+    if transition == "configure":
+        return _configure(stack, how, began)
+    if not stack.life_cycle(DRIVER).change(Step.CONFIGURE, _START_SECONDS):
+        raise SoftformError("The driver could not be configured.", "See the launch's log.")
+    return _activate(stack, how, began)
 
 
-class ChangedRuns:
-    """The next driver is started with another SOFTFORM_RUNS: what was latched is latched there, too."""
-
-    name = "changed runs"
-    variants = ("after a stop", "after kill -9")
-
-    def inject(self, stack: RigStack, variant: str) -> Outcome:
-        """Latch, end the driver, start it with other runs, and go on commanding."""
-        moment, driver = time.monotonic(), stack.required(DRIVER)
-        if variant == "after a stop":
-            if stack.watch.trigger("stop", _ANSWER_SECONDS) is None:
-                return Outcome(self.name, variant, False, "stop was not answered", hung=True)
-        else:
-            driver.kill()
-        outcome = vents(stack, self.name, variant, moment, moment, latches=False)
-        if not outcome.safe:
-            return outcome
-        end_driver(stack)
-        vent = stack.wire.first_vent(moment, 0.0)
-        assert vent is not None
-        other = stack.folder / "other-runs"
-        other.mkdir(exist_ok=True)
-        stack.processes.replace(DRIVER, SOFTFORM_RUNS=str(other))
+def _configure(stack: RigStack, how: str, began: float) -> Outcome:
+    """Nothing moves; a stop is latched, and what was asked to end ends."""
+    asked = _change(stack, Step.CONFIGURE)
+    stack.wire.first(lambda event: event.side == "host", began, _OPENED_SECONDS)  # the port is open, it shakes hands
+    driver, moment = stack.required(DRIVER), time.monotonic()
+    hung = _interrupt(stack, how, driver)
+    asked.join(_START_SECONDS)
+    took = time.monotonic() - moment
+    wrong = None
+    if how == "stop" and not hung:
         stack.bring_up(DRIVER)
-        stack.keep_commanding()
-        wrong = not_latched(stack, vent.time)
-        found = f"{outcome.found}, but the next driver: {wrong}" if wrong else f"{outcome.found}; the next is latched"
-        return replace(outcome, safe=wrong is None, found=found)
+        wrong = not_latched(stack, began)
+    if (inflated := stack.wire.first(inflates, began, 1.0)) is not None:
+        wrong = f"{inflated.text!r} came on the wire"
+    return judged(wrong, f"nothing moved; ended after {took:.1f} s", hung=hung)
+
+
+def _activate(stack: RigStack, how: str, began: float) -> Outcome:
+    """The test of the chambers ends, vented."""
+    _change(stack, Step.ACTIVATE)
+    if stack.wire.first(inflates, began, _TEST_SECONDS) is None:
+        return judged("no chamber was tested", hung=True)
+    driver, moment = stack.required(DRIVER), time.monotonic()
+    interruption = threading.Thread(target=lambda: hung.append(_interrupt(stack, how, driver)), daemon=True)
+    hung: list[bool] = []
+    interruption.start()
+    outcome = vents(stack, moment, moment, latches=how == "stop")
+    interruption.join(_ANSWER_SECONDS + _ENDED_SECONDS)
+    outcome = replace(outcome, hung=hung != [False])
+    return stays_vented(stack, outcome, moment)
+
+
+def _interrupt(stack: RigStack, how: str, driver: psutil.Process) -> bool:
+    """Stop or end the driver; returns whether it hangs."""
+    if how == "stop":
+        return stack.watch.trigger("stop", _ANSWER_SECONDS) is None
+    driver.terminate()
+    return not wait_for(lambda: not is_running(driver), _ENDED_SECONDS)
+
+
+INTERRUPTED_STARTS = FaultClass(
+    ("stop in configure", "SIGTERM in configure", "stop in activate", "SIGTERM in activate"), _interrupted_start
+)
+"""`stop` and SIGTERM in the middle of a transition of the driver, while a commander asks on and on."""
+
+
+def _changed_runs(stack: RigStack, variant: str) -> Outcome:
+    """Latch, end the driver, start it with other runs, and go on commanding."""
+    moment, driver = time.monotonic(), stack.required(DRIVER)
+    if variant == "after a stop":
+        if stack.watch.trigger("stop", _ANSWER_SECONDS) is None:
+            return judged("stop was not answered", hung=True)
+    else:
+        driver.kill()
+    outcome = vents(stack, moment, moment)
+    if not outcome.safe:
+        return outcome
+    end_driver(stack)
+    other = stack.folder / "other-runs"
+    other.mkdir(exist_ok=True)
+    stack.processes.replace(DRIVER, SOFTFORM_RUNS=str(other))
+    stack.bring_up(DRIVER)
+    stack.keep_commanding()
+    return also_latched(stack, outcome, moment, "the next driver: ", "the next is latched")
+
+
+CHANGED_RUNS = FaultClass(("after a stop", "after kill -9"), _changed_runs)
+"""The next driver is started with another SOFTFORM_RUNS: what was latched is latched there, too."""
 
 
 def end_driver(stack: RigStack) -> None:
@@ -129,14 +119,6 @@ def end_driver(stack: RigStack) -> None:
     driver.terminate()
     if not wait_for(lambda: not is_running(driver), _ENDED_SECONDS):
         raise SoftformError("The driver did not end.", "See the launch's log.")
-
-
-def stays_safe(stack: RigStack, outcome: Outcome, since: float, hung: bool) -> Outcome:
-    """Judge that no target above ambient came on the wire since a moment at which the robot was vented."""
-    inflated = stack.wire.first(inflates, since, 1.0)
-    if inflated is not None:
-        return replace(outcome, safe=False, found=f"{inflated.text!r} came on the wire", hung=hung)
-    return replace(outcome, hung=hung)
 
 
 def _reach(stack: RigStack, state: State) -> None:

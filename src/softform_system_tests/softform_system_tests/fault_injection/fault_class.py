@@ -1,13 +1,19 @@
 """What a class of faults is, and what most of them look at."""
 
 import time
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
 
 from softform_interfaces.msg import DriverState
-from softform_system_tests.fault_injection.outcome import Outcome, milliseconds
-from softform_system_tests.fault_injection.rig_stack import RigStack
+from softform_system_tests.fault_injection.commander import RATE
+from softform_system_tests.fault_injection.outcome import Outcome, judged, milliseconds
+from softform_system_tests.fault_injection.rig_stack import DRIVER, RigStack
 from softform_system_tests.fault_injection.stack_watch import wait_for
 from softform_system_tests.fault_injection.wire_log_reader import SentTarget, lets_air_in
+
+COMMAND_TIMEOUT = 1.0
+"""s without a command after which the driver vents: its parameter in config/nodes/actuation.yaml."""
 
 VENT_PATIENCE = 3.0
 """s to wait for a vent that is due; later ones count as none."""
@@ -18,43 +24,45 @@ FAULT_SECONDS = 3.0
 LATCHED_SECONDS = 0.6
 """s for which a latch is watched."""
 
-
-class FaultClass(Protocol):
-    """Faults of one kind."""
-
-    @property
-    def name(self) -> str:
-        """Name of the class."""
-        ...
-
-    @property
-    def variants(self) -> tuple[str, ...]:
-        """What may be injected."""
-        ...
-
-    def inject(self, stack: RigStack, variant: str) -> Outcome:
-        """Inject one into a stack that moves, and judge what happens; what it broke is brought back by others."""
-        ...
+_REJECTED_SECONDS = 2.5
 
 
-def vents(stack: RigStack, fault_class: str, variant: str, began: float, observable: float, latches: bool) -> Outcome:
+class FaultClass(NamedTuple):
+    """Faults of one kind: what may be injected, and what injects it into a stack that moves and judges what happens.
+
+    What it broke is brought back by others.
+    """
+
+    variants: tuple[str, ...]
+    inject: Callable[[RigStack, str], Outcome]
+
+
+def vents(stack: RigStack, began: float, observable: float, latches: bool = False) -> Outcome:
     """Judge a fault after which the robot must be vented, and stay so.
 
-    Args:
-        stack: Hurt already.
-        fault_class: Fault class of the outcome.
-        variant: Variant of the outcome.
-        began: When the fault began, s of `time.monotonic`.
-        observable: When it could be observed at the latest: a silence only when its time is up.
-        latches: Whether the driver must be at fault, until `reset`.
+    When it began, and when it could be observed at the latest, a silence only when its time is up, are s of
+    `time.monotonic`. If it latches, the driver must be at fault, until `reset`.
     """
     vent = stack.wire.first_vent(began, max(0.0, observable - time.monotonic()) + VENT_PATIENCE)
     if vent is None:
-        return Outcome(fault_class, variant, False, "no vent request came on the wire")
+        return judged("no vent request came on the wire")
     vent_ms = max(0.0, milliseconds(vent.time, observable))
     wrong = not_latched(stack, vent.time) if latches else None
-    found = f"vented after {vent_ms:g} ms" + (f", but {wrong}" if wrong else "")
-    return Outcome(fault_class, variant, wrong is None, found, vent_ms)
+    found = f"vented after {vent_ms:g} ms"
+    return judged(wrong and f"{found}, but {wrong}", found, vent_ms)
+
+
+def vents_unheard(stack: RigStack, silent_since: float, period: float = 1.0 / RATE) -> Outcome:
+    """Judge the vent that is due where no command comes any more; the last one was up to one period, s, old."""
+    return vents(stack, silent_since, silent_since + COMMAND_TIMEOUT - period)
+
+
+def also_latched(stack: RigStack, outcome: Outcome, since: float, who: str, found: str) -> Outcome:
+    """Judge, where the robot was vented after a moment, whether `who` is also latched since that vent."""
+    vent = stack.wire.first_vent(since, 0.0)
+    wrong = not_latched(stack, since if vent is None else vent.time)
+    more = f", but {who}{wrong}" if wrong else f"; {found}"
+    return replace(outcome, safe=wrong is None, found=outcome.found + more)
 
 
 def not_latched(stack: RigStack, since: float) -> str | None:
@@ -67,20 +75,18 @@ def not_latched(stack: RigStack, since: float) -> str | None:
     return None if refilled is None else f"{refilled.text!r} came on the wire"
 
 
-def undisturbed(stack: RigStack, fault_class: str, variant: str, since: float, reported: str | None) -> Outcome:
-    """Judge a fault that must not move the robot: it is held, no target is wild, and somebody says what is wrong.
+def undisturbed(stack: RigStack, since: float, reported: str | None) -> Outcome:
+    """Judge a fault that must not move the robot: it is held, no target is wild, and somebody reported it."""
+    wrong = disturbance(stack, since) or ("nobody reported it" if reported is None else None)
+    return judged(wrong, f"held; reported: {reported}")
 
-    Args:
-        stack: Hurt already.
-        fault_class: Fault class of the outcome.
-        variant: Variant of the outcome.
-        since: When the fault began, s of `time.monotonic`.
-        reported: Report of the stack; None if there was none.
-    """
-    wrong = disturbance(stack, since)
-    if wrong is None and reported is None:
-        wrong = "nobody reported it"
-    return Outcome(fault_class, variant, wrong is None, wrong or f"held; reported: {reported}")
+
+def rejects(stack: RigStack, command: Callable[[], None]) -> Outcome:
+    """Judge commands that the driver must reject, and say so, while the robot goes on."""
+    rejected, began = stack.watch.count(DRIVER, "rejected commands"), time.monotonic()
+    command()
+    is_reported = wait_for(lambda: stack.watch.count(DRIVER, "rejected commands") > rejected, _REJECTED_SECONDS)
+    return undisturbed(stack, began, stack.watch.value(DRIVER, "last rejection") if is_reported else None)
 
 
 def disturbance(stack: RigStack, since: float) -> str | None:

@@ -14,9 +14,8 @@ from softform_core.shapes.random import random_target
 from softform_interfaces.action import CollectDataset
 from softform_ros.action_caller import ActionCaller
 from softform_ros.service_calls import call_service
-from softform_system_tests.fault_injection.fault_class import undisturbed, vents
-from softform_system_tests.fault_injection.outcome import Outcome
-from softform_system_tests.fault_injection.process_faults import COMMAND_TIMEOUT
+from softform_system_tests.fault_injection.fault_class import FaultClass, undisturbed, vents, vents_unheard
+from softform_system_tests.fault_injection.outcome import Outcome, judged
 from softform_system_tests.fault_injection.rig_stack import NAMESPACE, RigStack
 from softform_system_tests.fault_injection.stack_processes import is_running
 from softform_system_tests.fault_injection.stack_watch import wait_for
@@ -89,11 +88,96 @@ class HeldShape:
             self._failure = str(error)
 
 
-class HeldShapeFaults:
-    """What happens to a shape that is held, or to its holder, also on the way there."""
+def _inject(stack: RigStack, variant: str) -> Outcome:
+    """Inject a fault while a shape is held, or on the way to it."""
+    if variant == _SOLVING:
+        return _solving(stack)
+    what, _, midway = variant.partition(", ")
+    with HeldShape(stack, midway=bool(midway)) as held:
+        match what:
+            case "a collection begins":
+                return _collection(stack, held)
+            case "frozen for 5 s":
+                return _frozen(stack)
+            case _:
+                return _ended(stack, signal.SIGKILL if what == "kill -9" else signal.SIGTERM)
 
-    name = "held shape"
-    variants = (
+
+def _collection(stack: RigStack, held: HeldShape) -> Outcome:
+    """It is rejected with the name of the holder."""
+    began = time.monotonic()
+    output = stack.folder / f"rejected-{time.monotonic_ns()}.zarr"
+    goal = CollectDataset.Goal(via="mocap", frames=2, seed=0, output=str(output))
+    with ActionCaller(CollectDataset, "collect_dataset", "collector", "fault_collect", NAMESPACE) as caller:
+        result = caller.call(goal)
+    reported = result.error_msg if result.error_code and HOLDER in result.error_msg else None
+    time.sleep(_WATCHED_SECONDS)
+    if result.captured or not held.is_held:
+        return judged(f"the collection took the robot: {stack.watch.lease}")
+    return undisturbed(stack, began, reported)
+
+
+def _frozen(stack: RigStack) -> Outcome:
+    """The robot is vented, and stays so when the holder wakes up."""
+    process = stack.required(HOLDER)
+    moment = time.monotonic()
+    process.suspend()
+    try:
+        outcome = vents_unheard(stack, moment, REPEAT_PERIOD)
+        time.sleep(max(0.0, moment + _FROZEN_SECONDS - time.monotonic()))
+    finally:
+        process.resume()
+    return stays_vented(stack, outcome, moment)
+
+
+def _solving(stack: RigStack) -> Outcome:
+    """The goal was asked for before the operator's stop: it is rejected, though all looks as before."""
+    _free_the_robot(stack)
+    process, solves, ends = stack.required(HOLDER), threading.Event(), []
+    with ShapeClient(NAMESPACE) as client:
+
+        def reach() -> None:
+            target = random_target(stack.robot, seed=3)
+            try:
+                client.reach(target, Mode.PLAN_AND_MOVE, starts=_STARTS, on_feedback=lambda feedback: solves.set())
+                ends.append("the goal was reached")
+            except SoftformError as error:
+                ends.append(str(error))
+
+        goal = threading.Thread(target=reach, daemon=True)
+        goal.start()
+        if not solves.wait(_REACH_SECONDS):
+            return judged("the goal was not begun", hung=True)
+        process.suspend()
+        try:
+            if stack.watch.lease[0]:
+                raise SoftformError("The goal had been solved before it was frozen.", "Raise _STARTS.")
+            moment = time.monotonic()
+            answers = [stack.watch.trigger(name, _RESET_SECONDS) for name in ("stop", "reset")]
+        finally:
+            process.resume()
+        if not all(answer is not None and answer.success for answer in answers):
+            return judged(f"stop and reset: {answers}", hung=None in answers)
+        outcome = vents(stack, moment, moment)
+        if outcome.safe:  # the time until the call had found its service is not the driver's
+            outcome = replace(outcome, found="vented", vent_ms=None)
+        outcome = stays_vented(stack, outcome, moment, lambda: goal.join(_REACH_SECONDS))
+    if not ends or not any(reason in ends[0] for reason in _REJECTED):
+        return replace(outcome, safe=False, found=f"{outcome.found}; the goal ended: {ends}", hung=not ends)
+    return replace(outcome, found=f"{outcome.found}; the goal was rejected")
+
+
+def _ended(stack: RigStack, number: signal.Signals) -> Outcome:
+    process = stack.required(HOLDER)
+    moment = time.monotonic()
+    process.send_signal(number)
+    outcome = vents_unheard(stack, moment, REPEAT_PERIOD)
+    ended = wait_for(lambda: not is_running(process), _ENDED_SECONDS)
+    return replace(stays_vented(stack, outcome, moment), hung=not ended)
+
+
+HELD_SHAPE = FaultClass(
+    (
         "a collection begins",
         "frozen for 5 s",
         "kill -9",
@@ -102,93 +186,10 @@ class HeldShapeFaults:
         "kill -9, midway",
         "SIGTERM, midway",
         _SOLVING,
-    )
-
-    def inject(self, stack: RigStack, variant: str) -> Outcome:
-        """Inject a fault while a shape is held, or on the way to it."""
-        if variant == _SOLVING:
-            return self._solving(stack)
-        what, _, midway = variant.partition(", ")
-        with HeldShape(stack, midway=bool(midway)) as held:
-            match what:
-                case "a collection begins":
-                    return self._collection(stack, variant, held)
-                case "frozen for 5 s":
-                    return self._frozen(stack, variant)
-                case _:
-                    return self._ended(stack, variant, signal.SIGKILL if what == "kill -9" else signal.SIGTERM)
-
-    def _collection(self, stack: RigStack, variant: str, held: HeldShape) -> Outcome:
-        """It is rejected with the name of the holder."""
-        began = time.monotonic()
-        output = stack.folder / f"rejected-{time.monotonic_ns()}.zarr"
-        goal = CollectDataset.Goal(via="mocap", frames=2, seed=0, output=str(output))
-        with ActionCaller(CollectDataset, "collect_dataset", "collector", "fault_collect", NAMESPACE) as caller:
-            result = caller.call(goal)
-        reported = result.error_msg if result.error_code and HOLDER in result.error_msg else None
-        time.sleep(_WATCHED_SECONDS)
-        if result.captured or not held.is_held:
-            return Outcome(self.name, variant, False, f"the collection took the robot: {stack.watch.lease}")
-        return undisturbed(stack, self.name, variant, began, reported)
-
-    def _frozen(self, stack: RigStack, variant: str) -> Outcome:
-        """The robot is vented, and stays so when the holder wakes up."""
-        process = stack.required(HOLDER)
-        moment = time.monotonic()
-        process.suspend()
-        try:
-            outcome = self._silenced(stack, variant, moment)
-            time.sleep(max(0.0, moment + _FROZEN_SECONDS - time.monotonic()))
-        finally:
-            process.resume()
-        return stays_vented(stack, outcome, moment, lambda: None)
-
-    def _solving(self, stack: RigStack) -> Outcome:
-        """The goal was asked for before the operator's stop: it is rejected, though all looks as before."""
-        _free_the_robot(stack)
-        process, solves, ends = stack.required(HOLDER), threading.Event(), []
-        with ShapeClient(NAMESPACE) as client:
-
-            def reach() -> None:
-                target = random_target(stack.robot, seed=3)
-                try:
-                    client.reach(target, Mode.PLAN_AND_MOVE, starts=_STARTS, on_feedback=lambda feedback: solves.set())
-                    ends.append("the goal was reached")
-                except SoftformError as error:
-                    ends.append(str(error))
-
-            goal = threading.Thread(target=reach, daemon=True)
-            goal.start()
-            if not solves.wait(_REACH_SECONDS):
-                return Outcome(self.name, _SOLVING, False, "the goal was not begun", hung=True)
-            process.suspend()
-            try:
-                if stack.watch.lease[0]:
-                    raise SoftformError("The goal had been solved before it was frozen.", "Raise _STARTS.")
-                moment = time.monotonic()
-                answers = [stack.watch.trigger(name, _RESET_SECONDS) for name in ("stop", "reset")]
-            finally:
-                process.resume()
-            if not all(answer is not None and answer.success for answer in answers):
-                return Outcome(self.name, _SOLVING, False, f"stop and reset: {answers}", hung=None in answers)
-            outcome = vents(stack, self.name, _SOLVING, moment, moment, latches=False)
-            if outcome.safe:  # the time until the call had found its service is not the driver's
-                outcome = replace(outcome, found="vented", vent_ms=None)
-            outcome = stays_vented(stack, outcome, moment, lambda: goal.join(_REACH_SECONDS))
-        if not ends or not any(reason in ends[0] for reason in _REJECTED):
-            return replace(outcome, safe=False, found=f"{outcome.found}; the goal ended: {ends}", hung=not ends)
-        return replace(outcome, found=f"{outcome.found}; the goal was rejected")
-
-    def _ended(self, stack: RigStack, variant: str, number: signal.Signals) -> Outcome:
-        process = stack.required(HOLDER)
-        moment = time.monotonic()
-        process.send_signal(number)
-        outcome = self._silenced(stack, variant, moment)
-        ended = wait_for(lambda: not is_running(process), _ENDED_SECONDS)
-        return replace(stays_vented(stack, outcome, moment, lambda: None), hung=not ended)
-
-    def _silenced(self, stack: RigStack, variant: str, moment: float) -> Outcome:
-        return vents(stack, self.name, variant, moment, moment + COMMAND_TIMEOUT - REPEAT_PERIOD, latches=False)
+    ),
+    _inject,
+)
+"""What happens to a shape that is held, or to its holder, also on the way there."""
 
 
 def _free_the_robot(stack: RigStack) -> None:
@@ -197,7 +198,9 @@ def _free_the_robot(stack: RigStack) -> None:
         raise SoftformError("The lease of a commander that died did not end.", "See the launch's log.")
 
 
-def stays_vented(stack: RigStack, outcome: Outcome, since: float, meanwhile: Callable[[], None]) -> Outcome:
+def stays_vented(
+    stack: RigStack, outcome: Outcome, since: float, meanwhile: Callable[[], None] = lambda: None
+) -> Outcome:
     """Judge that nothing lets air in after the vent, while something is tried that must not, and some time after it."""
     if not outcome.safe:
         return outcome

@@ -1,9 +1,13 @@
 """Outcome of one injected fault, and the figures of many."""
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
+
+from softform_core.errors import SoftformError
 
 _MS_PER_S = 1000.0
 
@@ -40,6 +44,19 @@ class Outcome:
     def as_dict(self) -> dict[str, object]:
         """As stored in the ledger."""
         return asdict(self)
+
+
+def judged(
+    wrong: str | None,
+    found: str = "",
+    vent_ms: float | None = None,
+    *,
+    hung: bool = False,
+    lost_frames: int = 0,
+    slack_ms: float | None = None,
+) -> Outcome:
+    """Safe with what was found, unless something is wrong; class, variant, seconds and load are the campaign's."""
+    return Outcome("", "", wrong is None, wrong or found, vent_ms, hung, lost_frames, slack_ms=slack_ms)
 
 
 def milliseconds(later: float, earlier: float) -> float:
@@ -88,3 +105,45 @@ def table(figures_of_all: dict[str, object]) -> str:
         cells = ("-" if row[column] is None else str(row[column]) for column in columns)
         lines.append(f"{name:<14}" + "".join(f"  {cell:>{len(of)}}" for cell, of in zip(cells, columns, strict=True)))
     return "\n".join(lines)
+
+
+class Ledger:
+    """Outcomes by the number of their injection in the script, in a file that is begun if it is missing.
+
+    Raises:
+        SoftformError: If it cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read what is there; a last line that was cut off is dropped."""
+        self.path = path
+        self.outcomes: dict[int, Outcome] = {}
+        if path.exists():
+            *whole, _ = path.read_text(encoding="utf-8").split("\n")
+            for line in whole:
+                self._take(line)
+            path.write_text("".join(f"{line}\n" for line in whole), encoding="utf-8")
+
+    def _take(self, line: str) -> None:
+        try:
+            kept = json.loads(line)
+            number = int(kept.pop("number"))
+            self.outcomes[number] = Outcome(**kept)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise SoftformError(
+                f"{self.path} holds a line that is no outcome: {line[:80]!r}.", "Give another --ledger."
+            ) from error
+
+    def keep(self, number: int, outcome: Outcome) -> None:
+        """Add one, on disk at once.
+
+        Raises:
+            SoftformError: If it cannot be written.
+        """
+        self.outcomes[number] = outcome
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"number": number, **outcome.as_dict()}) + "\n")
+        except OSError as error:
+            raise SoftformError(f"{self.path} cannot be written: {error.strerror}.", "Free space there.") from error

@@ -1,4 +1,4 @@
-"""Processes that end: `kill -9` and SIGTERM of every process of the stack."""
+"""Processes that end, by `kill -9` and SIGTERM, each of the stack; driver or guardian frozen (SIGSTOP)."""
 
 import signal
 import time
@@ -6,18 +6,21 @@ from dataclasses import replace
 
 import psutil
 
+from softform_actuation.guardian import SILENCE_SECONDS
 from softform_interfaces.msg import DriverState
-from softform_system_tests.fault_injection.collected_frames import frames_lost_while_collecting
-from softform_system_tests.fault_injection.commander import RATE
-from softform_system_tests.fault_injection.fault_class import disturbance, not_latched, vents
-from softform_system_tests.fault_injection.outcome import Outcome
-from softform_system_tests.fault_injection.recorded_frames import lost_messages
+from softform_system_tests.fault_injection.fault_class import (
+    FaultClass,
+    also_latched,
+    disturbance,
+    undisturbed,
+    vents,
+    vents_unheard,
+)
+from softform_system_tests.fault_injection.outcome import Outcome, judged
 from softform_system_tests.fault_injection.rig_stack import DRIVER, LIFECYCLE_NODES, MANAGER, RECORDER, RIG, RigStack
 from softform_system_tests.fault_injection.stack_processes import is_running
 from softform_system_tests.fault_injection.stack_watch import wait_for
-
-COMMAND_TIMEOUT = 1.0
-"""s without a command after which the driver vents: its parameter in config/nodes/actuation.yaml."""
+from softform_system_tests.fault_injection.stored_data import frames_lost_while_collecting, lost_messages
 
 _BYSTANDERS = tuple(name for name in LIFECYCLE_NODES if name not in (DRIVER, RIG))
 _ENDED_SECONDS = 10.0
@@ -27,21 +30,22 @@ _GUARDED_SECONDS = 3.0
 _LOST_BOARD_SECONDS = 3.0
 _HEARD_SECONDS = 10.0
 """s in which a driver that was started again is heard: processes find each other late on a busy machine."""
+_NOTICED_SECONDS = 5.0
+_FROZEN_SECONDS = 5.0
+_DRIVER = "driver for 5 s"
 
 
 class EndedProcess:
     """Ends one process (a node, `guardian`, `commander`, …) with a signal and judges what the others make of it."""
 
-    def __init__(self, name: str, number: signal.Signals, variants: tuple[str, ...]) -> None:
-        self.name, self.variants, self._number = name, variants, number
+    def __init__(self, number: signal.Signals) -> None:
+        self._number = number
 
     def inject(self, stack: RigStack, variant: str) -> Outcome:
         """End the process."""
         match variant:
             case "commander":
-                moment = stack.silence_commander()
-                # Its last command was up to one period old.
-                return vents(stack, self.name, variant, moment, moment + COMMAND_TIMEOUT - 1.0 / RATE, latches=False)
+                return vents_unheard(stack, stack.silence_commander())
             case "guardian":
                 return self._end_guardian(stack)
             case "launch" | "bringup_manager":
@@ -51,7 +55,7 @@ class EndedProcess:
             case "rig":
                 return self._end_rig(stack)
             case "collector while collecting":
-                return frames_lost_while_collecting(stack, self.name, variant, self._end_collector)
+                return frames_lost_while_collecting(stack, self._end_collector)
             case _:
                 return self._end_bystander(stack, variant)
 
@@ -66,33 +70,30 @@ class EndedProcess:
 
     def _end_driver(self, stack: RigStack) -> Outcome:
         moment, ended = self._end(stack.required(DRIVER))
-        outcome = replace(vents(stack, self.name, DRIVER, moment, moment, latches=False), hung=not ended)
+        outcome = replace(vents(stack, moment, moment), hung=not ended)
         if self._number is not signal.SIGKILL or not outcome.safe:
             return outcome
         # It died without venting in order: the next one must be latched, though the commander goes on. What was on its
         # way to the board when it died comes before the vent.
-        vent = stack.wire.first_vent(moment, 0.0)
         stack.replace_what_is_gone()
         stack.keep_commanding()
         wait_for(lambda: stack.watch.driver_states[-1][0] > moment, _HEARD_SECONDS)
-        wrong = not_latched(stack, moment if vent is None else vent.time)
-        found = f"{outcome.found}, but the next one: {wrong}" if wrong else f"{outcome.found}; the next one is latched"
-        return replace(outcome, safe=wrong is None, found=found)
+        return also_latched(stack, outcome, moment, "the next one: ", "the next one is latched")
 
     def _end_guardian(self, stack: RigStack) -> Outcome:
         """The driver needs one: it must start another and go on."""
         driver = stack.required(DRIVER)
-        wait_for(lambda: any(map(is_guardian, driver.children())), _GUARDED_SECONDS)  # one that starved is replaced
+        wait_for(lambda: any(map(_is_guardian, driver.children())), _GUARDED_SECONDS)  # one that starved is replaced
         before = {child.pid for child in driver.children()}
         moment = time.monotonic()
         for child in driver.children():
             child.send_signal(self._number)
-        another = wait_for(lambda: any(is_guardian(c) and c.pid not in before for c in driver.children()), 3.0)
+        another = wait_for(lambda: any(_is_guardian(c) and c.pid not in before for c in driver.children()), 3.0)
         if self._number is signal.SIGTERM:  # it ignores what ends others
             another = {child.pid for child in driver.children()} == before
         another = another and bool(before)
         wrong = disturbance(stack, moment) or (None if another else "the driver has no guardian")
-        return Outcome(self.name, "guardian", wrong is None, wrong or "held; a guardian watches")
+        return judged(wrong, "held; a guardian watches")
 
     def _end_rig(self, stack: RigStack) -> Outcome:
         """The board is gone and cannot be vented: the driver must say so and latch."""
@@ -101,8 +102,8 @@ class EndedProcess:
             lambda: any(at > moment and state == DriverState.FAULT for at, state, _ in stack.watch.driver_states),
             _LOST_BOARD_SECONDS,
         )
-        found = f"the driver says: {stack.watch.driver_reason}" if latched else "the driver did not notice"
-        return Outcome(self.name, RIG, latched, found, hung=not ended)
+        wrong = None if latched else "the driver did not notice"
+        return judged(wrong, f"the driver says: {stack.watch.driver_reason}", hung=not ended)
 
     def _end_launch(self, stack: RigStack, variant: str) -> Outcome:
         """Everything ends, the board vented."""
@@ -112,7 +113,7 @@ class EndedProcess:
         nodes = list(stack.processes.launched().values())
         process = stack.processes.launch if variant == "launch" else stack.required(MANAGER)
         moment, _ = self._end(process, _LAUNCH_ENDED_SECONDS)
-        outcome = vents(stack, self.name, variant, moment, moment, latches=False)
+        outcome = vents(stack, moment, moment)
         left = not wait_for(lambda: not any(is_running(node) for node in nodes), _LAUNCH_ENDED_SECONDS)
         return replace(outcome, hung=left)
 
@@ -125,26 +126,69 @@ class EndedProcess:
         elif wait_for(lambda: variant in stack.watch.bringup_state, _REPORTED_SECONDS):
             reported = stack.watch.bringup_state
         else:
-            wrong = wrong or "nobody reported it"
+            wrong = "nobody reported it"
         wrong = disturbance(stack, moment) or wrong
-        return Outcome(self.name, variant, wrong is None, wrong or f"held; reported: {reported}", None, not ended, lost)
+        return judged(wrong, f"held; reported: {reported}", hung=not ended, lost_frames=lost)
 
 
-def kill_9() -> EndedProcess:
-    """`kill -9` of every process."""
-    variants = ("commander", DRIVER, "guardian", RIG, *_BYSTANDERS, RECORDER, "collector while collecting", MANAGER)
-    return EndedProcess("kill -9", signal.SIGKILL, (*variants, "launch"))
+_ENDED = ("commander", DRIVER, "guardian", RIG, *_BYSTANDERS, RECORDER, "collector while collecting", MANAGER, "launch")
+KILL_9 = FaultClass(_ENDED, EndedProcess(signal.SIGKILL).inject)
+SIGTERM = FaultClass(_ENDED, EndedProcess(signal.SIGTERM).inject)
 
 
-def sigterm() -> EndedProcess:
-    """SIGTERM to every process."""
-    variants = ("commander", DRIVER, "guardian", RIG, *_BYSTANDERS, RECORDER, "collector while collecting", MANAGER)
-    return EndedProcess("SIGTERM", signal.SIGTERM, (*variants, "launch"))
-
-
-def is_guardian(process: psutil.Process) -> bool:
+def _is_guardian(process: psutil.Process) -> bool:
     """Whether it is the driver's guardian."""
     try:
         return any(word.endswith("guardian.py") for word in process.cmdline())
     except psutil.NoSuchProcess:
         return False
+
+
+def _frozen(stack: RigStack, variant: str) -> Outcome:
+    """Freeze it."""
+    return _frozen_driver(stack) if variant == _DRIVER else _frozen_guardian(stack, variant)
+
+
+def _frozen_guardian(stack: RigStack, variant: str) -> Outcome:
+    """The driver starts another one in time, which does what the frozen one could not."""
+    driver, began = stack.required(DRIVER), time.monotonic()
+    frozen = _guardians(driver)
+    for guardian in frozen:
+        guardian.suspend()
+
+    def is_replaced() -> bool:
+        return bool(_guardians(driver)) and not any(map(is_running, frozen))
+
+    if not frozen or not wait_for(is_replaced, _NOTICED_SECONDS):
+        for guardian in filter(is_running, frozen):
+            guardian.resume()
+        return judged("the driver did not notice that its guardian is frozen")
+    found = f"noticed after {time.monotonic() - began:.1f} s"
+    if variant == "guardian":
+        return undisturbed(stack, began, found)
+    if (wrong := disturbance(stack, began)) is not None:
+        return judged(wrong)
+    moment = time.monotonic()
+    driver.kill()
+    outcome = vents(stack, moment, moment)
+    return replace(outcome, found=f"{found}; {outcome.found}")
+
+
+def _frozen_driver(stack: RigStack) -> Outcome:
+    """Its guardian vents, and the driver is at fault when it wakes up."""
+    driver, moment = stack.required(DRIVER), time.monotonic()
+    driver.suspend()
+    try:
+        outcome = vents(stack, moment, moment + SILENCE_SECONDS)
+        time.sleep(max(0.0, moment + _FROZEN_SECONDS - time.monotonic()))
+    finally:
+        driver.resume()
+    return also_latched(stack, outcome, moment, "", "latched when it woke up") if outcome.safe else outcome
+
+
+FROZEN = FaultClass(("guardian", "guardian, then kill -9 of the driver", _DRIVER), _frozen)
+"""Who is frozen, and what happens then."""
+
+
+def _guardians(driver: psutil.Process) -> list[psutil.Process]:
+    return [child for child in driver.children() if _is_guardian(child) and is_running(child)]

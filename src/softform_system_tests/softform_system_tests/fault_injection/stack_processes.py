@@ -4,6 +4,7 @@ A launch does not start again what ended, and neither does the bring-up manager:
 is decided.
 """
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Callable, Mapping
@@ -52,9 +53,7 @@ class StackProcesses:
 
     def node(self, name: str) -> psutil.Process | None:
         """The process of a node, None if it does not run."""
-        if self._is_replaced(name):
-            return psutil.Process(self._replacements[name].pid)
-        return self.launched().get(name)
+        return self.nodes().get(name)
 
     def nodes(self) -> dict[str, psutil.Process]:
         """All nodes that run, by name."""
@@ -65,17 +64,7 @@ class StackProcesses:
 
     def launched(self) -> dict[str, psutil.Process]:
         """Nodes of the launch that run, by name."""
-        if not self.has_launch:
-            return {}
-        found = {}
-        for process in self.launch.children(recursive=True):
-            try:
-                names = [word.removeprefix(_NODE_WORD) for word in process.cmdline() if word.startswith(_NODE_WORD)]
-                if names and is_running(process):
-                    found[names[0]] = process
-            except psutil.NoSuchProcess:
-                continue
-        return found
+        return nodes_below(self.launch) if self.has_launch else {}
 
     def relaunch(self) -> None:
         """End everything, then launch and wait until the stack is up.
@@ -120,6 +109,17 @@ class StackProcesses:
         # One whose last threads are just ending has no exit code yet, and is a zombie.
         process = self._replacements.get(name)
         return process is not None and process.poll() is None and is_running(psutil.Process(process.pid))
+
+
+def nodes_below(launch: psutil.Process) -> dict[str, psutil.Process]:
+    """Nodes that run below the process of a launch, by name."""
+    found = {}
+    for process in launch.children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            names = [word.removeprefix(_NODE_WORD) for word in process.cmdline() if word.startswith(_NODE_WORD)]
+            if names and is_running(process):
+                found[names[0]] = process
+    return found
 
 
 def is_running(process: psutil.Process) -> bool:

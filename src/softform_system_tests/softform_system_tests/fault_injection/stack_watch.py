@@ -57,17 +57,17 @@ class StackWatch:
         self._namespace = namespace
         self._background = BackgroundNode("fault_injection", f"/{namespace}")
         self._diagnostics: dict[str, DiagnosticStatus] = {}
+        # When (s of `time.monotonic`), state and reason of each change that the driver reported.
         self.driver_states: list[tuple[float, int, str]] = []
-        self.lease = "", 0
+        self.lease = "", 0  # holder and id
         self._fault_events: list[tuple[str, str, float]] = []
         self._written: deque[tuple[float, int]] = deque(maxlen=_REMEMBERED)
         self.bringup_state = ""
-        self.values: np.ndarray | None = None
+        self.values: np.ndarray | None = None  # (k,) measured last
         self.values_at = 0.0
-        self.clouds = 0
-        self.marker_frames = 0
-        self.stamp_ahead = 0.0
-        self.unfit_captures = 0
+        self.clouds = self.marker_frames = 0  # captured so far
+        self.stamp_ahead = 0.0  # s, of the last values, ahead of this program's clock
+        self.unfit_captures = 0  # with a point or a visible marker that is not finite: none may ever come
 
     def __enter__(self) -> "StackWatch":
         """Open topics and services."""
@@ -145,18 +145,12 @@ class StackWatch:
     def fault_moment(self, kind: str, event: str, since: float, seconds: float) -> float | None:
         """When a fault `starts`, `shows` or `ends`, s of `time.monotonic`; None if it does not in time."""
 
-        def found() -> float | None:
-            return next(
-                (
-                    at
-                    for name, what, at in list(self._fault_events)
-                    if at >= since and name.startswith(kind) and what == event
-                ),
-                None,
-            )
+        def found() -> list[float]:
+            events = list(self._fault_events)
+            return [at for name, what, at in events if at >= since and name.startswith(kind) and what == event]
 
-        wait_for(lambda: found() is not None, seconds)
-        return found()
+        wait_for(lambda: bool(found()), seconds)
+        return next(iter(found()), None)
 
     def trigger(self, service: str, seconds: float) -> Trigger.Response | None:
         """Call `stop` or `reset`; None without an answer in time."""

@@ -1,7 +1,6 @@
 """A bag whose commands are played onto the topic of the driver, as `ros2 bag play` does: none may be followed."""
 
 import time
-from collections.abc import Callable
 
 from rclpy.serialization import deserialize_message
 
@@ -10,11 +9,10 @@ from softform_interfaces.msg import ActuatorCommand
 from softform_recording.replayed_topics import OpenRecording, bag_parts
 from softform_ros.conversions import stamp_from_seconds
 from softform_system_tests.fault_injection.commander import RATE
-from softform_system_tests.fault_injection.fault_class import undisturbed, vents
+from softform_system_tests.fault_injection.fault_class import FaultClass, rejects, vents_unheard
 from softform_system_tests.fault_injection.held_shape_faults import HeldShape, stays_vented
-from softform_system_tests.fault_injection.outcome import Outcome
-from softform_system_tests.fault_injection.process_faults import COMMAND_TIMEOUT
-from softform_system_tests.fault_injection.rig_stack import DRIVER, RECORDER, RigStack
+from softform_system_tests.fault_injection.outcome import Outcome, judged
+from softform_system_tests.fault_injection.rig_stack import RECORDER, RigStack
 from softform_system_tests.fault_injection.stack_processes import is_running
 from softform_system_tests.fault_injection.stack_watch import wait_for
 
@@ -22,60 +20,57 @@ _PLAYED = 40
 _BEGUN_SECONDS = 10.0
 _RECORDED_SECONDS = 3.0
 _CLOSED_SECONDS = 10.0
-_REPORTED_SECONDS = 2.5
 _VENTED_SECONDS = 3.0
 _ANEW = ", stamped anew"
 
 
-class StaleBags:
-    """The last commands of the stack's own recording; stamped anew, as some players do, their lease is dead."""
+def _inject(stack: RigStack, variant: str) -> Outcome:
+    """Close the recording, and play it."""
+    commands = _recorded_commands(stack)
+    anew = variant.endswith(_ANEW)
 
-    name = "stale bag"
-    variants = (
+    def play() -> None:
+        for command in commands:
+            message = command
+            if anew:
+                message = deserialize_message(command, ActuatorCommand)
+                message.header.stamp = stamp_from_seconds(time.time())
+            stack.watch.commands.publish(message)
+            time.sleep(1.0 / RATE)
+
+    match variant.removesuffix(_ANEW):
+        case "while the robot moves":
+            return rejects(stack, play)
+        case "beside a held shape":
+            with HeldShape(stack):
+                return rejects(stack, play)
+        case "after stop and reset":
+            began = time.monotonic()
+            stack.silence_commander()
+            answers = [stack.watch.trigger(service, _CLOSED_SECONDS) for service in ("stop", "reset")]
+            if not all(answer is not None and answer.success for answer in answers):
+                return judged(f"stop and reset were answered: {answers}", hung=True)
+            return stays_vented(stack, judged(None, "vented by the stop"), began, play)
+    moment = stack.silence_commander()
+    if not anew:  # old commands are no sign of life
+        play()
+    outcome = vents_unheard(stack, moment)
+    wait_for(lambda: not stack.watch.lease[0], _VENTED_SECONDS)
+    return stays_vented(stack, outcome, moment, play)
+
+
+STALE_BAGS = FaultClass(
+    (
         "while the robot moves",
         "when its commander has died",
         f"when its commander has died{_ANEW}",
         "beside a held shape",
         f"beside a held shape{_ANEW}",
         f"after stop and reset{_ANEW}",
-    )
-
-    def inject(self, stack: RigStack, variant: str) -> Outcome:
-        """Close the recording, and play it."""
-        commands = _recorded_commands(stack)
-        anew = variant.endswith(_ANEW)
-
-        def play() -> None:
-            _play(stack, commands, anew)
-
-        match variant.removesuffix(_ANEW):
-            case "while the robot moves":
-                return self._rejected(stack, variant, play)
-            case "beside a held shape":
-                with HeldShape(stack):
-                    return self._rejected(stack, variant, play)
-            case "after stop and reset":
-                began = time.monotonic()
-                stack.silence_commander()
-                answers = [stack.watch.trigger(service, _CLOSED_SECONDS) for service in ("stop", "reset")]
-                if not all(answer is not None and answer.success for answer in answers):
-                    return Outcome(self.name, variant, False, f"stop and reset were answered: {answers}", hung=True)
-                safe = Outcome(self.name, variant, True, "vented by the stop")
-                return stays_vented(stack, safe, began, play)
-        moment = stack.silence_commander()
-        observable = moment + COMMAND_TIMEOUT - 1.0 / RATE
-        if not anew:  # old commands are no sign of life
-            play()
-        outcome = vents(stack, self.name, variant, moment, observable, latches=False)
-        wait_for(lambda: not stack.watch.lease[0], _VENTED_SECONDS)
-        return stays_vented(stack, outcome, moment, play)
-
-    def _rejected(self, stack: RigStack, variant: str, play: Callable[[], None]) -> Outcome:
-        rejected, began = stack.watch.count(DRIVER, "rejected commands"), time.monotonic()
-        play()
-        is_reported = wait_for(lambda: stack.watch.count(DRIVER, "rejected commands") > rejected, _REPORTED_SECONDS)
-        reported = stack.watch.value(DRIVER, "last rejection") if is_reported else None
-        return undisturbed(stack, self.name, variant, began, reported)
+    ),
+    _inject,
+)
+"""The last commands of the stack's own recording; stamped anew, as some players do, their lease is dead."""
 
 
 def _recorded_commands(stack: RigStack) -> list[bytes]:
@@ -96,14 +91,3 @@ def _recorded_commands(stack: RigStack) -> list[bytes]:
     if not commands:
         raise SoftformError(f"{bag} holds no commands.", "See the launch's log.")
     return commands[-_PLAYED:]
-
-
-def _play(stack: RigStack, commands: list[bytes], anew: bool) -> None:
-    for command in commands:
-        if anew:
-            message = deserialize_message(command, ActuatorCommand)
-            message.header.stamp = stamp_from_seconds(time.time())
-            stack.watch.commands.publish(message)
-        else:
-            stack.watch.commands.publish(command)
-        time.sleep(1.0 / RATE)

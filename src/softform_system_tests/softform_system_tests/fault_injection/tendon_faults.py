@@ -4,7 +4,7 @@ import time
 from dataclasses import replace
 
 from softform_interfaces.msg import DriverState
-from softform_system_tests.fault_injection.outcome import Outcome, milliseconds
+from softform_system_tests.fault_injection.outcome import Outcome, judged, milliseconds
 from softform_system_tests.fault_injection.stack_watch import wait_for
 from softform_system_tests.fault_injection.tendon_stack import SLACK, TendonStack
 from softform_tendons.settings import SLACKENED_WITHIN
@@ -30,19 +30,19 @@ def inject(stack: TendonStack, variant: str) -> Outcome:
     if variant.startswith("pulled"):
         moment = stack.pull()
         if (wrong := _does_not_stand(stack, variant)) is not None:
-            return Outcome(NAME, variant, False, wrong)
+            return judged(wrong)
         stack.rig.clear_faults()
         if "killed" in variant:
             stack.start_anew()  # the next driver finds the bus as the last one left it
-            return _slackened(stack, variant, moment, _STARTED_SECONDS)
-        return _slackened(stack, variant, moment, _FOUND_AGAIN_SECONDS)
+            return _slackened(stack, moment, _STARTED_SECONDS)
+        return _slackened(stack, moment, _FOUND_AGAIN_SECONDS)
     driver = stack.driver
     if variant.startswith("kill"):
         driver.kill()
-        return _slackened(stack, variant, moment, _PATIENCE_SECONDS, observable=moment)
+        return _slackened(stack, moment, _PATIENCE_SECONDS, observable=moment)
     driver.suspend()
     try:
-        outcome = _slackened(stack, variant, moment, 2.0 * _PATIENCE_SECONDS, observable=moment + _SILENCE_SECONDS)
+        outcome = _slackened(stack, moment, 2.0 * _PATIENCE_SECONDS, observable=moment + _SILENCE_SECONDS)
         time.sleep(max(0.0, moment + _FROZEN_SECONDS - time.monotonic()))
     finally:
         driver.resume()
@@ -64,30 +64,23 @@ def _does_not_stand(stack: TendonStack, variant: str) -> str | None:
     return None if moved < _STILL else f"the motors went on by {1000.0 * moved:.1f} mm without a bus"
 
 
-def _slackened(
-    stack: TendonStack, variant: str, since: float, seconds: float, observable: float | None = None
-) -> Outcome:
+def _slackened(stack: TendonStack, since: float, seconds: float, observable: float | None = None) -> Outcome:
     """Judge that the tendons are made slack, in time from the request on the wire, and stay so.
 
-    Args:
-        stack: The stack, already at fault.
-        variant: Name of the variant in the outcome.
-        since: When the fault began, s of `time.monotonic`.
-        seconds: How long to wait for the request.
-        observable: When the fault could be observed; None if the bus could not be reached then.
+    The request is waited for so many seconds. The fault could be observed when `observable` says, s of
+    `time.monotonic`; None if the bus could not be reached then.
     """
     request = stack.first_request(since, seconds)
     if request is None:
-        return Outcome(NAME, variant, False, "no request to slacken came on the wire")
+        return judged("no request to slacken came on the wire")
     vent_ms = None if observable is None else max(0.0, milliseconds(request, observable))
     wait_for(lambda: stack.tightest < SLACK, request + _PATIENCE_SECONDS - time.monotonic())
     slack_ms = milliseconds(time.monotonic(), request)
     if stack.tightest >= SLACK or slack_ms > 1000.0 * SLACKENED_WITHIN:
-        found = f"a tendon was {1000.0 * stack.tightest:.1f} mm too tight {slack_ms:g} ms after the request"
-        return Outcome(NAME, variant, False, found, vent_ms, slack_ms=slack_ms)
-    wrong = _moves_again(stack)
-    found = f"slack {slack_ms:g} ms after the request" + (f", but {wrong}" if wrong else "")
-    return Outcome(NAME, variant, wrong is None, found, vent_ms, slack_ms=slack_ms)
+        wrong = f"a tendon was {1000.0 * stack.tightest:.1f} mm too tight {slack_ms:g} ms after the request"
+        return judged(wrong, vent_ms=vent_ms, slack_ms=slack_ms)
+    found, again = f"slack {slack_ms:g} ms after the request", _moves_again(stack)
+    return judged(again and f"{found}, but {again}", found, vent_ms, slack_ms=slack_ms)
 
 
 def _moves_again(stack: TendonStack) -> str | None:

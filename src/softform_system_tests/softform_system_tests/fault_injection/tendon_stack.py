@@ -25,7 +25,7 @@ from softform_ros.command_lease import CommandLease, LeaseRejectedError
 from softform_ros.qos import LATCHED_STATE
 from softform_ros.service_calls import call_driver
 from softform_ros.stack_state import wait_until_active
-from softform_system_tests.fault_injection.stack_processes import is_running
+from softform_system_tests.fault_injection.stack_processes import nodes_below
 from softform_system_tests.fault_injection.stack_watch import wait_for
 
 SPACE = "tendons"
@@ -88,12 +88,12 @@ class TendonStack:
         Raises:
             SoftformError: If it does not run.
         """
+        nodes = {}
         if self._launch is not None and self._launch.process is not None and self._launch.exit_code is None:
-            for process in psutil.Process(self._launch.process.pid).children(recursive=True):
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    if is_running(process) and any("__node:=actuation" in word for word in process.cmdline()):
-                        return process
-        raise SoftformError("The driver of the tendons does not run.", f"See {self._log}.")
+            nodes = nodes_below(psutil.Process(self._launch.process.pid))
+        if "actuation" not in nodes:
+            raise SoftformError("The driver of the tendons does not run.", f"See {self._log}.")
+        return nodes["actuation"]
 
     def pull(self) -> float:
         """Pull the bus's plug; returns when it is out, s of `time.monotonic`."""
@@ -103,11 +103,11 @@ class TendonStack:
     def first_request(self, since: float, seconds: float) -> float | None:
         """When the first request to slacken came on the wire after `since`, s of `time.monotonic`; None without one."""
 
-        def found() -> float | None:
-            return next((at for at in list(self.rig.terminals[0].board.vent_times) if at > since), None)
+        def found() -> list[float]:
+            return [at for at in list(self.rig.terminals[0].board.vent_times) if at > since]
 
-        wait_for(lambda: found() is not None, seconds)
-        return found()
+        wait_for(lambda: bool(found()), seconds)
+        return next(iter(found()), None)
 
     def bring_back(self) -> None:
         """Start what is gone, reset what is at fault, and wait until the robot moves.

@@ -47,13 +47,8 @@ class Trend:
 
     def as_dict(self) -> dict[str, object]:
         """Rounded, for JSON."""
-        return {
-            "mean": round(self.mean, 2),
-            "slope_per_hour": round(self.slope_per_hour, 3),
-            "noise": round(self.noise, 3),
-            "growth": round(self.growth, 3),
-            "late_growth": round(self.late_growth, 3),
-            "grows": self.grows,
+        return {key: round(value, 2 if key == "mean" else 3) for key, value in vars(self).items()} | {
+            "grows": self.grows
         }
 
 

@@ -28,8 +28,8 @@ from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import nanoseconds_from_stamp
 from softform_studies.streaming.bench_streaming import ROUND_SECONDS, processor_shares
 from softform_studies.streaming.streamed_path import StreamedPath, actuation_path
-from softform_system_tests.fault_injection.recorded_frames import readable_messages
 from softform_system_tests.fault_injection.stack_processes import StackProcesses
+from softform_system_tests.fault_injection.stored_data import readable_messages
 from softform_system_tests.soak.resources import Usage, trends, usage
 
 RATE = 50.0
@@ -126,10 +126,7 @@ class _Planner:
 def soak(minutes: float, folder: Path, say: Callable[[str], None]) -> dict[str, object]:
     """Run the stack and measure.
 
-    Args:
-        minutes: Duration once the stack is up, min.
-        folder: Folder of the run's files; a complete recording is removed.
-        say: Takes a line of progress.
+    The minutes count once the stack is up; of the run's files in the folder a complete recording is removed.
 
     Returns:
         Trends of each node's memory, threads and file descriptors, period of the commands, and what the recorder lost.
@@ -146,13 +143,8 @@ def soak(minutes: float, folder: Path, say: Callable[[str], None]) -> dict[str, 
     )
     enter_domain_of_its_own()
     bag = folder / "bag"
-    arguments = {
-        "run_dir": str(folder),
-        "record": "true",
-        "bag": str(bag),
-        "motion_capture": "true",
-        "sim_to_real": "none",
-    }
+    arguments = {"run_dir": str(folder), "record": "true", "bag": str(bag), "motion_capture": "true"}
+    arguments["sim_to_real"] = "none"
     stack = StackProcesses(_NAMESPACE, folder, {**os.environ, **own_state(folder)}, lambda: arguments)
     say(f"launching the stack; its log is {folder / 'launch.log'}")
     try:

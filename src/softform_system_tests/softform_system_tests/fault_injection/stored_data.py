@@ -1,15 +1,21 @@
-"""A fault while frames are collected: the robot is vented, and every frame that was stored is there afterwards."""
+"""What was stored before a fault, collected frames and recorded messages: it is there afterwards."""
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+
+from rosbags.rosbag2 import Reader
+from rosbags.rosbag2.errors import ReaderError
 
 from softform_core.errors import SoftformError
 from softform_core.frames.marker_store import open_marker_frames
 from softform_core.frames.recording import FrameStatus
 from softform_interfaces.action import CollectDataset
+from softform_recording.parts import part_folders
+from softform_recording.salvage import salvage_bag
 from softform_ros.action_caller import ActionCaller
-from softform_system_tests.fault_injection.fault_class import vents
+from softform_system_tests.fault_injection.fault_class import vents_unheard
 from softform_system_tests.fault_injection.outcome import Outcome
 from softform_system_tests.fault_injection.rig_stack import NAMESPACE, RigStack
 from softform_system_tests.fault_injection.stack_watch import wait_for
@@ -19,7 +25,9 @@ COLLECTED = "collected"
 _STORED_FIRST = 2
 _PATIENCE = 60.0
 _ANSWER_SECONDS = 10.0
-_COMMAND_TIMEOUT, _REPEAT_PERIOD = 1.0, 0.2
+_REPEAT_PERIOD = 0.2
+_LET_GO_SECONDS = 5.0
+"""A killed recorder holds its bag until the last of its threads has ended."""
 
 
 class Collecting:
@@ -74,24 +82,46 @@ class Collecting:
 def lost_frames(store: Path, stack: RigStack, stored: int) -> int:
     """How many of the frames that were stored cannot be read."""
     try:
-        recording = open_marker_frames(store, stack.robot).recording()
+        frames = open_marker_frames(store, stack.robot)
+        recording = frames.recording()
     except (SoftformError, OSError, ValueError, KeyError):
         return stored
-    return max(0, stored - len(recording.numbers) - _rejected(store, stack))
+    return max(0, stored - len(recording.numbers) - int((frames.status == FrameStatus.REJECTED).sum()))
 
 
-def _rejected(store: Path, stack: RigStack) -> int:
-    return int((open_marker_frames(store, stack.robot).status == FrameStatus.REJECTED).sum())
-
-
-def frames_lost_while_collecting(
-    stack: RigStack, fault_class: str, variant: str, fault: Callable[[RigStack], tuple[float, bool]]
-) -> Outcome:
+def frames_lost_while_collecting(stack: RigStack, fault: Callable[[RigStack], tuple[float, bool]]) -> Outcome:
     """Collect, let the fault happen, which returns its moment and whether nothing hangs, and judge vent and store."""
     with Collecting(stack) as collecting:
         stored = collecting.stored
         moment, ended = fault(stack)
-        observable = moment + _COMMAND_TIMEOUT - _REPEAT_PERIOD
-        outcome = vents(stack, fault_class, variant, moment, observable, latches=False)
+        outcome = vents_unheard(stack, moment, _REPEAT_PERIOD)
     lost = lost_frames(collecting.store, stack, stored)
-    return Outcome(fault_class, variant, outcome.safe, outcome.found, outcome.vent_ms, not ended, lost)
+    return replace(outcome, hung=not ended, lost_frames=lost)
+
+
+def readable_messages(bag: Path) -> int:
+    """Number of messages of a recording, all its parts, that can be read; what was not closed is salvaged."""
+    return sum(map(_readable_of_part, part_folders(bag)))
+
+
+def _readable_of_part(bag: Path) -> int:
+    if not wait_for(lambda: _is_salvaged(bag), _LET_GO_SECONDS):
+        return 0
+    try:
+        with Reader(bag) as reader:
+            return sum(1 for _ in reader.messages())
+    except (ReaderError, OSError, ValueError, AssertionError):
+        return 0
+
+
+def _is_salvaged(bag: Path) -> bool:
+    try:
+        salvage_bag(bag)
+    except (SoftformError, ReaderError, OSError, ValueError):
+        return False
+    return True
+
+
+def lost_messages(bag: Path, written: int) -> int:
+    """How many of the messages that were handed to the operating system before the fault are not in the bag."""
+    return max(0, written - readable_messages(bag))
