@@ -18,7 +18,7 @@ from softform_pneumatics.boards.binary_board import BinaryBoard
 from softform_rig.emulated_board import Sensors
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import parse_fault
-from softform_rig.make_board import make_board
+from softform_rig.make_device import make_board
 from softform_rig.pseudo_terminal import PseudoTerminal
 
 ROBOT = load_robot("membrane")

@@ -17,7 +17,7 @@ import pytest
 import serial
 
 from softform_actuation.assembly import served_by_devices
-from softform_actuation.clock import SteadyClock
+from softform_actuation.clock import Clock
 from softform_actuation.device import DeviceError, DeviceLostError, SafeAction, ServedActuators, UnsafeError
 from softform_actuation.guardian import SILENCE_SECONDS
 from softform_core.errors import SoftformError
@@ -61,7 +61,7 @@ with make_driver(values, robot, lambda report: None, lambda readings: None) as d
 class Line:
     """A serial line without a guardian."""
 
-    clock = SteadyClock()
+    clock = Clock()
 
     def __init__(self, path: str) -> None:
         self.path = path

@@ -2,31 +2,10 @@
 
 import threading
 import time
-from typing import Protocol
 
 
-class Clock(Protocol):
-    """A clock that never goes back. The driver of a board reads and waits by the clock of that board."""
-
-    def now(self) -> float:
-        """Return the moment, s."""
-        ...
-
-    def since_boot(self) -> float:
-        """Return the time since the computer was started, s, that in which it slept included."""
-        ...
-
-    def sleep(self, seconds: float) -> None:
-        """Return after `seconds`."""
-        ...
-
-    def wait(self, event: threading.Event, seconds: float) -> bool:
-        """Return whether `event` is set, after `seconds` at the latest."""
-        ...
-
-
-class SteadyClock:
-    """The computer's steady clock, `time.monotonic`."""
+class Clock:
+    """The computer's steady clock, which never goes back. A driver reads and waits by that of its device."""
 
     def now(self) -> float:
         """Return the moment, s of `time.monotonic`."""

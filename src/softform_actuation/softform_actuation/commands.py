@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 
@@ -18,9 +19,7 @@ class CommandRejectedError(SoftformError):
     """A command that the driver does not follow."""
 
 
-def check_command(
-    robot: Robot, names: Sequence[str], units: Sequence[str], values: Sequence[float]
-) -> NDArray[np.float64]:
+def check_command(robot: Robot, names: Sequence[str], units: Sequence[str], values: Sequence[float]) -> Array:
     """Return a command as (k,) in the order of the robot's actuators.
 
     Args:
@@ -65,9 +64,7 @@ def check_age(age: float, limit: float) -> None:
         )
 
 
-def limit_rate(
-    setpoint: NDArray[np.float64], goal: NDArray[np.float64], rate: NDArray[np.float64], seconds: float
-) -> NDArray[np.float64]:
+def limit_rate(setpoint: Array, goal: Array, rate: Array, seconds: float) -> Array:
     """Return the next setpoint, (k,): as near to `goal` as `rate`, (k,) per second, allows in `seconds`."""
     step = rate * seconds
     change = goal - setpoint
@@ -87,13 +84,13 @@ class SettleDetector:
         self._actuators = actuators
         self._tolerance = tolerance
         self._seconds = seconds
-        self._window: collections.deque[tuple[float, NDArray[np.float64]]] = collections.deque()
+        self._window: collections.deque[tuple[float, Array]] = collections.deque()
 
     def reset(self) -> None:
         """Forget everything: the goal has changed."""
         self._window.clear()
 
-    def update(self, error: NDArray[np.float64], moment: float) -> NDArray[np.bool_]:
+    def update(self, error: Array, moment: float) -> NDArray[np.bool_]:
         """Take the deviation (k,) measured at `moment` (s); return which have settled, (k,)."""
         self._window.append((moment, error))
         while len(self._window) > 1 and moment - self._window[1][0] >= self._seconds:

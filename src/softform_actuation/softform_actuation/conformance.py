@@ -141,7 +141,7 @@ class _Commander:
         units = [self._robot.unit] * len(goal)
         self._driver.command(SOURCE, self.lease, self._robot.actuators, units, goal.tolist())
 
-    def drive(self, goal: Array, condition: Callable[[], bool], what: str, seconds: float = _PATIENCE_SECONDS) -> None:
+    def drive(self, goal: Array, condition: Callable[[], bool], what: str) -> None:
         """Command the goal, (k,), until the condition holds."""
         last = -np.inf
 
@@ -153,7 +153,7 @@ class _Commander:
                 self.send(goal)
             return condition()
 
-        _wait(send_and_look, what, seconds)
+        _wait(send_and_look, what)
 
     def reach_goal(self) -> None:
         goal = self._bench.goal
@@ -284,7 +284,7 @@ def check_kill(bench: Bench) -> None:
     # What was moved before may be near the goal still: the wait below must not end before the process commands it.
     _wait(bench.is_safe, "safety before a driver in another process starts", bench.safe_seconds)
     words = [bench.robot, json.dumps(bench.parameters), json.dumps(bench.goal.tolist())]
-    process = subprocess.Popen([sys.executable, "-m", "softform_actuation.commanded_driver", *words])
+    process = subprocess.Popen([sys.executable, "-m", __name__, *words])
     try:
         _wait(lambda: bench.is_near(bench.goal), "a driver in another process to reach the goal", 2 * _PATIENCE_SECONDS)
     finally:
@@ -426,3 +426,19 @@ def _wait(condition: Callable[[], bool], what: str, seconds: float = _PATIENCE_S
 def _require(condition: bool, otherwise: str) -> None:
     if not condition:
         raise AssertionError(otherwise)
+
+
+def main() -> None:
+    """Command a goal until `check_kill` kills this process: ROBOT PARAMETERS GOAL, the last two as JSON."""
+    robot, (values, goal) = load_robot(sys.argv[1]), map(json.loads, sys.argv[2:])
+    with make_driver(values, robot, lambda report: None, lambda readings: None) as driver:
+        driver.connect()
+        driver.activate()
+        lease = driver.acquire(SOURCE)
+        while True:
+            driver.command(SOURCE, lease, robot.actuators, [robot.unit] * len(goal), goal)
+            time.sleep(_COMMAND_SECONDS)
+
+
+if __name__ == "__main__":
+    main()

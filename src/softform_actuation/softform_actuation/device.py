@@ -110,17 +110,14 @@ class Device(Protocol):
     @property
     def clock(self) -> Clock:
         """The steady clock of its measurements; the driver reads and waits by that of its first device."""
-        ...
 
     @property
     def identity(self) -> str:
         """Which device, on which port: for logs and diagnostics."""
-        ...
 
     @property
     def safe_action(self) -> SafeAction:
         """What `make_safe` does."""
-        ...
 
     def open(self, interrupted: Callable[[], bool] = never) -> None:
         """Connect, make sure that it is the right device and can serve its actuators, and make it safe.
@@ -128,7 +125,6 @@ class Device(Protocol):
         Nothing may move that was not moving before. What fails leaves the port closed. Once `interrupted` says so it
         gives up soon, with a `DeviceError`.
         """
-        ...
 
     def test(self, interrupted: Callable[[], bool]) -> None:
         """Find out whether it really drives each actuator on its own; it is safe before and after.
@@ -136,7 +132,6 @@ class Device(Protocol):
         It may move the actuators a little: it is called when the driver is activated, after each `open`. Once
         `interrupted` says so, it makes safe at once and raises `DeviceError`. One with nothing to find out returns.
         """
-        ...
 
     def begin(self) -> Array:
         """Drive all actuators, and measure from now on. What fails ends safe.
@@ -145,7 +140,6 @@ class Device(Protocol):
             (k,) that it holds until it gets other targets: the driver moves on from there. A board begins at ambient
             pressure, a motor where it is.
         """
-        ...
 
     def set_targets(self, targets: Array, interrupted: Callable[[], bool]) -> bool:
         """Keep the actuators at these targets, (k,): called in every period, for what gets lost is to be sent anew.
@@ -156,7 +150,6 @@ class Device(Protocol):
         Returns:
             Whether the device has received all changes.
         """
-        ...
 
     def read(self, timeout: float) -> list[Measurement]:
         """Return the measurements that arrived, oldest first, waiting up to `timeout` seconds for the first one.
@@ -168,7 +161,6 @@ class Device(Protocol):
             UnsafeError: If what it watches by itself (temperature, a balance of air, an actuator that is not the
                 robot's) is wrong.
         """
-        ...
 
     def make_safe(self) -> bool:
         """Do what `safe_action` says, at once: the first byte on the wire is this request.
@@ -176,7 +168,6 @@ class Device(Protocol):
         Returns:
             Whether the device has confirmed it. Without an answer it returns False within half a second.
         """
-        ...
 
     def check(self) -> str:
         """Ask a safe device for a sign of life; called about once a second, and before each `begin`.
@@ -185,7 +176,6 @@ class Device(Protocol):
             Which actuator is not safe though it should be by now, and what to do: a fault. Empty if none. Tendons have
             to be slack `REST_SECONDS` after `make_safe`.
         """
-        ...
 
     def calibrate(self, interrupted: Callable[[], bool]) -> str:
         """Measure at rest what the sensors are off by, store and apply it; return what was found.
@@ -195,15 +185,12 @@ class Device(Protocol):
         Raises:
             SoftformError: If the robot is not steady or an offset is too large; those before stay.
         """
-        ...
 
     def close(self) -> None:
         """Let go of the device; never raises. What was never confirmed safe is made safe by the guardian."""
-        ...
 
     def health(self) -> DeviceHealth:
         """Return values for the diagnostics."""
-        ...
 
 
 class DeviceFamily(Protocol):
@@ -212,11 +199,9 @@ class DeviceFamily(Protocol):
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """Parameters of the node that the family's devices need, such as `port`."""
-        ...
 
     def adapters(self, values: Mapping[str, Any]) -> list[str]:
         """Names that the device's port is known by, the adapter's last: by them a fault stays latched; opens none."""
-        ...
 
     def check(self, served: ServedActuators) -> None:
         """Look whether a device of the family can serve what the description says; opens nothing.
@@ -224,7 +209,6 @@ class DeviceFamily(Protocol):
         Raises:
             SoftformError: If it cannot, with the field of the description that has to be changed.
         """
-        ...
 
     def make(self, served: ServedActuators, values: Mapping[str, Any], interrupted: Callable[[], bool]) -> Device:
         """Return a device, not driven; to find out what is on the port, it may be opened until `interrupted` says so.
@@ -232,4 +216,3 @@ class DeviceFamily(Protocol):
         Raises:
             SoftformError: If the device cannot be found out, or files that it needs cannot be read.
         """
-        ...

@@ -175,18 +175,15 @@ class Driver:
                 it is stale.
         """
         try:
-            try:
-                self._supervisor.require_takes_commands()
-                self._supervisor.commands.require(source, lease)
-                check_age(age, self._settings.command_age_limit)
-                goal = check_command(self._robot, names, units, values)
-                self._supervisor.commands.put(source, lease, goal)
-            except LeaseError as error:
-                raise CommandRejectedError(error.message, error.next_step) from error
-        except CommandRejectedError as error:
+            self._supervisor.require_takes_commands()
+            self._supervisor.commands.require(source, lease)
+            check_age(age, self._settings.command_age_limit)
+            goal = check_command(self._robot, names, units, values)
+            self._supervisor.commands.put(source, lease, goal)
+        except (LeaseError, CommandRejectedError) as error:
             self.statistics.rejected_commands += 1
             self.statistics.last_rejection = str(error)
-            raise
+            raise CommandRejectedError(error.message, error.next_step) from error
 
     def stop(self) -> str:
         """Make safe and latch until `reset`, also over a restart; return what was done.
@@ -216,7 +213,8 @@ class Driver:
             stops: Number of stops when the reset was requested, by default now: later stops are not undone.
 
         Raises:
-            SoftformError: If the cause of the fault persists, or it was stopped since.
+            SoftformError: If the cause of the fault persists, it was stopped since, something else is asked meanwhile,
+                or nothing would latch the next driver should this one die.
         """
         wanted = self.stops if stops is None else stops
         self._require_connected()
@@ -227,7 +225,7 @@ class Driver:
 
         Raises:
             SoftformError: If the robot is not safe and steady, an offset is too large, or something else is asked
-                meanwhile.
+                meanwhile; the offsets before stay.
         """
         self._require_connected()
         return self._in_thread(lambda: self._supervisor.calibrate(self._is_wanted_elsewhere), late=False)

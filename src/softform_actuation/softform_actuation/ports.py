@@ -1,14 +1,17 @@
-"""Opening a serial port for one user alone, with errors that say what is wrong and how to correct it."""
+"""Serial ports: opening one for one user alone, what it is known by, and who holds it."""
 
 import errno
 import os
 import termios
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import serial
 from serial.tools import list_ports
 
+from softform_actuation.device import ServedActuators
 from softform_core.errors import SoftformError
 
 BUSY_GRACE_SECONDS = 1.0
@@ -82,6 +85,21 @@ def names_of_port(path: str) -> list[str]:
     is_its_own = number and sum(port.serial_number == number for port in ports) == 1
     which = number if is_its_own else f"at {adapter.location}"
     return [given, f"USB adapter {adapter.vid:04x}:{adapter.pid:04x} {which}"]
+
+
+class SerialFamily:
+    """What families of devices have in common that have a parameter `port` each."""
+
+    def adapters(self, values: Mapping[str, Any]) -> list[str]:
+        """Names of the device's port, as `DeviceFamily.adapters`."""
+        return names_of_port(values["port"])
+
+    def check(self, served: ServedActuators) -> None:
+        """As `DeviceFamily.check`; by default nothing is checked."""
+
+    def adapter(self, values: Mapping[str, Any]) -> str:
+        """The one by which what is known of the device is kept."""
+        return self.adapters(values)[-1]
 
 
 def ports_found() -> str:

@@ -4,7 +4,7 @@ import select
 
 import serial
 
-from softform_actuation.clock import Clock, SteadyClock
+from softform_actuation.clock import Clock
 from softform_actuation.device import DeviceError, DeviceLostError
 from softform_actuation.guardian import Guardian
 from softform_actuation.ports import open_port
@@ -19,7 +19,7 @@ class SerialLink:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.clock: Clock = SteadyClock()
+        self.clock = Clock()
         self.first_bytes = b""
         self.bytes_received = 0
         self._port: serial.Serial | None = None

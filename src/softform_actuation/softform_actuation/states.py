@@ -6,6 +6,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
+
 
 class State(IntEnum):
     """What the driver is doing; the numbers are those of `DriverState.msg`."""
@@ -54,7 +56,7 @@ class Readings:
         captured: When the oldest of them was measured, in seconds of the driver's clock.
     """
 
-    values: NDArray[np.float64]
+    values: Array
     status: NDArray[np.uint8]
     captured: float
 

@@ -32,25 +32,12 @@ _LONGEST_STEP_SECONDS = 0.2
 
 
 class Supervisor:
-    """The state machine over the devices of one robot.
-
-    Args:
-        devices: Devices with the actuators that each serves.
-        robot: The robot that they drive.
-        settings: Timeouts, limits and rates.
-        statistics: Counts of measurements and commands.
-        on_report: Called at every change of state, reason or holder, from any thread; must not block.
-        on_readings: Called with every measurement while the devices drive.
-        latch: Fault latch that outlives this process.
+    """The state machine over the devices of one robot; arguments and requests are those of `Driver`.
 
     Attributes:
-        state: State of the driver.
-        reason: Why, and what to do about it.
         is_active: Whether commands are let through.
         busy: Running test or calibration; empty if there is none.
-        stops: Number of stops.
         commands: The lease, and the newest command of its holder.
-        connections: State of the devices while they do not drive.
     """
 
     def __init__(
@@ -192,20 +179,13 @@ class Supervisor:
             raise LeaseError(LeaseCode.INACTIVE, "The driver is not active.", "Activate it first.")
 
     def release(self, source: str, lease: int) -> str:
-        """Take a lease back from its holder and make the robot safe, in the driver's thread.
-
-        Raises:
-            SoftformError: If it is not theirs, or a device does not confirm that it is safe.
-        """
+        """As `Driver.release`, in the driver's thread."""
         self.commands.require(source, lease)
-        self._end_lease(f"'{source}' gave it up.")
+        self.commands.end(f"'{source}' gave it up.")
+        self.tell()
         if self._drives and self.state is State.RUNNING:
             self._rest(f"safe, because '{source}' gave its lease up; waiting for another")
         return "given up"
-
-    def _end_lease(self, reason: str) -> None:
-        self.commands.end(reason)
-        self.tell()
 
     def tell(self) -> None:
         """Report the state, if it has changed since the last time."""

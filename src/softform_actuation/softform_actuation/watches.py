@@ -3,9 +3,9 @@
 from collections import deque
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softform_actuation.device import ServedActuators, UnsafeError
+from softform_core.arrays import Array
 
 _IN_A_ROW = 2
 """One reading alone may be a corrupt line that looks like a good one: not every wire has a checksum."""
@@ -29,7 +29,7 @@ class RangeWatch:
         """Forget what was measured."""
         self._in_a_row = 0
 
-    def check(self, values: NDArray[np.float64]) -> None:
+    def check(self, values: Array) -> None:
         """Take (k,) values.
 
         Raises:
@@ -64,11 +64,11 @@ class FollowWatch:
     def reset(self) -> None:
         """Forget what was measured."""
         self._astray_since: float | None = None
-        self._last: NDArray[np.float64] | None = None
-        self._setpoints: deque[tuple[float, NDArray[np.float64]]] = deque()
+        self._last: Array | None = None
+        self._setpoints: deque[tuple[float, Array]] = deque()
         self._rising_in_a_row = np.zeros(len(self._served.actuators), dtype=np.int64)
 
-    def check(self, values: NDArray[np.float64], setpoint: NDArray[np.float64], moment: float) -> None:
+    def check(self, values: Array, setpoint: Array, moment: float) -> None:
         """Take values (k,) measured at `moment` (s) under the setpoint (k,).
 
         Raises:
@@ -89,7 +89,7 @@ class FollowWatch:
                 "Check for a leak, a blocked or failed actuator on that channel, then reset.",
             )
 
-    def _check_runaway(self, values: NDArray[np.float64], setpoint: NDArray[np.float64], moment: float) -> None:
+    def _check_runaway(self, values: Array, setpoint: Array, moment: float) -> None:
         if self._setpoints and np.array_equal(self._setpoints[-1][1], setpoint):
             self._setpoints.pop()  # one that stays is kept once, with the moment at which it was last asked for
         self._setpoints.append((moment, setpoint))

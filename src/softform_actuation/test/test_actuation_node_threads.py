@@ -13,7 +13,7 @@ from std_srvs.srv import Trigger
 
 from softform_actuation import actuation_node
 from softform_actuation.actuation_node import STATE_SECONDS, ActuationNode
-from softform_actuation.clock import SteadyClock
+from softform_actuation.clock import Clock
 from softform_actuation.lease import LeasedCommands
 from softform_actuation.states import DriverReport, Readings, State
 from softform_core.robots import load_robot
@@ -104,7 +104,7 @@ def test_a_denied_lease_is_logged_once_until_the_reason_or_the_holder_changes(
 
     assert not ask("servo", 5)
     assert len(said) == 1 and "not configured" in said[0]
-    commands = LeasedCommands(SteadyClock(), 3.0)
+    commands = LeasedCommands(Clock(), 3.0)
     node.parameters = {"lease_timeout": 3.0, "command_timeout": 0.5}
     node._driver = SimpleNamespace(acquire=commands.acquire, report=node._report)  # type: ignore[assignment]
     assert ask("planner")

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from softform_actuation.clock import SteadyClock
+from softform_actuation.clock import Clock as SteadyClock
 from softform_actuation.lease import LeaseCode, LeasedCommands, LeaseError
 from softform_ros.command_lease import KnownLease
 

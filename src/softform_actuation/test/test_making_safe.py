@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from softform_actuation.assembly import served_by_devices
-from softform_actuation.clock import SteadyClock
+from softform_actuation.clock import Clock
 from softform_actuation.device import SafeAction
 from softform_actuation.latch import Latch
 from softform_actuation.states import DriverSettings
@@ -27,7 +27,7 @@ def test_devices_are_made_safe_one_after_the_other_when_no_thread_can_be_started
             made_safe.append(name)
             return True
 
-        return SimpleNamespace(clock=SteadyClock(), identity=name, safe_action=SafeAction.VENT, make_safe=make_safe)
+        return SimpleNamespace(clock=Clock(), identity=name, safe_action=SafeAction.VENT, make_safe=make_safe)
 
     devices = [(device("left"), served), (device("right"), served)]
     supervisor = Supervisor(

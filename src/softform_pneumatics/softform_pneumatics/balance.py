@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_actuation.device import UnsafeError
+from softform_core.arrays import Array
 from softform_core.plant import Plant
 from softform_core.units import PA_PER_KPA
 
@@ -29,11 +30,11 @@ _MIDDLE_ERROR, _MIDDLE_FACTOR = 1000.0, 1.6
 
 def expected_flows(
     plant: Plant,
-    volumes: NDArray[np.float64] | float,
-    targets: NDArray[np.float64],
-    readings: NDArray[np.float64],
+    volumes: Array | float,
+    targets: Array,
+    readings: Array,
     vent_threshold: float,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Array, Array]:
     """What the firmware's answer to a reading does to the pressure.
 
     Args:
@@ -82,7 +83,7 @@ class Air:
     """
 
     plant: Plant
-    volumes: NDArray[np.float64] | float = 1.0
+    volumes: Array | float = 1.0
 
 
 _CHANGE, _LEAST, _MOST, _FLOW, _MOVEMENT, _EXPECTED, _PRESSURE = range(7)
@@ -95,7 +96,7 @@ class BalanceWatch:
 
     Args:
         chambers: Names of the chambers.
-        air: Identified plant and volume.
+        air: Identified plant and volumes.
         vent_threshold: Pa above its target at which the board vents a channel.
         tolerance: Pa; a chamber further than this from its setpoint does not follow, and flows below this a second
             are not judged.
@@ -113,10 +114,10 @@ class BalanceWatch:
         self._vent_threshold = vent_threshold
         self._tolerance = tolerance
         self._seconds = seconds
-        self._window: collections.deque[tuple[float, NDArray[np.float64]]] = collections.deque()
+        self._window: collections.deque[tuple[float, Array]] = collections.deque()
         self._sums = np.zeros((7, len(self._chambers)))
-        self._last: tuple[float, NDArray[np.float64]] | None = None
-        self._targets: collections.deque[tuple[float, NDArray[np.float64], bool]] = collections.deque(maxlen=200)
+        self._last: tuple[float, Array] | None = None
+        self._targets: collections.deque[tuple[float, Array, bool]] = collections.deque(maxlen=200)
         self.leaks: dict[str, float] = {}
 
     def reset(self) -> None:
@@ -127,11 +128,11 @@ class BalanceWatch:
         self._last = None
         self.leaks = {}
 
-    def note_target(self, target: NDArray[np.float64], moment: float, is_sent: bool = True) -> None:
+    def note_target(self, target: Array, moment: float, is_sent: bool = True) -> None:
         """Take the target (k,) Pa of `moment` (s), and whether all of it was sent to the board."""
         self._targets.append((moment, target, is_sent))
 
-    def check(self, pressures: NDArray[np.float64], moment: float) -> None:
+    def check(self, pressures: Array, moment: float) -> None:
         """Take pressures (k,) Pa measured at `moment` (s).
 
         Raises:
@@ -154,9 +155,7 @@ class BalanceWatch:
         if len(self._window) * _CONTROL_SECONDS >= _TIMELY_SHARE * self._seconds:
             self._judge(np.where(targets[-1] >= 0.0, 1.0, -1.0) * (targets - pressures))
 
-    def _interval(
-        self, before: NDArray[np.float64], after: NDArray[np.float64], targets: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _interval(self, before: Array, after: Array, targets: Array) -> Array:
         side = np.where(targets[-1] >= 0.0, 1.0, -1.0)
         nets, flow = [], np.zeros(len(before))
         for extreme in (targets.min(axis=0), targets.max(axis=0)):
@@ -167,7 +166,7 @@ class BalanceWatch:
         expected = np.maximum(np.abs(nets[0]), np.abs(nets[1]))
         return np.array([change, np.minimum(*nets), np.maximum(*nets), flow, np.abs(change), expected, side * after])
 
-    def _judge(self, missing: NDArray[np.float64]) -> None:
+    def _judge(self, missing: Array) -> None:
         # By whichever of the targets that it may have.
         seconds = len(self._window) * _CONTROL_SECONDS
         rates = self._sums / seconds
@@ -203,7 +202,7 @@ class BalanceWatch:
             names = ", ".join(self._chambers[index] for index in np.flatnonzero(which))
             raise UnsafeError(f"Chamber {names} {what}.", f"{next_step}, then reset.")
 
-    def _note_leaks(self, which: NDArray[np.bool_], residual: NDArray[np.float64]) -> None:
+    def _note_leaks(self, which: NDArray[np.bool_], residual: Array) -> None:
         mean = self._sums[_PRESSURE] / len(self._window)
         for index in np.flatnonzero(which & (mean > self._tolerance)):
             self.leaks[self._chambers[index]] = float(mean[index] / -residual[index])

@@ -4,17 +4,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softform_actuation.device import Device, DeviceError, DeviceFamily, ServedActuators
-from softform_actuation.serial_family import SerialFamily
+from softform_actuation.ports import SerialFamily
 from softform_actuation.state_files import state_file
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.plant import load_plant
 from softform_pneumatics.balance import Air
-from softform_pneumatics.boards.detection import AUTO, BOARDS, BoardSettings, make_board
+from softform_pneumatics.boards.detection import AUTO, BOARDS, make_board
 from softform_pneumatics.offsets import OffsetStore
-from softform_pneumatics.pneumatic_device import PneumaticDevice, PneumaticSettings
+from softform_pneumatics.pneumatic_device import PneumaticDevice
 from softform_pneumatics.wiring import Wiring
 from softform_ros.parameters import Parameter
 
@@ -37,16 +37,12 @@ class PneumaticFamily(SerialFamily):
     parameters = PARAMETERS
 
     def check(self, served: ServedActuators) -> None:
-        """Look whether any board has the channels and measures in the range; which one it is, is not known yet.
-
-        Raises:
-            DeviceError: If none does, or the actuators are not commanded in Pa.
-        """
+        """As `DeviceFamily.check`: whether any board has the channels in the range; which it is, is not known yet."""
         if served.unit != "Pa":
             raise DeviceError(f"Pneumatic boards are commanded in Pa, not {served.unit}.", "Give quantity: pressure.")
         complaints = []
         for kind in BOARDS[1:]:
-            board = make_board(kind, "", BoardSettings(served.channels, served.tolerances.vent_threshold))
+            board = make_board(kind, "", served.channels, served.tolerances.vent_threshold)
             try:
                 Wiring(served, board).require_ranges()
             except DeviceError as error:
@@ -55,24 +51,19 @@ class PneumaticFamily(SerialFamily):
             raise complaints[0]
 
     def make(self, served: ServedActuators, values: Mapping[str, Any], interrupted: Callable[[], bool]) -> Device:
-        """Return the board; with `board: auto` its port is opened here, to find out what is on it.
-
-        Raises:
-            SoftformError: If the board cannot be found out, the identified plant cannot be read, or the number of
-                volumes is not that of the chambers.
-        """
+        """As `DeviceFamily.make`; with `board: auto` the port is opened here, to find out what is on it."""
         limit, tolerances = values["offset_limit"], served.tolerances
         volumes = _volumes(values["chamber_volumes"], served)
         air = None if values["plant"] == "none" else Air(load_plant(), volumes)
         highest = float(served.actuator_max.max()) + tolerances.beyond_range + limit
-        settings = BoardSettings(served.channels, tolerances.vent_threshold, highest)
-        board = make_board(values["board"], values["port"], settings, interrupted)
+        threshold = tolerances.vent_threshold
+        board = make_board(values["board"], values["port"], served.channels, threshold, highest, interrupted)
         name = self.adapter(values)
         offsets = OffsetStore(state_file(name, f"{served.robot}.offsets"), served, name, limit)
-        return PneumaticDevice(board, served, PneumaticSettings(limit, values["response_timeout"]), offsets, air)
+        return PneumaticDevice(board, served, offsets, air, limit, values["response_timeout"])
 
 
-def _volumes(given: Sequence[float], served: ServedActuators) -> NDArray[np.float64]:
+def _volumes(given: Sequence[float], served: ServedActuators) -> Array:
     """Volume of each chamber, (k,)."""
     if len(given) not in (1, len(served.actuators)):
         raise SoftformError(

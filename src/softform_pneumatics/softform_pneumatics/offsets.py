@@ -5,10 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from softform_actuation.device import DeviceError, ServedActuators
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
 from softform_pneumatics.boards.interface import Measurement, PressureBoard
@@ -49,7 +49,7 @@ class OffsetStore:
         self._port = port
         self._limit = limit
 
-    def read(self) -> NDArray[np.float64]:
+    def read(self) -> Array:
         """Return the stored offsets, (k,) Pa; zeros if none are stored.
 
         Raises:
@@ -68,7 +68,7 @@ class OffsetStore:
             raise SoftformError(f"The offsets in {self._path} are of other chambers.", remedy)
         return self.checked(np.array([stored.offsets[chamber] for chamber in self._served.actuators]))
 
-    def checked(self, offsets: NDArray[np.float64]) -> NDArray[np.float64]:
+    def checked(self, offsets: Array) -> Array:
         """Return `offsets`, (k,) Pa, if they are small enough to be offsets.
 
         Raises:
@@ -83,7 +83,7 @@ class OffsetStore:
                 )
         return offsets
 
-    def write(self, offsets: NDArray[np.float64]) -> None:
+    def write(self, offsets: Array) -> None:
         """Store `offsets`, (k,) Pa.
 
         Raises:
@@ -107,8 +107,8 @@ class OffsetStore:
 
 
 def measure_offsets(
-    board: PressureBoard, read: Callable[[Measurement], NDArray[np.float64]], interrupted: Callable[[], bool]
-) -> NDArray[np.float64]:
+    board: PressureBoard, read: Callable[[Measurement], Array], interrupted: Callable[[], bool]
+) -> Array:
     """Return what a vented board's sensors `read`, (k,) Pa; the board is vented before and after.
 
     Raises:

@@ -1,13 +1,9 @@
 """A pneumatic board as a device of the driver: offsets, trim, the test of its channels, and the watch over its air."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from softform_actuation.clock import Clock
 from softform_actuation.device import DeviceHealth, Measurement, SafeAction, ServedActuators, UnsafeError, never
+from softform_core.arrays import Array
 from softform_pneumatics.balance import Air, BalanceWatch
 from softform_pneumatics.boards.interface import PressureBoard
 from softform_pneumatics.offsets import OffsetStore, measure_offsets
@@ -49,23 +45,16 @@ class UnusedWatch:
 _VENTED_WITHIN_SECONDS = 5.0
 
 
-@dataclass(frozen=True)
-class PneumaticSettings:
-    """How a board is watched; Pa and seconds."""
-
-    offset_limit: float = 500.0
-    response_timeout: float = 1.5
-
-
 class PneumaticDevice:
-    """A `Device` over a `PressureBoard`.
+    """A `Device` over a `PressureBoard`: offsets, trim, the test of its channels, and the watch over its air.
 
     Args:
         board: The board.
         served: The chambers.
-        settings: Settings of the watches.
         offsets: Store of the sensors' offsets; none by default.
         air: The identified plant, to find leaks and blockages by; none by default.
+        offset_limit: Pa; a sensor further off at rest is rejected.
+        response_timeout: Time over which the balance of air is taken, s.
     """
 
     safe_action = SafeAction.VENT
@@ -74,27 +63,22 @@ class PneumaticDevice:
         self,
         board: PressureBoard,
         served: ServedActuators,
-        settings: PneumaticSettings | None = None,
         offsets: OffsetStore | None = None,
         air: Air | None = None,
+        offset_limit: float = 500.0,
+        response_timeout: float = 1.5,
     ) -> None:
-        self._board, self._served = board, served
-        settings = settings or PneumaticSettings()
-        self._offsets = offsets or OffsetStore(None, served, "", settings.offset_limit)
+        self._board, self._served, self.clock = board, served, board.clock
+        self._offsets = offsets or OffsetStore(None, served, "", offset_limit)
         self._wiring = Wiring(served, board)
         self._trim = SteadyErrorTrim(served.actuator_min, served.actuator_max)
-        self._unused = UnusedWatch(served.tolerances.beyond_range + settings.offset_limit)
+        self._unused = UnusedWatch(served.tolerances.beyond_range + offset_limit)
         self._balance: BalanceWatch | None = None
         if air is not None and board.vent_threshold is not None:
             follow = served.tolerances.follow
-            self._balance = BalanceWatch(served.actuators, air, board.vent_threshold, follow, settings.response_timeout)
+            self._balance = BalanceWatch(served.actuators, air, board.vent_threshold, follow, response_timeout)
         self._regulates = False
         self._vented_since = 0.0
-
-    @property
-    def clock(self) -> Clock:
-        """Clock of the board."""
-        return self._board.clock
 
     @property
     def identity(self) -> str:
@@ -125,7 +109,7 @@ class PneumaticDevice:
         channels, pressure = self._wiring.channels.tolist(), probe_pressure(self._served)
         require_independent(self._served, probe_regulation(self._board, channels, pressure, interrupted))
 
-    def begin(self) -> NDArray[np.float64]:
+    def begin(self) -> Array:
         """Regulate and stream, with all chambers at their safe pressure.
 
         Raises:
@@ -140,7 +124,7 @@ class PneumaticDevice:
         self._regulates = True
         return safe
 
-    def set_targets(self, targets: NDArray[np.float64], interrupted: Callable[[], bool]) -> bool:
+    def set_targets(self, targets: Array, interrupted: Callable[[], bool]) -> bool:
         """Send the targets (k,) Pa, with what the board needs on top of them to get there.
 
         Raises:
@@ -210,7 +194,7 @@ class PneumaticDevice:
         return f"Stored and applied, Pa: {listed}."
 
     def close(self) -> None:
-        """Let go of the board; the guardian vents it if that was never confirmed."""
+        """As `Device.close`; the guardian vents the board if that was never confirmed."""
         self._regulates = False
         self._board.close()
 

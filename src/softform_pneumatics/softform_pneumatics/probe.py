@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softform_actuation.device import DeviceError, ServedActuators, never
+from softform_core.arrays import Array
 from softform_pneumatics.boards.interface import Measurement, PressureBoard
 
 LARGEST_PROBE = 400.0
@@ -109,7 +109,7 @@ def _moved_channels(
 ) -> set[int]:
     surge = _SurgeWatch(board, pressure)
 
-    def stream(seconds: float) -> NDArray[np.float64]:
+    def stream(seconds: float) -> Array:
         return _average(_stream_for(board, targets, seconds, interrupted, surge))
 
     targets = np.zeros(len(board.pressure_min))
@@ -136,7 +136,7 @@ class _SurgeWatch:
     """
 
     def __init__(self, board: PressureBoard, pressure: float) -> None:
-        self.baseline: NDArray[np.float64] | None = None
+        self.baseline: Array | None = None
         self._board, self._pressure = board, pressure
         self._in_a_row = 0
 
@@ -158,14 +158,14 @@ class _SurgeWatch:
             )
 
 
-def _average(measurements: Sequence[Measurement]) -> NDArray[np.float64]:
+def _average(measurements: Sequence[Measurement]) -> Array:
     # The median: one corrupt line that looks like a good one must not decide.
     return np.asarray(np.median([m.pressures for m in measurements[-_AVERAGED:]], axis=0))
 
 
 def _stream_for(
     board: PressureBoard,
-    targets: NDArray[np.float64],
+    targets: Array,
     seconds: float,
     interrupted: Callable[[], bool],
     surge: _SurgeWatch,

@@ -6,7 +6,8 @@ to be there. It is learned at rest only: in motion, lag looks like a steady erro
 """
 
 import numpy as np
-from numpy.typing import NDArray
+
+from softform_core.arrays import Array
 
 LARGEST_TRIM = 300.0  # Pa: a sensor that reads too low, or a leak, must not pump up a chamber by more
 _TRANSIENT_SECONDS = 0.2  # after the setpoint's last change: what is read then is the way there
@@ -25,16 +26,16 @@ class SteadyErrorTrim:
         value: (k,) Pa, within ±`LARGEST_TRIM`.
     """
 
-    def __init__(self, pressure_min: NDArray[np.float64], pressure_max: NDArray[np.float64]) -> None:
+    def __init__(self, pressure_min: Array, pressure_max: Array) -> None:
         # A vented robot is at zero, even outside its range: nothing may be pumped up to reach that range by itself.
         self._lowest, self._highest = np.minimum(pressure_min, 0.0), np.maximum(pressure_max, 0.0)
-        self._window: list[tuple[float, NDArray[np.float64]]] = []
+        self._window: list[tuple[float, Array]] = []
         self.reset()
 
     def reset(self) -> None:
         """Forget what was learned: the board has been vented."""
-        self.value: NDArray[np.float64] = np.zeros(len(self._lowest))
-        self._setpoint: NDArray[np.float64] = np.zeros(len(self._lowest))
+        self.value: Array = np.zeros(len(self._lowest))
+        self._setpoint: Array = np.zeros(len(self._lowest))
         self._rests_from = np.inf
         self._windows = 0
         self._last_error = np.inf
@@ -45,7 +46,7 @@ class SteadyErrorTrim:
         """Whether the steady error at this setpoint has been seen to be small, or taken off as far as it can be."""
         return self._windows >= _MOST_WINDOWS or self._last_error <= _SMALL
 
-    def targets(self, setpoint: NDArray[np.float64], moment: float) -> NDArray[np.float64]:
+    def targets(self, setpoint: Array, moment: float) -> Array:
         """Targets (k,) Pa for the setpoint (k,) Pa of `moment` (s).
 
         No target is beyond the robot's range, of which zero is a part. A trim is at most the setpoint: zero stays
@@ -59,7 +60,7 @@ class SteadyErrorTrim:
         trimmed = setpoint + np.clip(self.value, -room, room)
         return np.clip(trimmed, self._lowest, self._highest)
 
-    def take(self, pressures: NDArray[np.float64], moment: float) -> None:
+    def take(self, pressures: Array, moment: float) -> None:
         """Learn from pressures (k,) Pa measured at `moment` (s)."""
         if moment < self._rests_from:
             return

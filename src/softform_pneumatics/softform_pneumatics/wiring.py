@@ -1,9 +1,9 @@
 """Between the robot's chambers and the board's channels, with the offsets of the sensors taken off."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softform_actuation.device import DeviceError, ServedActuators
+from softform_core.arrays import Array
 from softform_pneumatics.boards.interface import Measurement, PressureBoard
 
 
@@ -16,7 +16,7 @@ class Wiring:
         self._board = board
         self.channels = np.array(served.channels)
         self._unused = np.setdiff1d(np.arange(len(board.pressure_min)), self.channels).tolist()
-        self.offsets: NDArray[np.float64] = np.zeros(len(self.channels))
+        self.offsets: Array = np.zeros(len(self.channels))
 
     def require_ranges(self) -> None:
         """Reject a robot whose channels the board does not have, or cannot measure in the robot's range.
@@ -41,7 +41,7 @@ class Wiring:
                 "`actuators`: OpenPneu's even channels measure vacuum too.",
             )
 
-    def pressures(self, measurement: Measurement) -> NDArray[np.float64]:
+    def pressures(self, measurement: Measurement) -> Array:
         """Pressures of the chambers, (k,) Pa."""
         return measurement.pressures[self.channels] - self.offsets
 
@@ -49,7 +49,7 @@ class Wiring:
         """Pa by channel of those that the robot does not use, NaN where the board does not measure."""
         return {channel: float(measurement.pressures[channel]) for channel in self._unused}
 
-    def targets(self, setpoint: NDArray[np.float64]) -> NDArray[np.float64]:
+    def targets(self, setpoint: Array) -> Array:
         """Targets of all channels, (channels,) Pa, for the chambers' setpoint (k,) Pa; unused channels get zero."""
         targets = np.zeros(len(self._board.pressure_min))
         targets[self.channels] = setpoint + self.offsets

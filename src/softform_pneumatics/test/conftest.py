@@ -12,14 +12,14 @@ from scripted_board import ScriptedBoard, TerminalBoard  # noqa: E402
 from stepped import SteppedBoard, SteppedClock  # noqa: E402
 
 from softform_actuation.assembly import served_by_devices  # noqa: E402
-from softform_actuation.clock import Clock, SteadyClock  # noqa: E402
+from softform_actuation.clock import Clock  # noqa: E402
 from softform_actuation.device import ServedActuators  # noqa: E402
 from softform_core.robots import Robot, load_robot  # noqa: E402
 
 
 @pytest.fixture
 def clock() -> Clock:
-    return SteadyClock()
+    return Clock()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import tty
 
 import numpy as np
 
-from softform_actuation.clock import Clock, SteadyClock
+from softform_actuation.clock import Clock
 
 
 class ScriptedBoard:
@@ -120,7 +120,7 @@ class TerminalBoard(ScriptedBoard, threading.Thread):
     """On a real pseudo-terminal, in real time."""
 
     def __init__(self) -> None:
-        ScriptedBoard.__init__(self, SteadyClock())
+        ScriptedBoard.__init__(self, Clock())
         threading.Thread.__init__(self, daemon=True)
         self._master, slave = os.openpty()
         tty.setraw(self._master)

@@ -12,8 +12,9 @@ from softform_core.robots import load_robot
 from softform_rig.emulated_board import Sensors
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import parse_fault
-from softform_rig.make_board import BoardName, make_board
+from softform_rig.make_device import make_board
 from softform_rig.pseudo_terminal import PseudoTerminal
+from softform_rig.rig_settings import BoardName
 
 GOAL = np.linspace(2000.0, 4000.0, 9)
 VENTED = 150.0  # Pa

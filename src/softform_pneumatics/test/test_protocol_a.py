@@ -82,7 +82,7 @@ def test_a_stream_line_reads_back_in_pascal(hundredths: list[int]) -> None:
 def test_every_reply_is_understood(line: bytes, reply: Reply) -> None:
     parser = StreamParser()
     assert parser.feed(line) == [reply]
-    assert parser.corrupt_lines == 0
+    assert parser.corrupt == 0
 
 
 pieces = st.lists(
@@ -105,7 +105,7 @@ def test_messages_do_not_depend_on_how_the_bytes_were_cut(data: bytes, cuts: lis
     cut_parser = StreamParser()
     received = [message for a, b in zip(edges, edges[1:], strict=False) for message in cut_parser.feed(data[a:b])]
     assert received == expected
-    assert cut_parser.corrupt_lines == whole.corrupt_lines
+    assert cut_parser.corrupt == whole.corrupt
 
 
 @given(st.lists(st.binary(max_size=600), max_size=8))
@@ -121,7 +121,7 @@ def test_an_endless_line_is_dropped_counted_once_and_takes_no_memory() -> None:
     parser = StreamParser()
     for _ in range(1000):
         assert parser.feed(b"x" * 100) == []
-    assert parser.corrupt_lines == 1
+    assert parser.corrupt == 1
     assert len(parser._line) <= LONGEST_LINE
     assert parser.feed(b"\r\nOK;Successful\r\n") == [Reply(ReplyKind.ALIVE)]
 
@@ -135,7 +135,7 @@ def test_merged_lines_give_all_their_messages() -> None:
         Reply(ReplyKind.PAUSED),
         Reply(ReplyKind.STOPPED),
     ]
-    assert parser.corrupt_lines == 0
+    assert parser.corrupt == 0
 
 
 def test_a_stream_line_printed_into_a_reply_spoils_neither() -> None:
@@ -161,4 +161,4 @@ def test_a_stream_line_printed_into_a_reply_spoils_neither() -> None:
 def test_a_corrupt_line_is_counted_and_gives_nothing(line: bytes) -> None:
     parser = StreamParser()
     assert parser.feed(line + b"\r\n") == []
-    assert parser.corrupt_lines == 1
+    assert parser.corrupt == 1

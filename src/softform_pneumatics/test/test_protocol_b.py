@@ -53,7 +53,7 @@ def test_targets_that_no_board_can_mean_are_rejected(bad: list[float]) -> None:
 def test_every_reply_is_understood(line: bytes, reply: Reply) -> None:
     parser = ReplyParser()
     assert parser.feed(line) == [reply]
-    assert parser.corrupt_lines == 0
+    assert parser.corrupt == 0
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_every_reply_is_understood(line: bytes, reply: Reply) -> None:
 def test_what_is_not_exactly_a_reply_is_dropped_and_counted(line: bytes) -> None:
     parser = ReplyParser()
     assert parser.feed(line + b"\r\n") == []
-    assert parser.corrupt_lines == 1 and parser.dropped_bytes == len(line)
+    assert parser.corrupt == 1 and parser.dropped_bytes == len(line)
 
 
 pieces = st.lists(

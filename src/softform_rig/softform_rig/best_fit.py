@@ -81,13 +81,13 @@ def find_best_fit(
     on_start: Callable[[int, float], None] | None = None,
     executor: Executor | None = None,
 ) -> BestFit:
-    """Search the reality of a robot for its shape closest to a target.
+    """Search the reality of a robot with a surface for its shape closest to a target, m in the robot's frame.
 
     Args:
-        robot: Robot with a surface.
-        reality: Reality of the robot.
-        target: m, in the robot's frame, where it is to be reached.
-        starts: Random starts.
+        robot: The robot.
+        reality: Its reality.
+        target: The target, where it is to be reached.
+        starts: Number of random starts.
         seed: Seed of the random starts.
         on_start: Called after each start with its number, from 1, and the mean distance that it led to, mm.
         executor: Where the starts are followed; in this process by default.

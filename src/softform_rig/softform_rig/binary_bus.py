@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_rig.control import regulate
 from softform_rig.emulated_board import CHANNELS, EmulatedBoard
 
@@ -46,7 +46,7 @@ class _Module:
     """State of one module; targets in kPa, one for each valve."""
 
     first: int
-    targets: NDArray[np.float64] = field(default_factory=lambda: np.zeros(VALVES))
+    targets: Array = field(default_factory=lambda: np.zeros(VALVES))
     watchdog: int = 250  # ms
     highest: int = _HIGHEST
     status: int = BOOTED
@@ -76,7 +76,7 @@ class BinaryBus(EmulatedBoard):
         self._heard = b""
         self._modules = [_Module(VALVES * number) for number in range(MODULES)]
 
-    def _read(self) -> NDArray[np.float64]:
+    def _read(self) -> Array:
         pressure = self.channels.pressure
         return np.concatenate([self.sensors.read(pressure[:CHANNELS]), pressure[CHANNELS:]])
 

@@ -13,7 +13,7 @@ from softform_core.paths import DEFAULT_ROBOT, runs_dir
 from softform_rig.faults import KINDS, Quantity, parse_faults
 
 if TYPE_CHECKING:
-    from softform_rig.make_board import BoardName
+    from softform_rig.rig_settings import BoardName
 
 
 @click.command()

@@ -1,21 +1,16 @@
 """Where the frame of an emulated device stands: scanner and motion capture report in their own."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.geometry.rigid import RigidTransform
 
 
-@dataclass(frozen=True)
-class DevicePose:
+class DevicePose(RigidTransform):
     """Where a device's frame stands in the robot's: p_robot = R p_device + t."""
-
-    rotation: Array
-    translation: Array
 
     @classmethod
     def from_list(cls, registration: Sequence[float]) -> "DevicePose":
@@ -31,11 +26,3 @@ class DevicePose:
                 "Give x, y, z (m) and a unit quaternion qx, qy, qz, qw.",
             )
         return cls(Rotation.from_quat(values[3:]).as_matrix(), values[:3])
-
-    def into_device(self, points: Array) -> Array:
-        """Points (N, 3) of the robot's frame in the device's."""
-        return (points - self.translation) @ self.rotation
-
-    def into_robot(self, points: Array) -> Array:
-        """Points (N, 3) of the device's frame in the robot's."""
-        return points @ self.rotation.T + self.translation

@@ -11,17 +11,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.plant import Plant
 from softform_core.units import PA_PER_KPA
 from softform_rig.channels import Channels
 from softform_rig.control import CONTROL_RATE
-from softform_rig.emulated_device import Showing
+from softform_rig.fault_schedule import Showing
 
 CHANNELS = 10
 BOOT_SECONDS = 1.5
-_QUANTUM = np.where(
-    np.arange(CHANNELS) % 2 == 0, 0.016, 0.008
-)  # kPa, ±15 psi sensors on even channels, 0–15 psi on odd
+# kPa; ±15 psi sensors are on even channels, 0–15 psi on odd.
+_QUANTUM = np.where(np.arange(CHANNELS) % 2 == 0, 0.016, 0.008)
 _LOWEST = np.where(np.arange(CHANNELS) % 2 == 0, -np.inf, 0.0)  # kPa; a 0–15 psi sensor reads nothing below ambient
 
 
@@ -32,8 +32,8 @@ class Sensors:
     Those that are `stuck` (10,) go on showing what they showed last.
     """
 
-    gain: NDArray[np.float64] = field(default_factory=lambda: np.ones(CHANNELS))
-    offset: NDArray[np.float64] = field(default_factory=lambda: np.zeros(CHANNELS))
+    gain: Array = field(default_factory=lambda: np.ones(CHANNELS))
+    offset: Array = field(default_factory=lambda: np.zeros(CHANNELS))
     noise: float = 0.0
     seed: int = 0
 
@@ -41,9 +41,9 @@ class Sensors:
         """Start the noise."""
         self._random = np.random.default_rng(self.seed)
         self.stuck: NDArray[np.bool_] = np.zeros(CHANNELS, dtype=bool)
-        self._shown: NDArray[np.float64] = np.zeros(CHANNELS)
+        self._shown: Array = np.zeros(CHANNELS)
 
-    def read(self, pressure: NDArray[np.float64]) -> NDArray[np.float64]:
+    def read(self, pressure: Array) -> Array:
         """Readings (10,) kPa of true pressures (10,) kPa."""
         seen = self.gain * pressure + self.offset + self.noise * self._random.standard_normal(CHANNELS)
         fresh = np.maximum(np.round(seen / _QUANTUM) * _QUANTUM, _LOWEST)
@@ -94,7 +94,7 @@ class EmulatedBoard(ABC):
         self._restart()
         self._ready_at = now + self.boot_seconds
 
-    def pressures(self) -> NDArray[np.float64]:
+    def pressures(self) -> Array:
         """True pressures of all channels, kPa gauge: what the chambers feel, not what the sensors say."""
         return self.channels.chamber_pressure.copy()
 
@@ -113,7 +113,7 @@ class EmulatedBoard(ABC):
             blocked[fault.channel] = True
         channels.block(blocked)
 
-    def actuator_values(self, channels: list[int]) -> NDArray[np.float64]:
+    def actuator_values(self, channels: list[int]) -> Array:
         """True pressures of these channels, Pa gauge."""
         return self.pressures()[channels] * PA_PER_KPA
 
@@ -155,7 +155,7 @@ class EmulatedBoard(ABC):
         self._forget()
         self._readings = self._read()
 
-    def _read(self) -> NDArray[np.float64]:
+    def _read(self) -> Array:
         return self.sensors.read(self.channels.pressure)
 
     @abstractmethod

@@ -10,6 +10,9 @@ from softform_rig.faults import Fault
 
 Event = Literal["starts", "shows", "ends"]
 
+Showing = Callable[[str], list[Fault]]
+"""Faults of one kind that are on; the device that asks shows them from here on."""
+
 
 @dataclass(frozen=True)
 class FaultEvent:

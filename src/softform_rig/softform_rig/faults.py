@@ -191,7 +191,8 @@ def parse_fault(text: str) -> Fault:
     if kind.is_moment and found["duration"] is not None:
         raise SoftformError(f"'{kind.name}' happens at once.", f"Write {kind.form}.")
     duration = 0.0 if kind.is_moment else duration
-    return Fault(kind, _parse_values(kind, found["values"]), start, duration, found["device"] or "")
+    words = [] if found["values"] is None else found["values"].split(":")
+    return Fault(kind, fault_values(kind, words, words), start, duration, found["device"] or "")
 
 
 def parse_faults(texts: Iterable[str]) -> list[Fault]:
@@ -203,18 +204,22 @@ def parse_faults(texts: Iterable[str]) -> list[Fault]:
     return [parse_fault(word) for text in texts for word in text.split(",") if word.strip()]
 
 
-def _parse_values(kind: FaultKind, text: str | None) -> tuple[Value, ...]:
-    words = [] if text is None else text.split(":")
-    if len(words) > len(kind.values):
-        raise SoftformError(f"'{kind.name}={text}' has too many values.", f"Write {kind.form}.")
+def fault_values(kind: FaultKind, numbers: list[str], names: list[str]) -> tuple[Value, ...]:
+    """Values of a fault, defaults where words are too few; of two lists, or of one that is given twice.
+
+    SoftformError if one is missing, superfluous or out of its bounds.
+    """
     values: list[Value] = []
-    for index, quantity in enumerate(kind.values):
-        if index < len(words):
-            values.append(quantity.parse(words[index]))
+    for quantity in kind.values:
+        given = names if quantity.is_name else numbers
+        if given:
+            values.append(quantity.parse(given.pop(0)))
         elif quantity.default is None:
             raise SoftformError(f"'{kind.name}' lacks its {quantity.name}.", f"Write {kind.form}.")
         else:
             values.append(quantity.default)
+    if numbers or names:
+        raise SoftformError(f"'{kind.name}' has too many values.", f"Write {kind.form}.")
     return tuple(values)
 
 

@@ -4,9 +4,12 @@ from collections import deque
 
 import numpy as np
 
-from softform_rig.emulated_device import EmulatedDevice
+from softform_rig.emulated_board import EmulatedBoard
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import Fault
+from softform_rig.motor_bus import MotorBus
+
+EmulatedDevice = EmulatedBoard | MotorBus
 
 _LINE_END = b"\r\n"
 _BITS = 8

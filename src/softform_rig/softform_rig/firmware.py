@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.plant import Plant
 from softform_rig.control import DEFAULT_THRESHOLD, regulate
 from softform_rig.emulated_board import CHANNELS, Sensors
@@ -39,7 +40,7 @@ class Firmware(LineBoard):
     def _forget(self) -> None:
         super()._forget()
         self._selected = 0
-        self._targets: NDArray[np.float64] = np.zeros(CHANNELS)
+        self._targets: Array = np.zeros(CHANNELS)
         self._stopped: NDArray[np.bool_] = np.zeros(CHANNELS, dtype=bool)
         self._threshold = DEFAULT_THRESHOLD
         self._running = False
@@ -49,7 +50,7 @@ class Firmware(LineBoard):
             self._control()
             self._say("T" + ",".join(f"{p:.2f}" for p in self._readings) + ";")
 
-    def _read(self) -> NDArray[np.float64]:
+    def _read(self) -> Array:
         readings = super()._read()
         if self.kind == "shipped":
             readings[1::2] = readings[0::2]

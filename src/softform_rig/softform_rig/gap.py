@@ -9,9 +9,9 @@ import json
 import click
 import numpy as np
 import open3d
-from numpy.typing import NDArray
 from open3d.core import Tensor
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.paths import DEFAULT_ROBOT
 from softform_core.robots import Robot, load_robot
@@ -21,13 +21,13 @@ from softform_rig.live_body import LiveBody
 from softform_rig.reality import Reality, load_reality
 
 
-def random_actuations(robot: Robot, count: int, seed: int) -> NDArray[np.float64]:
+def random_actuations(robot: Robot, count: int, seed: int) -> Array:
     """Uniformly random actuations in the working range, (count, k)."""
     generator = np.random.default_rng(seed)
     return generator.uniform(robot.actuation_min, robot.actuation_max, (count, robot.degrees_of_freedom))
 
 
-def measure_gap(robot: Robot, reality: Reality, count: int, seed: int = 0) -> NDArray[np.float64]:
+def measure_gap(robot: Robot, reality: Reality, count: int, seed: int = 0) -> Array:
     """Distances (count, V) m from the simulated vertices to the reality's surface at `count` random actuations.
 
     Raises:

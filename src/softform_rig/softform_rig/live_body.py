@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
@@ -50,19 +49,10 @@ _NEAR, _NEAR_M = 0.02, 3e-3
 0.12), below a scanner's noise. Looks of motion capture would be solved too often if it were less."""
 
 
-class _Steps(NamedTuple):
-    """Steps of an actuator's value, in its unit.
-
-    Attributes:
-        same: Closer values do not move the body by more than the scanner's noise.
-        warm_up: A slight load.
-    """
-
-    same: float
-    warm_up: float
-
-
-_STEPS = {"pressure": _Steps(2.0, 200.0), "displacement": _Steps(2e-6, 5e-4)}
+_SAME = {"pressure": 2.0, "displacement": 2e-6}
+"""By quantity, in SI units: closer values do not move the body by more than the scanner's noise."""
+_SLIGHT = {"pressure": 200.0, "displacement": 5e-4}
+"""By quantity, in SI units: a slight load."""
 
 
 class _Solved(NamedTuple):
@@ -80,18 +70,17 @@ class LiveBody:
     it is never freed (https://github.com/scipy/scipy/issues/15921), 3 MB a solve.
 
     Attributes:
-        simulated: The body that is solved.
+        faces: Triangles (F, 3) over the points; none of a body without a surface.
         rest: Points (P, 3) m of the undeformed body.
         failure: Why the last solve failed, or None; the last good shape stays meanwhile.
-        solves: Number of solves so far.
-        solve_seconds: Time of the last one.
+        solve_seconds: Time of the last solve.
         slowest_solve: Longest time of one, s.
     """
 
     def __init__(self, robot: Robot, reality: Reality) -> None:
-        self._robot, self._reality, self._steps = robot, reality, _STEPS[robot.quantity]
+        self._robot, self._reality, self._same = robot, reality, _SAME[robot.quantity]
         self.simulated: SimulatedBody = robot.body.real_simulator(reality.body)
-        self.rest = rest_points(self.simulated)
+        self.faces, self.rest = self.simulated.faces, rest_points(self.simulated)
         self._solver = ThreadPoolExecutor(1, thread_name_prefix="body")
         self.failure: str | None = None
         self.solves = 0
@@ -104,11 +93,6 @@ class LiveBody:
         self._solved: _Solved | None = None
         self._sensitivity: Array | None = None
         self._points = self.rest
-
-    @property
-    def faces(self) -> NDArray[np.int32]:
-        """Triangles (F, 3) over the points; none of a body without a surface."""
-        return self.simulated.faces
 
     def shape(self, values: Array, held: float | None = None) -> Array:
         """Points (P, 3) m of the body; the last good ones if no equilibrium is found.
@@ -149,7 +133,7 @@ class LiveBody:
         Raises:
             NoEquilibriumError: If the body has no equilibrium under a slight load.
         """
-        values = np.full((1, len(self._robot.actuators)), self._steps.warm_up)
+        values = np.full((1, len(self._robot.actuators)), _SLIGHT[self._robot.quantity])
         look(self._solver.submit(self._compile, values).result())
 
     def _compile(self, values: Array) -> Array:
@@ -175,7 +159,7 @@ class LiveBody:
         return self._memory.feel(values, seconds)
 
     def _shape_of(self, felt: Array) -> Array:
-        if self._felt is not None and np.abs(felt - self._felt).max() <= self._steps.same:
+        if self._felt is not None and np.abs(felt - self._felt).max() <= self._same:
             return self._points
         self._felt = felt
         started = time.monotonic()
@@ -187,7 +171,7 @@ class LiveBody:
 
     def _solve(self, felt: Array) -> None:
         """Bring the body to equilibrium under the values felt; if it has none, it stays."""
-        if self.simulated.is_slack and np.abs(felt).max() < self._steps.same:
+        if self.simulated.is_slack and np.abs(felt).max() < self._same:
             self._solved, self._points, self.failure = None, self.rest, None
             return
         start = None if self._solved is None else self._solved.unknowns[None]

@@ -3,16 +3,18 @@
 import numpy as np
 
 from softform_core.errors import SoftformError
-from softform_core.plant import load_plant
+from softform_core.plant import Plant, load_plant
 from softform_core.robots import Robot
 from softform_core.robots.actuators import each
 from softform_core.robots.devices import Device
-from softform_rig.emulated_board import CHANNELS
-from softform_rig.emulated_device import EmulatedDevice
-from softform_rig.make_board import make_board
+from softform_rig.binary_bus import BinaryBus
+from softform_rig.emulated_board import CHANNELS, EmulatedBoard, Sensors
+from softform_rig.faulty_board import EmulatedDevice
+from softform_rig.firmware import Firmware, FirmwareKind
 from softform_rig.motor_bus import MotorBus
+from softform_rig.protocol_b import ProtocolBBoard
 from softform_rig.reality import MOTOR_BUS, PNEUMATIC_BOARD, Reality, board_sensors, motor_errors
-from softform_rig.rig_settings import RigSettings
+from softform_rig.rig_settings import BoardName, RigSettings
 from softform_rig.tendon_motor import TICKS_A_TURN, TendonMotor
 
 _HOME = 2048
@@ -41,6 +43,13 @@ def make_device(robot: Robot, device: Device, reality: Reality, settings: RigSet
     seed = settings.seed + robot.devices.index(device)
     sensors = board_sensors(robot, device, reality, plant.sensor_noise, seed)
     return make_board(settings.board, plant, sensors, settings.firmware)
+
+
+def make_board(name: BoardName, plant: Plant, sensors: Sensors, firmware: FirmwareKind = "regulated") -> EmulatedBoard:
+    """Build a board by its name in docs/boards.md; `firmware` is of `openpneu_a`, see `Firmware`."""
+    if name == "openpneu_a":
+        return Firmware(plant, sensors, firmware)
+    return ProtocolBBoard(plant, sensors) if name == "openpneu_b" else BinaryBus(plant, sensors)
 
 
 def make_motors(robot: Robot, device: Device, reality: Reality) -> MotorBus:

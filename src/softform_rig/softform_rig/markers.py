@@ -15,7 +15,6 @@ from softform_core.registration.rest_surface import RestSurface, rest_surface_of
 from softform_core.robots import TIP, TIP_MARKER, Robot
 from softform_core.surface.patch import ParametrisedMesh, Patch
 from softform_rig.live_body import LiveBody
-from softform_rig.motion_capture import WornMarkers
 
 _CANDIDATES = 129
 """A side of the grid of places among which the layout chooses."""
@@ -94,7 +93,7 @@ def _middles(along_u: int, along_v: int, periodic: bool) -> Array:
 
 @dataclass(frozen=True)
 class GluedMarkers:
-    """Markers m01, m02, … on a mesh: corners (M, 3) of the triangle of each, and barycentric weights (M, 3)."""
+    """Named markers on a body: the points (M, 3), corners of a triangle, that carry each, and their weights (M, 3)."""
 
     names: list[str]
     corners: NDArray[np.int64]
@@ -134,26 +133,9 @@ def _barycentric(mesh: ParametrisedMesh, places: Array) -> tuple[NDArray[np.int6
     return np.asarray(mesh.kept[mesh.faces[inside]], dtype=np.int64), chosen
 
 
-@dataclass(frozen=True)
-class TipMarker:
-    """The one marker on the tip.
-
-    Attributes:
-        point: Index of the tip among the body's points.
-        names: Name of the marker, as the only entry.
-    """
-
-    point: int
-    names = [TIP_MARKER]
-
-    def positions(self, points: Array) -> Array:
-        """Where it is on a body with points (P, 3) m: (1, 3) m."""
-        return points[[self.point]]
-
-
-def worn_markers(robot: Robot, body: LiveBody, placement_error: float, seed: int) -> list[WornMarkers]:
-    """The markers that the robot's description asks for: over its surface, or on its tip."""
+def worn_markers(robot: Robot, body: LiveBody, placement_error: float, seed: int) -> GluedMarkers:
+    """The markers that the robot's description asks for: over its surface, or the one on its tip."""
     if not robot.surfaces:
-        return [TipMarker(body.simulated.frames[TIP])]
+        return GluedMarkers([TIP_MARKER], np.full((1, 3), body.simulated.frames[TIP]), np.array([[1.0, 0.0, 0.0]]))
     surface = rest_surface_of(robot, body.simulated)
-    return [glue_markers(surface, marker_layout(surface, robot.markers), placement_error, seed)]
+    return glue_markers(surface, marker_layout(surface, robot.markers), placement_error, seed)

@@ -5,8 +5,6 @@ its neighbours, as an arm or a hose between camera and robot does. A marker hidd
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,24 +12,8 @@ from scipy.spatial.distance import cdist
 
 from softform_core.arrays import Array
 from softform_rig.device_pose import DevicePose
+from softform_rig.markers import GluedMarkers
 from softform_rig.reality import MotionCaptureDescription
-
-
-class WornMarkers(Protocol):
-    """Markers that move with a robot's body."""
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the M markers."""
-
-    def positions(self, shape: Array) -> Array:
-        """Where they are on a body whose points are (P, 3) m: (M, 3) m, robot frame."""
-
-
-@dataclass(frozen=True)
-class _Occlusion:
-    hides: NDArray[np.bool_]
-    until: float
 
 
 class MotionCapture:
@@ -51,7 +33,7 @@ class MotionCapture:
     def __init__(
         self,
         description: MotionCaptureDescription,
-        worn: Sequence[WornMarkers],
+        worn: Sequence[GluedMarkers],
         base_markers: Mapping[str, Sequence[float]],
         rest: Array,
         seed: int = 0,
@@ -64,12 +46,12 @@ class MotionCapture:
         distance = cdist(*2 * [self.positions(rest)])
         self._near = distance <= description.occlusion_radius
         self._random = np.random.default_rng(seed + 1)
-        self._occlusions: list[_Occlusion] = []
+        self._occlusions: list[tuple[NDArray[np.bool_], float]] = []  # what each hides, and until when, s
         self._time = -np.inf
 
     def capture(self, shape: Array, time: float) -> Array:
         """One frame of points (P, 3) m of the body at `time`, s: markers (M, 3) m, NaN where one is missing."""
-        seen = self._pose.into_device(self.positions(shape))
+        seen = self._pose.apply_inverse(self.positions(shape))
         seen = seen + self.description.noise * self._random.standard_normal(seen.shape)
         seen[self._hidden(time)] = np.nan
         return seen
@@ -82,15 +64,15 @@ class MotionCapture:
         """Markers that are hidden now, (M,)."""
         lasting, elapsed = self.description.occlusion_time, max(0.0, time - self._time)
         self._time = time
-        kept = [occlusion for occlusion in self._occlusions if occlusion.until > time]
+        kept = [(hides, until) for hides, until in self._occlusions if until > time]
         # Of a stationary queue: the share of today's occlusions that began since the frame before.
         begun = 1.0 - np.exp(-elapsed / lasting)
         for hides in (np.eye(len(self.names), dtype=bool), self._near):
             for _ in range(self._random.poisson(begun * self._occlusions_at_once(hides))):
                 victim = self._random.integers(len(self.names))
-                kept.append(_Occlusion(hides[victim], time + self._random.exponential(lasting)))
+                kept.append((hides[victim], time + self._random.exponential(lasting)))
         self._occlusions = kept
-        return np.any([occlusion.hides for occlusion in kept], axis=0) if kept else np.zeros(len(self.names), bool)
+        return np.any([hides for hides, _ in kept], axis=0) if kept else np.zeros(len(self.names), bool)
 
     def _occlusions_at_once(self, hides: NDArray[np.bool_]) -> float:
         """Mean number of occlusions of one kind, so that both kinds together leave the share of markers visible."""

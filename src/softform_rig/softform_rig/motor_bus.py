@@ -11,7 +11,7 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.simulation.simulated_body import TendonLoads
-from softform_rig.emulated_device import Showing
+from softform_rig.fault_schedule import Showing
 from softform_rig.tendon_motor import TendonMotor
 
 MODEL, FIRMWARE = 1220, 46
@@ -24,7 +24,7 @@ _FAIL, _BAD_INSTRUCTION, _RANGE, _LENGTH, _ACCESS = 1, 2, 4, 5, 7
 _ALERT = 0x80
 _TABLE = 147
 _SUPPLY, _SAG = 11.1, 0.4  # V, V/A
-_WATCHDOG_UNIT = 0.02  # s
+_CURRENT_UNIT, _VELOCITY_UNIT, _WATCHDOG_UNIT = 1e-3, 0.229 / 60.0, 0.02  # A, turns/s, s
 _TRIPPED = 0xFF
 _HELD_UP = 0.2  # s
 _READ_ONLY = {*range(0, 7), 70, *range(120, _TABLE)}
@@ -57,11 +57,12 @@ class _Wired:
         struct.pack_into("<H", table, 0, MODEL)
         table[6], table[7], table[11], table[31] = FIRMWARE, self.number, self.mode, motor.temperature_limit
         table[64], table[70], table[98] = motor.torque_on, motor.hardware_error, self.watchdog
-        struct.pack_into("<h", table, 102, round(motor.goal_current * 1000.0))
-        struct.pack_into("<I", table, 112, round(motor.profile_speed * 60.0 / 0.229))
+        struct.pack_into("<h", table, 102, round(motor.goal_current / _CURRENT_UNIT))
+        struct.pack_into("<I", table, 112, round(motor.profile_speed / _VELOCITY_UNIT))
         struct.pack_into("<i", table, 116, round(motor.goal))
-        table[122] = motor.velocity != 0
-        struct.pack_into("<hii", table, 126, motor.current_word(), motor.velocity, round(motor.position))
+        velocity = round(motor.speed / _VELOCITY_UNIT)
+        table[122] = velocity != 0
+        struct.pack_into("<hii", table, 126, round(motor.current / _CURRENT_UNIT), velocity, round(motor.position))
         struct.pack_into("<H", table, 144, round(10.0 * voltage))
         table[146] = round(motor.temperature)
         return bytes(table)
@@ -86,9 +87,9 @@ class _Wired:
         if address <= 98 < end:
             self.watchdog, self.fed_at = data[98 - address], now
         if address <= 102 and end >= 104:
-            motor.set_goal_current(struct.unpack_from("<h", data, 102 - address)[0])
+            motor.goal_current = abs(struct.unpack_from("<h", data, 102 - address)[0]) * _CURRENT_UNIT
         if address <= 112 and end >= 116:
-            motor.set_profile_velocity(struct.unpack_from("<I", data, 112 - address)[0])
+            motor.profile_speed = struct.unpack_from("<I", data, 112 - address)[0] * _VELOCITY_UNIT
         if address <= 116 and end >= 120:
             motor.goal = float(struct.unpack_from("<i", data, 116 - address)[0])
         return 0

@@ -5,6 +5,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_rig.control import DEFAULT_THRESHOLD, regulate
 from softform_rig.emulated_board import CHANNELS
 from softform_rig.line_board import LineBoard, finite_number
@@ -22,7 +23,7 @@ class ProtocolBBoard(LineBoard):
     def _forget(self) -> None:
         super()._forget()
         self._address = "00"
-        self._targets: NDArray[np.float64] = np.zeros(CHANNELS)
+        self._targets: Array = np.zeros(CHANNELS)
         self._on: NDArray[np.bool_] = np.zeros(CHANNELS, dtype=bool)
 
     def _act(self) -> None:

@@ -9,9 +9,9 @@ from typing import Annotated
 
 import numpy as np
 import yaml
-from numpy.typing import NDArray
 from pydantic import Field, SerializeAsAny, ValidationError
 
+from softform_core.arrays import Array
 from softform_core.bodies.spread import Values, positive, spread_values
 from softform_core.errors import SoftformError
 from softform_core.paths import described_names, drawn_seed, reality_file
@@ -217,7 +217,7 @@ def board_sensors(robot: Robot, device: Device, reality: Reality, noise: float, 
     return Sensors(gain, offset, noise, seed)
 
 
-def true_values(reality: Reality, robot: Robot, commanded: NDArray[np.float64]) -> NDArray[np.float64]:
+def true_values(reality: Reality, robot: Robot, commanded: Array) -> Array:
     """Values (…, k) of the actuators once their devices have regulated their readings to `commanded` (…, k).
 
     A board's channel without vacuum does not go below ambient pressure. Devices that the rig does not emulate are
@@ -236,14 +236,14 @@ def true_values(reality: Reality, robot: Robot, commanded: NDArray[np.float64]) 
     return values
 
 
-def motor_errors(reality: Reality, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def motor_errors(reality: Reality, count: int) -> tuple[Array, Array]:
     """Radius of the drums over the described one, (k,), and pull at the described home, (k,) m."""
     motors = reality.motors
     radius = spread_values(motors.drum_radius, count, "motors.drum_radius", positive)
     return radius, spread_values(motors.homing, count, "motors.homing")
 
 
-def _calibration(reality: Reality, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _calibration(reality: Reality, count: int) -> tuple[Array, Array]:
     sensors = reality.pressure_sensors
     gain = spread_values(sensors.gain, count, "pressure_sensors.gain", positive)
     return gain, spread_values(sensors.offset, count, "pressure_sensors.offset")

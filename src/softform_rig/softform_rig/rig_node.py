@@ -3,12 +3,11 @@
 import time
 from pathlib import Path
 
-import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
-from numpy.typing import NDArray
 from rclpy.lifecycle import TransitionCallbackReturn
 from sensor_msgs.msg import PointCloud2
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.heap import keep_large_arrays_off_the_heap
 from softform_core.paths import runs_dir
@@ -28,6 +27,7 @@ from softform_ros.qos import CAPTURED_MARKERS, FAULT_EVENTS, TRUE_SURFACE
 from softform_ros.timers import create_steady_timer
 
 EVENTS_PERIOD = 0.1  # s; each event carries its own time
+_AS_GIVEN = ("registration", "board", "firmware", "seed", "scan_period", "keep_scans", "mocap_rate")
 
 
 class RigNode(SoftformLifecycleNode):
@@ -52,15 +52,9 @@ class RigNode(SoftformLifecycleNode):
         settings = RigSettings(
             port_link=Path(given["port_link"] or runs_dir() / "openpneu"),
             scan_folder=Path(given["scan_folder"] or runs_dir() / "scans"),
-            registration=given["registration"],
-            board=given["board"],
-            firmware=given["firmware"],
-            seed=given["seed"],
-            scan_period=given["scan_period"],
-            keep_scans=given["keep_scans"],
-            mocap_rate=given["mocap_rate"],
             faults=parse_faults(given["faults"]),
             wire_log=Path(given["wire_log"]) if given["wire_log"] else None,
+            **{name: given[name] for name in _AS_GIVEN},
         )
         reality = load_reality(given["reality"], robot)
         self._rig = VirtualRig(robot, reality, settings, self._publish_surface, self._publish_markers)
@@ -142,10 +136,10 @@ class RigNode(SoftformLifecycleNode):
         }
         return Health(ERROR if faults else OK, "; ".join(faults) or "the virtual rig runs", values)
 
-    def _publish_surface(self, points: NDArray[np.float64], captured_at: float) -> None:
+    def _publish_surface(self, points: Array, captured_at: float) -> None:
         self._true_surface.publish(cloud_from_points(points, self._robot.base_frame, stamp_from_seconds(captured_at)))
 
-    def _publish_markers(self, positions: NDArray[np.float64], captured_at: float, number: int) -> None:
+    def _publish_markers(self, positions: Array, captured_at: float, number: int) -> None:
         assert self._rig is not None
         stamp = stamp_from_seconds(captured_at)
         frame = self._robot.frame_of("mocap")

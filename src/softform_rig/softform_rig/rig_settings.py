@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from softform_rig.faults import Fault
 from softform_rig.firmware import FirmwareKind
-from softform_rig.make_board import BoardName
+
+BoardName = Literal["openpneu_a", "openpneu_b", "binary"]
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ class Scanner:
         along[is_outlier] += self._random.uniform(-described.outlier_range, described.outlier_range, is_outlier.sum())
         points = points + along[:, None] * rays
         points, normals = self._registered(points, normals)
-        return Scan(self.pose.into_device(points), normals @ self.pose.rotation, is_outlier)
+        return Scan(self.pose.apply_inverse(points), normals @ self.pose.rotation, is_outlier)
 
     def _registered(self, points: Array, normals: Array) -> tuple[Array, Array]:
         """Points and normals as this scan's registration has them."""

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 TICKS_A_TURN = 4096
-_CURRENT_UNIT = 1e-3  # A
-_VELOCITY_UNIT = 0.229 / 60.0  # turns/s
 _NO_LOAD_SPEED = 1.2  # turns/s at the nominal voltage
 _TORQUE_CONSTANT = 1.15  # N m/A at the horn
 _FRICTION_CURRENT = 0.015  # A, while it turns
@@ -31,17 +29,15 @@ class TendonMotor:
         home: Ticks at which the tendon is taut and carries nothing, as mounted.
         torn_pull: Pull that the body feels of a tendon that is torn, m: slack everywhere.
         backlash: Pull lost in its gear at a reversal, m: half on either side.
-        position: Ticks.
-        goal: Ticks.
+        position: Ticks, as is the goal.
         goal_current: A.
         profile_speed: Turns/s; 0 for as fast as it can.
         torque_on: Whether it is driven; without power it holds by its gear.
         hardware_error: Bits; it is driven no more while there is one.
         current: A, signed as the position.
         temperature: degrees Celsius.
-        blocked: Whether it cannot move.
-        torn: Whether its tendon is torn.
         heated: Whether it is overheated from outside.
+        speed: Turns/s.
     """
 
     drum_radius: float
@@ -60,7 +56,7 @@ class TendonMotor:
     blocked: bool = False
     torn: bool = False
     heated: bool = False
-    _speed: float = 0.0
+    speed: float = 0.0
     _stalled: float = 0.0
     _pull: float = 0.0
 
@@ -68,11 +64,6 @@ class TendonMotor:
     def pull(self) -> float:
         """Pull of the tendon beyond its taut length at rest, m."""
         return self.torn_pull if self.torn else self._pull
-
-    @property
-    def velocity(self) -> int:
-        """In the unit of the register."""
-        return round(self._speed / _VELOCITY_UNIT)
 
     def stop(self) -> None:
         """Stay where it is."""
@@ -87,15 +78,15 @@ class TendonMotor:
             top = _NO_LOAD_SPEED if self.profile_speed <= 0.0 else min(self.profile_speed, _NO_LOAD_SPEED)
             distance = (self.goal - self.position) / TICKS_A_TURN
             wanted = float(np.clip(distance / _LAG, -top, top))
-        self._speed += (wanted - self._speed) * min(1.0, duration / _LAG)
+        self.speed += (wanted - self.speed) * min(1.0, duration / _LAG)
         needed = load + _FRICTION_CURRENT * np.sign(wanted) * (abs(wanted) > 1e-3)
         held_back = abs(needed) > self.goal_current and needed * wanted > 0.0
         if self.blocked and abs(self.goal - self.position) > 2.0:
             needed, held_back = self.goal_current * np.sign(self.goal - self.position), True
         if self.blocked or held_back or not driven:
-            self._speed = 0.0
+            self.speed = 0.0
         self.current = float(np.clip(needed, -self.goal_current, self.goal_current)) if driven else 0.0
-        self.position += self._speed * duration * TICKS_A_TURN
+        self.position += self.speed * duration * TICKS_A_TURN
         self._stalled = self._stalled + duration if driven and abs(needed) > _LARGE_CURRENT else 0.0
         self._heat(duration)
         if self._stalled > STALLED_SECONDS:
@@ -116,15 +107,3 @@ class TendonMotor:
         self.position, self.home = self.position - turns, self.home - turns
         self.goal, self.goal_current, self.profile_speed = self.position, 0.0, 0.0
         self.torque_on, self.hardware_error, self._stalled = False, 0, 0.0
-
-    def current_word(self) -> int:
-        """Present current in the unit of the register."""
-        return round(self.current / _CURRENT_UNIT)
-
-    def set_goal_current(self, word: int) -> None:
-        """Limit the current; in the unit of the register."""
-        self.goal_current = abs(word) * _CURRENT_UNIT
-
-    def set_profile_velocity(self, word: int) -> None:
-        """Limit the speed; in the unit of the register."""
-        self.profile_speed = word * _VELOCITY_UNIT

@@ -73,7 +73,7 @@ def test_markers_come_in_the_frame_of_the_system_with_noise(robot: Robot, live: 
     system = cameras(robot, live, missing=0.0, placement_error=0.0)
     rest = live.rest
     seen = np.array([system.capture(rest, time) for time in range(200)])
-    in_robot = DevicePose.from_list(system.description.pose).into_robot(seen.reshape(-1, 3)).reshape(seen.shape)
+    in_robot = DevicePose.from_list(system.description.pose).apply(seen.reshape(-1, 3)).reshape(seen.shape)
     true = np.concatenate([np.column_stack([places(robot), np.zeros(34)]), [*robot.base_markers.values()]])
     assert system.names[:2] + system.names[-1:] == ["m01", "m02", "base_4"]
     np.testing.assert_allclose(in_robot.mean(axis=0), true, atol=5e-5)

@@ -30,7 +30,7 @@ def made(robot: Robot, folder: Path, frames: list, **changes: object) -> Virtual
 
 
 def in_robot_frame(rig: VirtualRig, positions: np.ndarray) -> np.ndarray:
-    return DevicePose.from_list(rig.cameras.description.pose).into_robot(positions)
+    return DevicePose.from_list(rig.cameras.description.pose).apply(positions)
 
 
 def test_the_tip_follows_the_pressures_and_the_base_stays(robot: Robot, tmp_path: Path) -> None:

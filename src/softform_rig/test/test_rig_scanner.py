@@ -117,14 +117,14 @@ def test_scanner_frame_and_robot_frame_are_inverse(angles, shift) -> None:
     quaternion = Rotation.from_euler("xyz", angles).as_quat()
     pose = DevicePose.from_list([*shift, *quaternion])
     points = np.random.default_rng(0).standard_normal((20, 3))
-    assert np.allclose(pose.into_robot(pose.into_device(points)), points)
+    assert np.allclose(pose.apply(pose.apply_inverse(points)), points)
 
 
 def test_points_come_in_the_scanner_frame() -> None:
     vertices, faces = grid()
     pose = DevicePose(Rotation.from_euler("x", 200, degrees=True).as_matrix(), np.array([0.1, -0.2, 0.5]))
     scan = scanner(pose=pose).scan(vertices, faces)
-    assert np.abs(pose.into_robot(scan.points)[:, 2]).max() < 1e-9
+    assert np.abs(pose.apply(scan.points)[:, 2]).max() < 1e-9
     assert scan.points[:, 2].mean() > 0.3, "the surface lies in front of the scanner"
 
 

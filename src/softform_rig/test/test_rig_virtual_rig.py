@@ -47,7 +47,7 @@ def test_pressures_set_over_the_port_appear_in_the_scans(tmp_path) -> None:
         rig.stop()
     assert pressures == pytest.approx(1000.0 + 300.0 * np.arange(9), abs=150.0)
     assert rig.faults == []
-    seen = DevicePose.from_list(REGISTRATION).into_robot(read_shape(exports(rig)[-1], "mm").points)
+    seen = DevicePose.from_list(REGISTRATION).apply(read_shape(exports(rig)[-1], "mm").points)
     membrane = build_membrane(load_robot("membrane").body)
     expected = surface_points(equilibrium_points(MembraneProblem(membrane), pressures[None])[0], membrane.faces)
     assert np.median(cKDTree(expected).query(seen)[0]) < 0.002
@@ -108,7 +108,7 @@ def test_motion_capture_follows_the_membrane_beside_the_scanner(tmp_path) -> Non
     rig.capture_markers()
     (flat, _, _), (raised, _, number) = frames
     assert number == 1 and rig.marker_frames == 2
-    in_robot = DevicePose.from_list(reality.motion_capture.pose).into_robot
+    in_robot = DevicePose.from_list(reality.motion_capture.pose).apply
     assert rig.cameras.names[4] == "m05"
     assert (in_robot(raised) - in_robot(flat))[4, 2] > 0.02, "m05 sits on the chamber in the middle"
     rig.start()

@@ -1,10 +1,9 @@
 """Requests to the motors of one bus, and their answers."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
-from softform_actuation.clock import Clock
 from softform_actuation.device import DeviceError
+from softform_actuation.serial_link import SerialLink
 from softform_tendons import protocol
 from softform_tendons.protocol import Status, StatusReader
 from softform_tendons.registers import HARDWARE_ERROR
@@ -18,28 +17,6 @@ _SEARCH_SECONDS = 1.5
 """How long motors that do not answer are searched for: a busy machine may stop a process for tenths of a second."""
 
 
-class Line(Protocol):
-    """The serial line below a bus; `softform_actuation.serial_link.SerialLink`."""
-
-    clock: Clock
-    path: str
-
-    def open(self, baud_rate: int) -> None:
-        """Take the port."""
-
-    def guard(self, emergency: bytes) -> None:
-        """Start the guardian."""
-
-    def receive(self, timeout: float) -> bytes:
-        """Return what arrives."""
-
-    def write(self, data: bytes) -> None:
-        """Send bytes."""
-
-    def close(self, emergency: bool) -> None:
-        """Let go of the port."""
-
-
 class Bus:
     """Motors on one line.
 
@@ -47,7 +24,7 @@ class Bus:
         line: Serial line; it must be open while the bus is used.
     """
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: SerialLink) -> None:
         self._line = line
         self._reader = StatusReader()
 

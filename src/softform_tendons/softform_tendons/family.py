@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from softform_actuation.device import Device, DeviceFamily, ServedActuators
-from softform_actuation.serial_family import SerialFamily
+from softform_actuation.ports import SerialFamily
 from softform_actuation.serial_link import SerialLink
 from softform_actuation.state_files import state_file
 from softform_ros.parameters import Parameter

@@ -3,11 +3,9 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
-from softform_actuation.clock import Clock
 from softform_actuation.device import (
     DeviceError,
     DeviceHealth,
@@ -19,12 +17,13 @@ from softform_actuation.device import (
     never,
 )
 from softform_actuation.guardian import HEARTBEAT_SECONDS, SILENCE_SECONDS
+from softform_actuation.serial_link import SerialLink
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
 from softform_core.robots.actuators import each
 from softform_tendons import protocol, registers
-from softform_tendons.bus import Bus, Line
+from softform_tendons.bus import Bus
 from softform_tendons.diagnosis import where_broken
 from softform_tendons.registers import MODELS, Model, MotorState, motor_state
 from softform_tendons.settings import SLACKENED_WITHIN, Drums, TendonSettings, tendon_settings
@@ -49,25 +48,21 @@ _PADDING = bytes(80)  # longer than the rest of a request within which the drive
 
 
 class TendonBus:
-    """`Device` of tendon motors on one bus.
+    """`Device` of tendon motors on one bus; its channels are the motors' ids, in their order along the cable.
 
     While the robot is driven, the motors' own watchdogs stop them when the bus falls silent, and the guardian then
-    slackens or holds the tendons.
-
-    Args:
-        served: The actuators; their channels are the motors' ids, in their order along the cable.
-        line: Serial line to the bus.
-        baud_rate: Baud rate of the motors.
-        homes_file: File of the calibrated home positions.
+    slackens or holds the tendons. `homes_file` holds the calibrated home positions.
 
     Raises:
         SoftformError: If the description's settings are wrong, or the file cannot be read.
     """
 
-    def __init__(self, served: ServedActuators, line: Line, baud_rate: int, homes_file: Path) -> None:
+    def __init__(self, served: ServedActuators, line: SerialLink, baud_rate: int, homes_file: Path) -> None:
         self._served, self._line, self._baud_rate, self._homes_file = served, line, baud_rate, homes_file
         self._settings: TendonSettings = tendon_settings(served)
+        self.clock, self.safe_action = line.clock, SafeAction(self._settings.safe_action)
         self._ids = list(served.channels)
+        self._names = dict(zip(self._ids, served.actuators, strict=True))
         count = len(self._ids)
         home = self._settings.home
         homes = each([float(one) for one in home] if isinstance(home, list) else float(home), count)
@@ -85,19 +80,9 @@ class TendonBus:
         self._found_unpowered: set[int] = set()
 
     @property
-    def clock(self) -> Clock:
-        """Clock of the serial line."""
-        return self._line.clock
-
-    @property
     def identity(self) -> str:
         """The motors and their port."""
         return f"motors {', '.join(map(str, self._ids))} at {self._line.path}"
-
-    @property
-    def safe_action(self) -> SafeAction:
-        """As the description says."""
-        return SafeAction(self._settings.safe_action)
 
     def open(self, interrupted: Callable[[], bool] = never) -> None:
         """As `Device.open`: find all motors, prepare those that need it, make safe."""
@@ -176,9 +161,8 @@ class TendonBus:
             self._silent_reads += 1
             self._damaged_reads += self._bus.damaged > damaged_before
             if self._silent_reads >= _SILENT_READS and (states or now - self._heard_at > _SILENT_SECONDS):
-                are_damaged = (
-                    self._damaged_reads == self._silent_reads
-                )  # each time: no answer is there, but a spoilt one
+                # Each time: no answer is there, but a spoilt one.
+                are_damaged = self._damaged_reads == self._silent_reads
                 spoilt = [motor for motor in self._ids if are_damaged and motor not in states]
                 raise UnsafeError(*where_broken(self._ids, states, spoilt))
             return []
@@ -233,8 +217,7 @@ class TendonBus:
             return broken
         if tight:
             self._slacken_again(tight)
-        names = dict(zip(self._ids, self._served.actuators, strict=True))
-        told = ", ".join(f"{names[motor]} (id {motor})" for motor in self._ids if motor in tight + missing)
+        told = ", ".join(f"{self._names[motor]} (id {motor})" for motor in self._ids if motor in tight + missing)
         return f"{told} may not be slack. {broken or 'Free the motor, or cut its supply.'}"
 
     def calibrate(self, interrupted: Callable[[], bool]) -> str:
@@ -254,20 +237,20 @@ class TendonBus:
                 self._follow_at(slowly, current)
                 self._send_goals(self._drums.ticks(start + reach))
                 wound.append(self._wind_up(float(reach.max()) / _CALIBRATION_SPEED + 1.0, interrupted))
-                moved = self._drums.pulls(wound[-1].positions) - start
+                moved = self._drums.pulls(wound[-1][0]) - start
                 if loose := [n for n, far in zip(self._served.actuators, moved > 0.98 * reach, strict=True) if far]:
                     raise DeviceError(
                         f"The tendons {', '.join(loose)} never became taut.",
                         "Look whether they are torn or off the drum.",
                     )
-            friction = wound[0].first_currents
+            (first, friction), (second, _) = wound
             if (friction >= gentle).any():
                 raise DeviceError(
                     f"The motors turn at {np.round(1000.0 * friction).tolist()} mA without load already.",
                     "Raise calibration_current in the robot's description.",
                 )
-            give = (wound[1].positions - wound[0].positions) / (firm - gentle)
-            before, self._drums.homes = self._drums.homes, wound[0].positions - give * (gentle - friction)
+            give = (second - first) / (firm - gentle)
+            before, self._drums.homes = self._drums.homes, first - give * (gentle - friction)
         finally:
             self.make_safe()
         homes = np.round(self._drums.homes).astype(int) % registers.TICKS_A_TURN
@@ -286,7 +269,7 @@ class TendonBus:
         """Each motor's id, model, voltage, temperature and current."""
         states = dict(self._states)
         values: dict[str, object] = {}
-        for motor, name in zip(self._ids, self._served.actuators, strict=True):
+        for motor, name in self._names.items():
             state = states.get(motor)
             model = self._models[motor].name if motor in self._models else "not found"
             values[f"motor {motor} ({name})"] = (
@@ -348,17 +331,16 @@ class TendonBus:
         return states
 
     def _check_hardware(self, states: dict[int, MotorState]) -> None:
-        names = dict(zip(self._ids, self._served.actuators, strict=True))
         for motor in self._alerts:
             error = registers.errors_in_words(self._bus.hardware_error(motor))
             raise UnsafeError(
-                f"Motor {motor} ({names[motor]}) has shut down: {error}.",
+                f"Motor {motor} ({self._names[motor]}) has shut down: {error}.",
                 "Find the cause, let it cool down, then cut its supply for a moment.",
             )
         for motor, state in states.items():
             if state.temperature > self._settings.hottest:
                 raise UnsafeError(
-                    f"Motor {motor} ({names[motor]}) has {state.temperature} °C.", "Let it cool down, then reset."
+                    f"Motor {motor} ({self._names[motor]}) has {state.temperature} °C.", "Let it cool down, then reset."
                 )
 
     def _follow_at(self, turns_a_second: Array, current: float) -> None:
@@ -415,8 +397,8 @@ class TendonBus:
         ]
         return _PADDING + awake + protocol.sync_write(values, registers.PROFILE_VELOCITY)
 
-    def _wind_up(self, longest: float, interrupted: Callable[[], bool]) -> "_Wound":
-        """Wait until all motors have come to rest."""
+    def _wind_up(self, longest: float, interrupted: Callable[[], bool]) -> tuple[Array, Array]:
+        """Positions (k,) ticks at which all motors have come to rest, and currents (k,) A while they began to turn."""
         begun = still_since = self.clock.now()
         last = np.full(len(self._ids), np.inf)
         first_currents: list[Array] = []
@@ -440,14 +422,7 @@ class TendonBus:
             elif now - still_since > _STILL_SECONDS and now - begun > 2.0 * _STILL_SECONDS:
                 break
             self.clock.sleep(0.02)
-        return _Wound(last, np.median(first_currents, axis=0))
-
-
-class _Wound(NamedTuple):
-    """Where motors came to rest, (k,) ticks, and their currents, (k,) A, while they began to turn."""
-
-    positions: Array
-    first_currents: Array
+        return last, np.median(first_currents, axis=0)
 
 
 def _stored_homes(path: Path, otherwise: Array) -> Array:

@@ -2,20 +2,19 @@
 
 import collections
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from enum import Enum
+from typing import ClassVar, Generic
 
 import numpy as np
-from numpy.typing import NDArray
 
-from softform_actuation.clock import Clock
 from softform_actuation.device import DeviceError, DeviceLostError, never
 from softform_actuation.guardian import SILENCE_SECONDS
 from softform_actuation.serial_link import SerialLink
 from softform_core.units import PA_PER_KPA
-from softform_pneumatics.boards.interface import Measurement, WireCounters
-from softform_pneumatics.boards.lines import LineParser
+from softform_pneumatics.boards.interface import PressureBoard
+from softform_pneumatics.boards.lines import LineParser, Message
 
 CHANNELS = 10
 BAUD_RATE = 115200
@@ -31,11 +30,8 @@ _DEAF_REQUESTS = 5
 """So many in a row besides: over half a second in which this process did not run says nothing of the board."""
 
 _PATIENCE = 3.0  # boots may take so many times as long as they should, before the board counts as silent
-_MEASUREMENTS_KEPT = 256
 _REPLIES_KEPT = 64
 _EVEN_CHANNEL_MIN_KPA, _ODD_CHANNEL_MIN_KPA, _CHANNEL_MAX_KPA = -100.0, 0.0, 100.0
-
-Message = TypeVar("Message")
 
 
 def first_attempts(boot_seconds: float) -> int:
@@ -43,128 +39,40 @@ def first_attempts(boot_seconds: float) -> int:
     return max(ATTEMPTS, math.ceil(_PATIENCE * boot_seconds / REPLY_SECONDS))
 
 
-class AsciiBoard(ABC, Generic[Message]):
-    """An OpenPneu board, whichever of its two protocols it speaks.
+class AsciiBoard(PressureBoard, Generic[Message]):
+    """An OpenPneu board, whichever of its two protocols it speaks: ten channels, of which the odd know no vacuum.
 
-    A subclass says how to shake hands, what the vent request is, and what a message means.
-    A link that is open already is taken over by `open`.
+    A subclass says how to shake hands, what requests and confirms a vent, and what a message means.
     """
 
-    vent_request: bytes
+    baud_rate = BAUD_RATE
+    vent_request: ClassVar[bytes]
+    vent_reply: ClassVar[Enum]
 
-    def __init__(self, link: SerialLink, parser: LineParser[Message], boot_seconds: float = BOOT_SECONDS) -> None:
-        self._link = link
-        self._parser = parser
-        self._boot_seconds = boot_seconds
+    def __init__(self, link: SerialLink, parser: LineParser[Message], boot_seconds: float) -> None:
+        lowest = np.where(np.arange(CHANNELS) % 2 == 0, _EVEN_CHANNEL_MIN_KPA, _ODD_CHANNEL_MIN_KPA) * PA_PER_KPA
+        super().__init__(link, parser, lowest, np.full(CHANNELS, _CHANNEL_MAX_KPA * PA_PER_KPA), boot_seconds)
+        # A line end first: the driver may have died within another request.
+        self.emergency = b"\r\n" + self.vent_request
+        self._parser, self._first_attempts = parser, first_attempts(boot_seconds)
         self._replies: collections.deque[Message] = collections.deque(maxlen=_REPLIES_KEPT)
-        self._measurements: collections.deque[Measurement] = collections.deque(maxlen=_MEASUREMENTS_KEPT)
-        self._is_vented = False
-        self._rejected_requests = 0
-        self._unanswered_requests = 0
         self._deaf_since: float | None = None
         self._deaf_requests = 0
-        even = np.arange(CHANNELS) % 2 == 0
-        self._pressure_min = np.where(even, _EVEN_CHANNEL_MIN_KPA, _ODD_CHANNEL_MIN_KPA) * PA_PER_KPA
-        self._pressure_max = np.full(CHANNELS, _CHANNEL_MAX_KPA * PA_PER_KPA)
-
-    @property
-    @abstractmethod
-    def identity(self) -> str:
-        """Which board, on which port."""
-
-    @property
-    def clock(self) -> Clock:
-        """The clock of its line."""
-        return self._link.clock
-
-    @property
-    def pressure_min(self) -> NDArray[np.float64]:
-        """Lowest pressure that each channel can measure, (10,) Pa: the odd channels' sensors know no vacuum."""
-        return self._pressure_min
-
-    @property
-    def pressure_max(self) -> NDArray[np.float64]:
-        """Highest pressure that each channel can measure, (10,) Pa."""
-        return self._pressure_max
-
-    @property
-    def counters(self) -> WireCounters:
-        """What went wrong on the wire so far."""
-        return WireCounters(
-            self._link.bytes_received,
-            self._parser.dropped_bytes,
-            self._parser.corrupt_lines,
-            self._rejected_requests,
-            self._unanswered_requests,
-        )
-
-    def open(self, interrupted: Callable[[], bool] = never) -> None:
-        """Open the port, wait for the board to boot, make sure what it is, and vent it.
-
-        Raises:
-            PortError: If the port cannot be opened.
-            DeviceError: If what is there is another board, or does not confirm that it vents.
-        """
-        self._measurements.clear()  # those of a connection before this one are no sign of life
-        booted = self.clock.now()
-        if not self._link.is_open:
-            self._link.open(BAUD_RATE)
-            booted += self._boot_seconds
-        try:
-            self._is_vented = True  # until it is known to be this board, nothing may be sent to it unasked
-            # A line end first: the driver may have died within another request.
-            self._link.guard(b"\r\n" + self.vent_request)
-            self._wait_for_boot(booted, interrupted)
-            self._shake_hands(interrupted)
-            self._is_vented = False
-            if not self.vent():
-                raise DeviceError(f"{self.identity} does not confirm that it vents.", "Cut its power and check it.")
-        except BaseException:
-            self.close()
-            raise
 
     def vent(self) -> bool:
-        """Send the vent request, at most three times, until the board confirms it.
-
-        Raises:
-            DeviceLostError: If the connection is gone.
-        """
+        """Send the vent request, at most three times, until the board confirms it."""
         self._replies.clear()
         self._link.write(self.vent_request)  # before anything else can fail
         try:
-            if self._awaited(self._confirms_vent, self.clock.now() + _FIRST_VENT_SECONDS) is None:
+            if self._awaited(of_kind(self.vent_reply), self.clock.now() + _FIRST_VENT_SECONDS) is None:
                 # A line end first: with one lost on the wire the request was a part of what was sent before.
-                self._request(b"\r\n" + self.vent_request, self._confirms_vent, ATTEMPTS - 1)
+                self._request(b"\r\n" + self.vent_request, of_kind(self.vent_reply), ATTEMPTS - 1)
         except DeviceLostError:
             raise
         except DeviceError:
             return False
         self._is_vented = True
         return True
-
-    def close(self) -> None:
-        """Close the port; the guardian leaves with it, and vents the board first if that was never confirmed."""
-        self._link.close(emergency=not self._is_vented)
-
-    def _wait_for_boot(self, booted: float, interrupted: Callable[[], bool]) -> None:
-        while (remaining := booted - self.clock.now()) > 0.0 and not interrupted():
-            self._receive(remaining)
-            if self._measurements:
-                # It streams: a driver that died left it holding pressure. Nothing else prints such lines.
-                self.vent()
-                return
-
-    @property
-    def _first_attempts(self) -> int:
-        return first_attempts(self._boot_seconds)
-
-    @abstractmethod
-    def _shake_hands(self, interrupted: Callable[[], bool]) -> None:
-        """Make sure that it is the right board; DeviceError if not."""
-
-    @abstractmethod
-    def _confirms_vent(self, message: Message) -> bool:
-        """Whether a message confirms the vent request."""
 
     @abstractmethod
     def _take(self, message: Message, arrived: float) -> None:
@@ -244,7 +152,7 @@ class AsciiBoard(ABC, Generic[Message]):
         for message in self._parser.feed(data):
             self._take(message, arrived)
 
-    def _taken_measurements(self) -> list[Measurement]:
-        measurements = list(self._measurements)
-        self._measurements.clear()
-        return measurements
+
+def of_kind(kind: Enum) -> Callable[[object], bool]:
+    """Whether a message is a reply of this kind."""
+    return lambda message: getattr(message, "kind", None) is kind

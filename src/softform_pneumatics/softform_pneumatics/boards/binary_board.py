@@ -5,14 +5,13 @@ import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from softform_actuation.clock import Clock
 from softform_actuation.device import DeviceError, DeviceLostError, never
 from softform_actuation.serial_link import SerialLink
+from softform_core.arrays import Array
 from softform_core.units import PA_PER_KPA
 from softform_pneumatics.boards import protocol_binary as protocol
-from softform_pneumatics.boards.interface import Measurement, WireCounters
+from softform_pneumatics.boards.interface import Measurement, PressureBoard
 from softform_pneumatics.boards.protocol_binary import CHANNELS_OF_A_MODULE, Answer, Command, PacketParser, Status
 
 WATCHDOG_SECONDS = 0.5
@@ -21,40 +20,34 @@ _REPLY_SECONDS = 0.04
 _DEAF_SECONDS = 0.4
 _ATTEMPTS = 5
 _OBSERVING_SECONDS = 0.03
-_MEASUREMENTS_KEPT = 256
 
 
-class BinaryBoard:
-    """The modules that a robot's channels lie on; a `PressureBoard`.
+class BinaryBoard(PressureBoard):
+    """The modules that a robot's channels lie on. They hold no vacuum; another firmware than OpenPneu's regulates.
 
-    A link that is open already is taken over by `open`.
-
-    Args:
-        link: The line to the bus.
-        channels: Channels in use; channel n is valve n mod 4 of module 1 + n div 4.
-        highest_pressure: Pa; a module that measures more vents by itself.
+    Channel n is valve n mod 4 of module 1 + n div 4. A module that measures more than `highest_pressure` (Pa) vents by
+    itself.
     """
 
+    baud_rate = protocol.BAUD_RATE
+    emergency = protocol.request(protocol.ALL_MODULES, Command.VENT, 0)
+
     def __init__(self, link: SerialLink, channels: Sequence[int], highest_pressure: float = HIGHEST_PRESSURE) -> None:
-        self._link = link
-        self._highest_pressure = min(highest_pressure, HIGHEST_PRESSURE)
-        self._parser = PacketParser()
         self._pairs = sorted({channel // 2 for channel in channels})
         self._modules = sorted({1 + pair // 2 for pair in self._pairs})
+        count = CHANNELS_OF_A_MODULE * min(self._modules[-1], protocol.MOST_MODULES)
+        self._parser = PacketParser()
+        super().__init__(link, self._parser, np.zeros(count), np.full(count, HIGHEST_PRESSURE))
+        self._highest_pressure = min(highest_pressure, HIGHEST_PRESSURE)
         self._sequences = itertools.cycle(range(256))
         self._answers: collections.deque[Answer] = collections.deque(maxlen=64)
-        self._measurements: collections.deque[Measurement] = collections.deque(maxlen=_MEASUREMENTS_KEPT)
-        self._channels = CHANNELS_OF_A_MODULE * min(self._modules[-1], protocol.MOST_MODULES)
-        self._targets = np.zeros(self._channels)
-        self._pressures = np.zeros(self._channels)
+        self._targets = np.zeros(count)
+        self._pressures = np.zeros(count)
         self._first_pair = 0  # at which the next round of targets begins
         self._fresh: set[int] = set()  # pairs that have answered since the last measurement
         self._firmware = ""
-        self._is_vented = False
         self._observes = False
         self._deaf_since: dict[int, float] = {}
-        self._rejected_requests = 0
-        self._unanswered_requests = 0
 
     @property
     def identity(self) -> str:
@@ -62,59 +55,11 @@ class BinaryBoard:
         modules = ", ".join(map(str, self._modules))
         return f"binary board (modules {modules}{self._firmware}) on {self._link.path}"
 
-    @property
-    def clock(self) -> Clock:
-        """The clock of its line."""
-        return self._link.clock
+    def _shake_hands(self, interrupted: Callable[[], bool]) -> None:
+        for module in self._modules:
+            self._ask_who(module)
 
-    @property
-    def pressure_min(self) -> NDArray[np.float64]:
-        """Lowest pressure that each channel can hold, (channels,) Pa: ambient."""
-        return np.zeros(self._channels)
-
-    @property
-    def pressure_max(self) -> NDArray[np.float64]:
-        """Highest pressure that each channel can hold, (channels,) Pa."""
-        return np.full(self._channels, HIGHEST_PRESSURE)
-
-    @property
-    def counters(self) -> WireCounters:
-        """What went wrong on the wire so far."""
-        return WireCounters(
-            self._link.bytes_received,
-            self._parser.dropped_bytes,
-            self._parser.corrupt_packets,
-            self._rejected_requests,
-            self._unanswered_requests,
-        )
-
-    def open(self, interrupted: Callable[[], bool] = never) -> None:
-        """Open the port, make sure that every module is there, and vent them.
-
-        Raises:
-            PortError: If the port cannot be opened.
-            DeviceError: If a module does not answer, or does not confirm that it vents.
-        """
-        if not self._link.is_open:
-            self._link.open(protocol.BAUD_RATE)
-        try:
-            self._is_vented = True  # until it is known to be this board, nothing may be sent to it unasked
-            self._link.guard(protocol.request(protocol.ALL_MODULES, Command.VENT, 0))
-            for module in self._modules:
-                self._shake_hands(module)
-            self._is_vented = False
-            if not self.vent():
-                raise DeviceError(f"{self.identity} does not confirm that it vents.", "Cut its power and check it.")
-        except BaseException:
-            self.close()
-            raise
-
-    @property
-    def vent_threshold(self) -> None:
-        """Not known: another firmware regulates."""
-        return None
-
-    def _shake_hands(self, module: int) -> None:
+    def _ask_who(self, module: int) -> None:
         try:
             answer = self._request(module, Command.WHO)
         except DeviceLostError:
@@ -133,14 +78,10 @@ class BinaryBoard:
             )
         self._firmware = f", firmware {answer.words[1] >> 8}.{answer.words[1] & 0xFF}"
 
-    def start(self, targets: NDArray[np.float64]) -> None:
-        """Set watchdogs, highest pressures and targets (channels,) Pa, then regulate.
-
-        Raises:
-            DeviceError: If a module does not confirm; all are vented then.
-        """
+    def start(self, targets: Array) -> None:
+        """Set watchdogs, highest pressures and targets (channels,) Pa, then regulate."""
         limits = (round(1000.0 * WATCHDOG_SECONDS), protocol.word_of_pressure(self._highest_pressure))
-        try:
+        with self._vented_if_it_fails():
             self._observes = False
             self._targets = targets.copy()
             self._deaf_since.clear()
@@ -155,13 +96,8 @@ class BinaryBoard:
                 if not self._request(module, Command.START).status & Status.RUNNING:
                     raise DeviceError(f"Module {module} does not start.", "Check its supply and firmware.")
             self._measurements.clear()
-        except DeviceLostError:
-            raise
-        except DeviceError:
-            self.vent()
-            raise
 
-    def set_targets(self, targets: NDArray[np.float64], interrupted: Callable[[], bool] = never) -> bool:
+    def set_targets(self, targets: Array, interrupted: Callable[[], bool] = never) -> bool:
         """Send the targets of every pair, and take the measured pressures from the answers; see `PressureBoard`.
 
         Raises:
@@ -214,24 +150,11 @@ class BinaryBoard:
         self._is_vented = not any(answer.status & Status.RUNNING for answer in answers)
         return self._is_vented
 
-    def read(self, timeout: float) -> list[Measurement]:
-        """Return the measurements since the last call, waiting up to `timeout` seconds; see `observe`.
-
-        Raises:
-            DeviceLostError: If the connection is gone.
-        """
-        deadline = self.clock.now() + timeout
-        while not self._measurements:
-            if self._observes and self._read_all():
-                self._receive(_OBSERVING_SECONDS)
-                break
-            remaining = deadline - self.clock.now()
-            self._receive(remaining)
-            if remaining <= 0.0:
-                break
-        measurements = list(self._measurements)
-        self._measurements.clear()
-        return measurements
+    def _gather(self, deadline: float) -> None:
+        if self._observes and self._read_all():
+            self._receive(_OBSERVING_SECONDS)
+        else:
+            self._receive(deadline - self.clock.now())
 
     def check_alive(self) -> dict[int, float]:
         """Ask for all pressures.
@@ -249,11 +172,7 @@ class BinaryBoard:
                 readings[channel] = protocol.pressure_of_word(word)
         return readings
 
-    def close(self) -> None:
-        """Close the port; the guardian leaves with it, and vents the modules first if that was never confirmed."""
-        self._link.close(emergency=not self._is_vented)
-
-    def _words(self, targets: NDArray[np.float64], pair: int) -> tuple[int, int]:
+    def _words(self, targets: Array, pair: int) -> tuple[int, int]:
         first, second = (protocol.word_of_pressure(float(target)) for target in targets[2 * pair : 2 * pair + 2])
         return first, second
 

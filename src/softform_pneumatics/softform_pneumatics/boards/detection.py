@@ -1,7 +1,6 @@
 """Finding out which board is on a port, and making the one that is asked for."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from softform_actuation.device import DeviceError, never
 from softform_actuation.serial_link import SerialLink
@@ -16,27 +15,23 @@ AUTO, PROTOCOL_A, PROTOCOL_B, BINARY = "auto", "openpneu_a", "openpneu_b", "bina
 BOARDS = (AUTO, PROTOCOL_A, PROTOCOL_B, BINARY)
 
 
-@dataclass(frozen=True)
-class BoardSettings:
-    """What a board knows of the robot.
+def make_board(
+    kind: str,
+    port: str,
+    channels: Sequence[int],
+    vent_threshold: float,
+    highest_pressure: float = HIGHEST_PRESSURE,
+    interrupted: Callable[[], bool] = never,
+) -> PressureBoard:
+    """Return the board of this kind on `port`, closed; `auto` opens the port to find out, and leaves it open.
 
     Args:
+        kind: One of `BOARDS`.
+        port: The port.
         channels: Channels of the robot's chambers.
         vent_threshold: Excess over the target at which a channel is vented, Pa, where that can be set.
         highest_pressure: Pa; beyond it a board that watches over that vents by itself.
-        boot_seconds: Boot time of an ASCII board after its port is opened, s.
-    """
-
-    channels: Sequence[int]
-    vent_threshold: float
-    highest_pressure: float = HIGHEST_PRESSURE
-    boot_seconds: float = BOOT_SECONDS
-
-
-def make_board(kind: str, port: str, settings: BoardSettings, interrupted: Callable[[], bool] = never) -> PressureBoard:
-    """Return the board of this kind on `port`, closed; `auto` opens the port to find out, and leaves it open.
-
-    Once `interrupted` says so it gives up.
+        interrupted: Gives up once it says so.
 
     Raises:
         PortError: If the port has to be opened and cannot be.
@@ -45,15 +40,15 @@ def make_board(kind: str, port: str, settings: BoardSettings, interrupted: Calla
     link = SerialLink(port)
     if kind == AUTO:
         try:
-            kind = identify(link, settings.boot_seconds, interrupted)
+            kind = identify(link, interrupted=interrupted)
         except BaseException:
             link.close(emergency=False)
             raise
     if kind == PROTOCOL_A:
-        return OpenPneuBoardA(link, settings.vent_threshold, settings.boot_seconds)
+        return OpenPneuBoardA(link, vent_threshold)
     if kind == PROTOCOL_B:
-        return OpenPneuBoardB(link, settings.channels, settings.boot_seconds)
-    return BinaryBoard(link, settings.channels, settings.highest_pressure)
+        return OpenPneuBoardB(link, channels)
+    return BinaryBoard(link, channels, highest_pressure)
 
 
 def identify(link: SerialLink, boot_seconds: float = BOOT_SECONDS, interrupted: Callable[[], bool] = never) -> str:

@@ -20,7 +20,7 @@ class LineParser(abc.ABC, Generic[Message]):
     def __init__(self) -> None:
         self._line = bytearray()
         self._in_overlong_line = False
-        self.corrupt_lines = 0
+        self.corrupt = 0
         self.dropped_bytes = 0
 
     def feed(self, data: bytes) -> list[Message]:
@@ -36,7 +36,7 @@ class LineParser(abc.ABC, Generic[Message]):
                 found, left = self.parse(bytes(self._line).decode("latin-1").replace("\r", "").strip())
                 messages += found
                 if left:
-                    self.corrupt_lines += 1
+                    self.corrupt += 1
                     self.dropped_bytes += len(left)
             self._line.clear()
         self._append(rest)
@@ -53,6 +53,6 @@ class LineParser(abc.ABC, Generic[Message]):
         self._line += piece
         if len(self._line) > LONGEST_LINE:
             self._in_overlong_line = True
-            self.corrupt_lines += 1
+            self.corrupt += 1
             self.dropped_bytes += len(self._line)
             self._line.clear()

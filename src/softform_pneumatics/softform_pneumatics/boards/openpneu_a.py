@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softform_actuation.device import DeviceError, DeviceLostError, never
 from softform_actuation.serial_link import SerialLink
+from softform_core.arrays import Array
 from softform_pneumatics.boards import protocol_a as protocol
 from softform_pneumatics.boards.ascii_board import (
     ATTEMPTS,
@@ -15,6 +15,7 @@ from softform_pneumatics.boards.ascii_board import (
     CHANNELS,
     STANDSTILL_SECONDS,
     AsciiBoard,
+    of_kind,
 )
 from softform_pneumatics.boards.interface import Measurement
 from softform_pneumatics.boards.protocol_a import Message, Reply, ReplyKind, StreamLine, StreamParser
@@ -29,20 +30,17 @@ _STREAM_LINE_SECONDS = 62 * 10 / BAUD_RATE
 
 
 class OpenPneuBoardA(AsciiBoard[Message]):
-    """The OpenPneu board over Protocol A (see `protocol_a`); a `PressureBoard`.
+    """The OpenPneu board over Protocol A (see `protocol_a`); booted `boot_seconds` after its port is opened.
 
-    Args:
-        link: The line to it.
-        vent_threshold: Excess over the target at which the board vents a channel, Pa. The board's
-            own 2 kPa are two fifths of a soft membrane's range.
-        boot_seconds: Boot time after the port is opened, s.
+    It vents a channel `vent_threshold` Pa above its target: its own 2 kPa are two fifths of a soft membrane's range.
     """
 
-    vent_request = protocol.VENT_REQUEST
+    vent_request, vent_reply = protocol.VENT_REQUEST, ReplyKind.STOPPED
+    vent_threshold: float
 
     def __init__(self, link: SerialLink, vent_threshold: float, boot_seconds: float = BOOT_SECONDS) -> None:
         super().__init__(link, StreamParser(), boot_seconds)
-        self._vent_threshold = vent_threshold
+        self.vent_threshold = vent_threshold
         self._version = ""
         self._sent = np.full(CHANNELS, np.nan)
         self._refresh = 0
@@ -53,15 +51,10 @@ class OpenPneuBoardA(AsciiBoard[Message]):
         """Which board, on which port."""
         return f"{_ADDRESS}{f' (firmware {self._version})' if self._version else ''} on {self._link.path}"
 
-    @property
-    def vent_threshold(self) -> float:
-        """How far (Pa) above its target a channel is vented."""
-        return self._vent_threshold
-
     def _shake_hands(self, interrupted: Callable[[], bool]) -> None:
         try:
-            self._request(protocol.ALIVE_REQUEST, _of_kind(ReplyKind.ALIVE), self._first_attempts, interrupted)
-            address = self._request(protocol.ADDRESS_REQUEST, _of_kind(ReplyKind.ADDRESS))
+            self._request(protocol.ALIVE_REQUEST, of_kind(ReplyKind.ALIVE), self._first_attempts, interrupted)
+            address = self._request(protocol.ADDRESS_REQUEST, of_kind(ReplyKind.ADDRESS))
         except DeviceLostError:
             raise
         except DeviceError as error:
@@ -77,52 +70,34 @@ class OpenPneuBoardA(AsciiBoard[Message]):
             ) from error
         if not isinstance(address, Reply) or address.value != _ADDRESS:
             raise DeviceError(f"The board on {self._link.path} is '{address}'.", f"This driver is for {_ADDRESS}.")
-        version = self._request(protocol.VERSION_REQUEST, _of_kind(ReplyKind.VERSION))
+        version = self._request(protocol.VERSION_REQUEST, of_kind(ReplyKind.VERSION))
         self._version = str(version.value) if isinstance(version, Reply) else ""
 
-    def start(self, targets: NDArray[np.float64]) -> None:
-        """Set the vent threshold and all ten targets (Pa), then start control and stream (`C`).
-
-        Raises:
-            DeviceError: If a request is not confirmed; the board is vented then.
-        """
-        try:
+    def start(self, targets: Array) -> None:
+        """Set the vent threshold and all ten targets (Pa), then start control and stream (`C`)."""
+        with self._vented_if_it_fails():
             # A board that has booted meanwhile has forgotten its threshold.
-            self._request(protocol.threshold_request(self._vent_threshold), self._confirms_threshold)
+            self._request(protocol.threshold_request(self.vent_threshold), self._confirms_threshold)
             self._put_targets(targets)
             self._stream()
-        except DeviceLostError:
-            raise
-        except DeviceError:
-            self.vent()
-            raise
 
     def _confirms_threshold(self, message: Message) -> bool:
         """Whether the board has understood the threshold, not another one: nothing would show that later."""
         return (
             isinstance(message, Reply)
             and message.kind is ReplyKind.THRESHOLD_SET
-            and abs(float(message.value) - self._vent_threshold) <= _ROUNDED
+            and abs(float(message.value) - self.vent_threshold) <= _ROUNDED
         )
 
     def observe(self) -> None:
-        """Start the stream with all channels stopped: `PP` before and after `C`, and targets of zero.
-
-        Raises:
-            DeviceError: If a request is not confirmed; the board is vented then.
-        """
-        try:
+        """Start the stream with all channels stopped: `PP` before and after `C`, and targets of zero."""
+        with self._vented_if_it_fails():
             self._put_targets(np.zeros(CHANNELS))
             self._link.write(protocol.STOP_ALL_CHANNELS_REQUEST)
             self._stream()
             self._link.write(protocol.STOP_ALL_CHANNELS_REQUEST)
-        except DeviceLostError:
-            raise
-        except DeviceError:
-            self.vent()
-            raise
 
-    def _put_targets(self, targets: NDArray[np.float64]) -> None:
+    def _put_targets(self, targets: Array) -> None:
         rejected = self._rejected_requests
         self._forget_deafness()  # what it did not confirm before it was vented says nothing of now
         self._sent[:] = np.nan
@@ -132,7 +107,7 @@ class OpenPneuBoardA(AsciiBoard[Message]):
             if attempt == ATTEMPTS - 1:
                 raise DeviceError(f"{self.identity} does not confirm its channels.", "Check power, cable and firmware.")
         # `T=` is not answered when it is understood, and in order when it is not: this reply closes the account.
-        self._request(protocol.ALIVE_REQUEST, _of_kind(ReplyKind.ALIVE))
+        self._request(protocol.ALIVE_REQUEST, of_kind(ReplyKind.ALIVE))
         if self._rejected_requests != rejected:
             raise DeviceError(f"{self.identity} rejected a target.", "Check the cable for disturbances.")
         self._rejected_seen = self._rejected_requests
@@ -140,9 +115,9 @@ class OpenPneuBoardA(AsciiBoard[Message]):
     def _stream(self) -> None:
         self._is_vented = False
         self._measurements.clear()
-        self._request(protocol.START_REQUEST, _of_kind(ReplyKind.STARTED))
+        self._request(protocol.START_REQUEST, of_kind(ReplyKind.STARTED))
 
-    def set_targets(self, targets: NDArray[np.float64], interrupted: Callable[[], bool] = never) -> bool:
+    def set_targets(self, targets: Array, interrupted: Callable[[], bool] = never) -> bool:
         """Send the targets that changed, the largest change first, and one that did not; see `PressureBoard`.
 
         A target has no reply: only its channel is confirmed beforehand, and a target that gets lost is not reported. So
@@ -160,7 +135,7 @@ class OpenPneuBoardA(AsciiBoard[Message]):
                 return False
         return True
 
-    def _due(self, targets: NDArray[np.float64]) -> list[int]:
+    def _due(self, targets: Array) -> list[int]:
         change = np.where(np.isnan(self._sent), np.inf, np.abs(targets - self._sent))
         change[np.isnan(targets)] = 0.0
         due = [int(c) for c in np.argsort(-change, kind="stable") if change[c] >= _WIRE_RESOLUTION / 2]
@@ -186,31 +161,10 @@ class OpenPneuBoardA(AsciiBoard[Message]):
         return True
 
     def check_alive(self) -> dict[int, float]:
-        """Ask for the pressure of channel 0, the only one that a vented board tells.
-
-        Raises:
-            DeviceError: If it does not answer.
-        """
-        reply = self._request(protocol.PRESSURE_REQUEST, _of_kind(ReplyKind.PRESSURE))
+        """Ask for the pressure of channel 0, the only one that a vented board tells."""
+        reply = self._request(protocol.PRESSURE_REQUEST, of_kind(ReplyKind.PRESSURE))
         assert isinstance(reply, Reply)
         return {0: float(reply.value)}
-
-    def read(self, timeout: float) -> list[Measurement]:
-        """Return the measurements that arrived, waiting up to `timeout` seconds for the first one.
-
-        Raises:
-            DeviceLostError: If the connection is gone.
-        """
-        deadline = self.clock.now() + timeout
-        while not self._measurements:
-            remaining = deadline - self.clock.now()
-            self._receive(remaining)
-            if remaining <= 0.0:
-                break
-        return self._taken_measurements()
-
-    def _confirms_vent(self, message: Message) -> bool:
-        return _of_kind(ReplyKind.STOPPED)(message)
 
     def _take(self, message: Message, arrived: float) -> None:
         match message:
@@ -222,7 +176,3 @@ class OpenPneuBoardA(AsciiBoard[Message]):
                     self._forget_deafness()  # also by an answer that came too late for its request
                 if kind in (ReplyKind.UNKNOWN_REQUEST, ReplyKind.UNTERMINATED_REQUEST):
                     self._rejected_requests += 1
-
-
-def _of_kind(kind: ReplyKind) -> Callable[[Message], bool]:
-    return lambda message: isinstance(message, Reply) and message.kind is kind

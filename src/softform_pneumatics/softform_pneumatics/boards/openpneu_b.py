@@ -10,12 +10,19 @@ regulated at all: its channels stay off, open to the atmosphere, until one is to
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softform_actuation.device import DeviceError, DeviceLostError, never
 from softform_actuation.serial_link import SerialLink
+from softform_core.arrays import Array
 from softform_pneumatics.boards import protocol_b as protocol
-from softform_pneumatics.boards.ascii_board import BAUD_RATE, BOOT_SECONDS, CHANNELS, STANDSTILL_SECONDS, AsciiBoard
+from softform_pneumatics.boards.ascii_board import (
+    BAUD_RATE,
+    BOOT_SECONDS,
+    CHANNELS,
+    STANDSTILL_SECONDS,
+    AsciiBoard,
+    of_kind,
+)
 from softform_pneumatics.boards.interface import Measurement
 from softform_pneumatics.boards.protocol_b import Reply, ReplyKind, ReplyParser
 
@@ -29,7 +36,7 @@ _AT_REST = 500.0
 class OpenPneuBoardB(AsciiBoard[Reply]):
     """The OpenPneu board over Protocol B (see `protocol_b`); a `PressureBoard`."""
 
-    vent_request = protocol.VENT_REQUEST
+    vent_request, vent_reply = protocol.VENT_REQUEST, ReplyKind.STOPPED_ALL
 
     def __init__(self, link: SerialLink, channels: Sequence[int], boot_seconds: float = BOOT_SECONDS) -> None:
         super().__init__(link, ReplyParser(), boot_seconds)
@@ -49,15 +56,10 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
         address = "" if self._address is None else f" (address {self._address:02d})"
         return f"OpenPneu, Protocol B{address} on {self._link.path}"
 
-    @property
-    def vent_threshold(self) -> None:
-        """Not known: Protocol B sends its readings only now and then."""
-        return None
-
     def _shake_hands(self, interrupted: Callable[[], bool]) -> None:
         try:
-            self._request(protocol.ALIVE_REQUEST, _of_kind(ReplyKind.DONE), self._first_attempts, interrupted)
-            self._address = int(self._request(protocol.ADDRESS_REQUEST, _of_kind(ReplyKind.ADDRESS)).value)
+            self._request(protocol.ALIVE_REQUEST, of_kind(ReplyKind.DONE), self._first_attempts, interrupted)
+            self._address = int(self._request(protocol.ADDRESS_REQUEST, of_kind(ReplyKind.ADDRESS)).value)
         except DeviceLostError:
             raise
         except DeviceError as error:
@@ -67,27 +69,19 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
                 "Check the board's power and cable, and the parameters 'port' and 'board'.",
             ) from error
 
-    def start(self, targets: NDArray[np.float64]) -> None:
+    def start(self, targets: Array) -> None:
         """Set all ten targets (Pa); pressures are asked for from now on.
 
         Channels are regulated at once if one of the targets is not that of a robot at rest, else once others are given.
-
-        Raises:
-            DeviceError: If a request is not confirmed; the board is vented then.
         """
         self._forget_deafness()  # what it did not confirm before it was vented says nothing of now
-        try:
+        with self._vented_if_it_fails():
             self._targets, self._rest = targets.copy(), targets.copy()
-            self._request(protocol.targets_request(targets.tolist()), _of_kind(ReplyKind.DONE))
+            self._request(protocol.targets_request(targets.tolist()), of_kind(ReplyKind.DONE))
             if np.abs(targets).max() > _AT_REST:
                 self._is_vented = False
-                self._request(protocol.CONTROL_ALL_REQUEST, _of_kind(ReplyKind.CONTROL_ALL))
+                self._request(protocol.CONTROL_ALL_REQUEST, of_kind(ReplyKind.CONTROL_ALL))
                 self._regulates = True
-        except DeviceLostError:
-            raise
-        except DeviceError:
-            self.vent()
-            raise
         self._begin_round()
 
     def observe(self) -> None:
@@ -99,13 +93,10 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
         self._measures = self._regulates = False
         return super().vent()
 
-    def set_targets(self, targets: NDArray[np.float64], interrupted: Callable[[], bool] = never) -> bool:
+    def set_targets(self, targets: Array, interrupted: Callable[[], bool] = never) -> bool:
         """Send all targets in one request, each time, and regulate from the first on that is not at rest.
 
-        See `PressureBoard`.
-
-        Raises:
-            DeviceError: If the board has confirmed none for half a second.
+        DeviceError if the board has confirmed none for half a second; see `PressureBoard`.
         """
         rejected = self._rejected_requests
         self._targets = np.where(np.isnan(targets), self._targets, targets)
@@ -113,12 +104,12 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
             return True
         request = protocol.targets_request(self._targets.tolist())
         asked = self.clock.now()
-        done = self._ask(request, _of_kind(ReplyKind.DONE), asked + _SET_SECONDS, interrupted) is not None
+        done = self._ask(request, of_kind(ReplyKind.DONE), asked + _SET_SECONDS, interrupted) is not None
         # To regulate now would inflate what the guardian has vented, had this process stood still.
         done = done and self.clock.now() < asked + STANDSTILL_SECONDS
         if done and not self._regulates:
             self._is_vented, request = False, protocol.CONTROL_ALL_REQUEST
-            reply = self._ask(request, _of_kind(ReplyKind.CONTROL_ALL), asked + _SET_SECONDS, interrupted)
+            reply = self._ask(request, of_kind(ReplyKind.CONTROL_ALL), asked + _SET_SECONDS, interrupted)
             done = self._regulates = reply is not None
         if done and rejected == self._rejected_requests:
             return True
@@ -126,35 +117,22 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
         self._count_as_deaf(request, asked)
         return False
 
-    def read(self, timeout: float) -> list[Measurement]:
-        """Ask for one pressure after the other up to `timeout` seconds, until all of the robot's are new.
-
-        Raises:
-            DeviceLostError: If the connection is gone.
-        """
-        deadline = self.clock.now() + timeout
-        while not self._measurements:
-            remaining = deadline - self.clock.now()
-            if self._measures and remaining >= _ROUND_TRIP_SECONDS:
-                self._read_next(min(deadline, self.clock.now() + _READ_SECONDS))
-            else:
-                self._receive(remaining)
-            if remaining <= 0.0:
-                break
-        return self._taken_measurements()
+    def _gather(self, deadline: float) -> None:
+        """Ask for one pressure after the other, until all of the robot's are new."""
+        remaining = deadline - self.clock.now()
+        if self._measures and remaining >= _ROUND_TRIP_SECONDS:
+            self._read_next(min(deadline, self.clock.now() + _READ_SECONDS))
+        else:
+            self._receive(remaining)
 
     def check_alive(self) -> dict[int, float]:
-        """Ask for all pressures of the robot's channels.
-
-        Raises:
-            DeviceError: If the board does not answer.
-        """
+        """Ask for all pressures of the robot's channels."""
         readings = {}
         for channel in self._channels:
             if not self._get_in_step(self.clock.now() + _READ_SECONDS):
                 raise DeviceError(f"{self.identity} does not answer.", "Check its power, its cable and its firmware.")
             unanswered = self._unanswered_requests
-            readings[channel] = self._request(protocol.read_request(channel), _of_kind(ReplyKind.PRESSURE)).value
+            readings[channel] = self._request(protocol.read_request(channel), of_kind(ReplyKind.PRESSURE)).value
             self._in_step = unanswered == self._unanswered_requests
         return readings
 
@@ -170,7 +148,7 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
         if len(self._unread) == len(self._channels):
             self._round_started = self.clock.now()
         rejected = self._rejected_requests
-        reply = self._ask(protocol.read_request(channel), _of_kind(ReplyKind.PRESSURE), deadline)
+        reply = self._ask(protocol.read_request(channel), of_kind(ReplyKind.PRESSURE), deadline)
         if reply is None or rejected != self._rejected_requests:
             self._in_step = False
             return
@@ -183,11 +161,8 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
     def _get_in_step(self, deadline: float) -> bool:
         """Make sure that no late answer is still to come."""
         if not self._in_step:
-            self._in_step = self._ask(protocol.ADDRESS_REQUEST, _of_kind(ReplyKind.ADDRESS), deadline) is not None
+            self._in_step = self._ask(protocol.ADDRESS_REQUEST, of_kind(ReplyKind.ADDRESS), deadline) is not None
         return self._in_step
-
-    def _confirms_vent(self, message: Reply) -> bool:
-        return message.kind is ReplyKind.STOPPED_ALL
 
     def _take(self, message: Reply, arrived: float) -> None:
         self._replies.append(message)
@@ -195,7 +170,3 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
             self._forget_deafness()  # also by an answer that came too late for its request
         if message.kind in (ReplyKind.UNKNOWN_REQUEST, ReplyKind.UNTERMINATED_REQUEST):
             self._rejected_requests += 1
-
-
-def _of_kind(kind: ReplyKind) -> Callable[[Reply], bool]:
-    return lambda reply: reply.kind is kind

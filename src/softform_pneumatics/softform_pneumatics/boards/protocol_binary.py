@@ -121,7 +121,7 @@ class PacketParser:
     def __init__(self) -> None:
         self._bytes = bytearray()
         self._in_noise = False
-        self.corrupt_packets = 0
+        self.corrupt = 0
         self.dropped_bytes = 0
 
     def feed(self, data: bytes) -> list[Answer]:
@@ -131,7 +131,7 @@ class PacketParser:
         while len(self._bytes) - start >= PACKET_BYTES:
             answer = _answer(bytes(self._bytes[start : start + PACKET_BYTES]))
             if answer is None:
-                self.corrupt_packets += not self._in_noise  # a run of noise counts once
+                self.corrupt += not self._in_noise  # a run of noise counts once
                 self._in_noise = True
                 self.dropped_bytes += 1
                 start += 1

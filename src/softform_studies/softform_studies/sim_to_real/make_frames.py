@@ -171,7 +171,7 @@ def session_registration(robot: Robot, described: ScannerDescription, pose: Devi
     if is_registered_anew or not robot.base_markers:
         return RigidTransform(pose.rotation, pose.translation)
     markers = robot.base_markers
-    seen = pose.into_device(np.array(list(markers.values())))
+    seen = pose.apply_inverse(np.array(list(markers.values())))
     seen = seen + described.noise * np.random.default_rng([seed, 2]).standard_normal(seen.shape)
     return base_alignment(list(markers), seen, markers, _LARGEST_RESIDUAL)[0]
 
