@@ -27,7 +27,7 @@ from softform_collect import client
 from softform_collect.cli_collect import collect
 from softform_collect.robot_link import RobotLink
 from softform_core.frames.marker_store import open_marker_frames
-from softform_core.frames.sources import open_recording
+from softform_core.frames.store import open_recording
 from softform_core.robots import load_robot
 from softform_interfaces.action import CollectDataset
 from softform_ros.action_caller import ActionCaller

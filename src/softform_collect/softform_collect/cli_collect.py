@@ -75,7 +75,7 @@ def collect(
     from softform_collect.client import CollectRequest
     from softform_collect.client import collect as run
     from softform_collect.data_set import default_output, summary_figures, summary_lines
-    from softform_core.frames.sources import open_recording
+    from softform_core.frames.store import open_recording
     from softform_core.robots import load_robot
 
     request = CollectRequest(

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.frames.marker_store import MarkerStore
-from softform_core.frames.sources import open_recording
-from softform_core.frames.store import FrameStore
+from softform_core.frames.store import FrameStore, open_recording
 from softform_core.halton import halton_actuations
 from softform_core.paths import data_dir
 from softform_core.robots import Robot

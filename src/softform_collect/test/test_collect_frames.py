@@ -19,7 +19,7 @@ from softform_collect.goal import Code, CollectGoal, CollectSettings
 from softform_collect.robot_link import RobotLink
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.frames.references import reference_actuation
-from softform_core.frames.sources import open_recording
+from softform_core.frames.store import open_recording
 from softform_core.robots import load_robot
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ActuatorState, DriverState

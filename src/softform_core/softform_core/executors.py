@@ -1,20 +1,25 @@
 """Where work that falls into independent items is done: in this process, in others beside it, or on a Ray cluster."""
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, connection, get_context, parent_process
 from typing import Any, Protocol, TypeVar
 
 from softform_core.errors import SoftformError
-from softform_core.processes import default_jobs, end_with_parent
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 """Environment of a worker: one core each, which also makes results repeat."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+def default_jobs() -> int:
+    """Number of processor cores that this process may use."""
+    return len(os.sched_getaffinity(0))
 
 
 class Executor(Protocol):
@@ -109,8 +114,16 @@ _worker: Callable[[Any], Any] | None = None
 
 def _begin_worker(make: Callable[[], Callable[[Any], Any]]) -> None:
     global _worker
-    end_with_parent()
+    # A killed process cannot tell its workers to stop.
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _worker = make()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    connection.wait([parent.sentinel])
+    os._exit(1)
 
 
 def _work_on(item: Any) -> Any:

@@ -21,22 +21,19 @@ def home() -> Path:
     Raises:
         SoftformError: If neither a checkout nor an installed workspace is found.
     """
-    candidates = []
-    if os.environ.get("SOFTFORM_HOME"):
-        candidates.append(Path(os.environ["SOFTFORM_HOME"]))
-    candidates += list(Path(__file__).resolve().parents)
-    candidates += [
-        Path(prefix) / "share" / "softform_bringup"
-        for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
-        if prefix
-    ]
-    for candidate in candidates:
+    given = os.environ.get("SOFTFORM_HOME")
+    installed = [prefix / "share" / "softform_bringup" for prefix in _folders_of("AMENT_PREFIX_PATH")]
+    for candidate in [*([Path(given)] if given else []), *Path(__file__).resolve().parents, *installed]:
         if (candidate / "config" / "robots").is_dir():
             return candidate
     raise SoftformError(
         "The Softform configuration (config/robots) was not found.",
         "Start commands with ./softform from the checkout, or source the workspace's install/setup.sh.",
     )
+
+
+def _folders_of(variable: str) -> list[Path]:
+    return [Path(part) for part in os.environ.get(variable, "").split(os.pathsep) if part]
 
 
 def config_dir() -> Path:
@@ -50,11 +47,7 @@ def places() -> list[Path]:
     Raises:
         SoftformError: If one of `SOFTFORM_CONFIG_PATH` does not exist.
     """
-    own = [
-        Path(part).expanduser().absolute()
-        for part in os.environ.get("SOFTFORM_CONFIG_PATH", "").split(os.pathsep)
-        if part
-    ]
+    own = [folder.expanduser().absolute() for folder in _folders_of("SOFTFORM_CONFIG_PATH")]
     for place in own:
         if not place.is_dir():
             raise SoftformError(

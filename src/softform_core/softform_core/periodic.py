@@ -13,7 +13,7 @@ class PeriodicThread:
     """
 
     def __init__(self, name: str, period: float, act: Callable[[], object]) -> None:
-        self.failure: str | None = None
+        self.failure: str | None = None  # why it has ended by itself
         self._name, self._period, self._act = name, period, act
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None

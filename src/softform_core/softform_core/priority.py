@@ -5,13 +5,11 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-_THIS_THREAD = 0
-
 DRIVER, EMULATED_BOARD, STREAM = 20, 15, 10
 """Priorities of what holds the air, of the emulated board (in a lab a computer of its own), of what streams targets."""
 
 
-def ask_for_priority(priority: int, threads: Iterable[int] = (_THIS_THREAD,)) -> str:
+def ask_for_priority(priority: int, threads: Iterable[int] = (0,)) -> str:
     """Ask the system to run threads before all ordinary ones; return what they run as now.
 
     Where several threads of one process serve a deadline all of them need it: the one that is late may wait for the
@@ -19,7 +17,7 @@ def ask_for_priority(priority: int, threads: Iterable[int] = (_THIS_THREAD,)) ->
 
     Args:
         priority: 1 … 99 of SCHED_FIFO; 0 to leave them as they are. Without the right to it they stay ordinary too.
-        threads: Ids; only the calling one if not given. What they start is ordinary again.
+        threads: Ids; 0 is the calling one. What they start is ordinary again.
     """
     if priority <= 0:
         return "ordinary"

@@ -27,3 +27,8 @@ def git_revision() -> str:
 def now() -> str:
     """The time, for people and programs."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def made_now() -> dict[str, str]:
+    """What a store says of its making: `command`, `git_revision` and `created`."""
+    return {"command": command_line(), "git_revision": git_revision(), "created": now()}

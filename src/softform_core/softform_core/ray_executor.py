@@ -13,8 +13,7 @@ from contextlib import redirect_stdout
 from typing import Any
 
 from softform_core.errors import SoftformError
-from softform_core.executors import ONE_THREAD, Item, Result
-from softform_core.processes import default_jobs
+from softform_core.executors import ONE_THREAD, Item, Result, default_jobs
 from softform_core.provenance import git_revision
 
 LOCAL = "local"

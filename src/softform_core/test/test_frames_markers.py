@@ -11,8 +11,7 @@ from softform_core.frames.marker_quality import LabelledMarkers, average_markers
 from softform_core.frames.marker_store import MarkerStore, create_marker_frames, open_marker_frames
 from softform_core.frames.quality import MarkerQuality
 from softform_core.frames.recording import FrameStatus
-from softform_core.frames.sources import open_recording
-from softform_core.frames.store import FrameStore, create_frames
+from softform_core.frames.store import FrameStore, create_frames, open_recording
 from softform_core.halton import halton_actuations
 from softform_core.robots import load_robot
 

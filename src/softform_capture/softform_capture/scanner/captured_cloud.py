@@ -9,7 +9,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import Robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.target import TargetShape, estimate_normals
 from softform_core.shapes.validate import check_target
 
 MIN_CLOUD_POINTS = 100
@@ -87,5 +87,5 @@ def cloud_on_robot(points: Array, robot: Robot, options: CloudOptions) -> Captur
             f"{MIN_CLOUD_POINTS} are needed.",
             "Check the registration of the scanner, and that the robot is in its view.",
         )
-    normals = TargetShape(kept).with_normals().normals if options.normals else None
+    normals = estimate_normals(kept) if options.normals else None
     return CapturedCloud(kept, normals, scan_quality(kept, robot, 1.0 - len(kept) / len(thinned)))

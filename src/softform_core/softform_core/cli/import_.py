@@ -1,12 +1,13 @@
 """Commands `softform import ...`: simulation data and captures from elsewhere."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
 
 from softform_core.cli.registered import RegisteredCommands
-from softform_core.cli.shared import going_on
+from softform_core.cli.shared import PATH, going_on
 from softform_core.paths import data_dir
 from softform_core.robots import Robot, load_robot
 from softform_core.shapes.read import Unit
@@ -29,31 +30,30 @@ def import_() -> None:
     """
 
 
-_ROBOT = click.option("--robot", "robot_name", required=True, help="Name in config/robots, or a .yaml.")
-_UNIT = click.option("--unit", type=click.Choice(["m", "mm"]), required=True, help="Unit of places.")
-_ACTUATION = click.option("--actuation", help="Columns of the actuations, by commas.  [default: the robot's names]")
-_ACTUATION_UNIT = click.option(
-    "--actuation-unit", type=click.Choice(["Pa", "kPa", "m", "mm"]), required=True, help="Unit of actuations."
+_UNITS = click.Choice(["Pa", "kPa", "m", "mm"])
+_OF_A_TABLE = (
+    click.argument("table", type=PATH),
+    click.option("--robot", "robot_name", required=True, help="Name in config/robots, or a .yaml."),
+    click.option("--unit", type=click.Choice(["m", "mm"]), required=True, help="Unit of places."),
+    click.option("--actuation-unit", type=_UNITS, required=True, help="Unit of actuations."),
+    click.option("--actuation", help="Columns of the actuations, by commas.  [default: the robot's names]"),
 )
-_OUTPUT = click.option(
-    "--output", type=click.Path(path_type=Path), help="Zarr store.  [default: data/ROBOT/simulation.zarr]"
-)
+_OUTPUT = click.option("--output", type=PATH, help="Zarr store.  [default: data/ROBOT/simulation.zarr]")
+
+
+def _of_a_table(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of every import of a table."""
+    for option in reversed(_OF_A_TABLE):
+        command = option(command)
+    return command
 
 
 def _columns(given: str | None, default: list[str]) -> list[str]:
     return default if given is None else [name.strip() for name in given.split(",")]
 
 
-def _output(robot: Robot, given: Path | None) -> Path:
-    return data_dir() / robot.name / "simulation.zarr" if given is None else given
-
-
 @click.command()
-@click.argument("table", type=click.Path(path_type=Path))
-@_ROBOT
-@_UNIT
-@_ACTUATION_UNIT
-@_ACTUATION
+@_of_a_table
 @click.option("--tip", help="Columns of the tip, by commas.  [default: x,y,z; x,y of a planar robot]")
 @_OUTPUT
 def tips(
@@ -77,7 +77,7 @@ def tips(
     from softform_core.importing.tips import import_tips
 
     robot = load_robot(robot_name, needs="tip")
-    path = _output(robot, output)
+    path = data_dir() / robot.name / "simulation.zarr" if output is None else output
     names = _columns(actuation, robot.actuation_names), _columns(tip, ["x", "y", "z"][: robot.tip_dimensions])
     with going_on(path):
         store = import_tips(robot, table, *names, unit, actuation_unit, path)
@@ -86,11 +86,7 @@ def tips(
 
 
 @click.command()
-@click.argument("table", type=click.Path(path_type=Path))
-@_ROBOT
-@_UNIT
-@_ACTUATION_UNIT
-@_ACTUATION
+@_of_a_table
 @click.option("--meshes", default="mesh", show_default=True, help="Column of mesh files.")
 @_OUTPUT
 def shapes(
@@ -115,7 +111,7 @@ def shapes(
     from softform_core.importing.shapes import import_shapes
 
     robot = load_robot(robot_name, needs="surface")
-    path = _output(robot, output)
+    path = data_dir() / robot.name / "simulation.zarr" if output is None else output
     names = _columns(actuation, robot.actuation_names)
     with going_on(path):
         store = import_shapes(robot, table, names, meshes, unit, actuation_unit, path)
@@ -129,14 +125,10 @@ def shapes(
 
 
 @click.command()
-@click.argument("table", type=click.Path(path_type=Path))
-@_ROBOT
-@_UNIT
-@_ACTUATION_UNIT
-@_ACTUATION
+@_of_a_table
 @click.option("--scans", default="scan", show_default=True, help="Column of scan files.")
 @click.option("--measured", help="Columns of the measured actuations, by commas.  [default: as commanded]")
-@click.option("--output", type=click.Path(path_type=Path), help="Zarr store.  [default: data/ROBOT/frames.zarr]")
+@click.option("--output", type=PATH, help="Zarr store.  [default: data/ROBOT/frames.zarr]")
 def frames(
     table: Path,
     robot_name: str,

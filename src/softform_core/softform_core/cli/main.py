@@ -7,39 +7,15 @@ import click
 from softform_core.cli.registered import RegisteredCommands
 from softform_core.errors import SoftformError
 
-EXIT_USER_ERROR = 2
-
 
 class _Commands(RegisteredCommands):
     entry_point_group = "softform.commands"
     # The steps of a lab's work, in the order in which they are taken.
     order = (
-        *(
-            "demo",
-            "doctor",
-            "robot",
-            "channels",
-            "identify-plant",
-            "simulate",
-            "import",
-            "train",
-            "launch",
-            "status",
-            "rig",
-        ),
-        *("reach", "follow", "plan", "stream", "capture", "stop", "reset"),
-        *(
-            "calibrate-cameras",
-            "print-code",
-            "collect",
-            "evaluate",
-            "record",
-            "replay",
-            "bench",
-            "study",
-            "figures",
-            "convert",
-        ),
+        *("demo", "doctor", "robot", "channels", "identify-plant", "simulate", "import", "train"),
+        *("launch", "status", "rig", "reach", "follow", "plan", "stream", "capture", "stop", "reset"),
+        *("calibrate-cameras", "print-code", "collect", "evaluate", "record", "replay"),
+        *("bench", "study", "figures", "convert"),
     )
 
     def invoke(self, ctx: click.Context) -> object:
@@ -47,7 +23,7 @@ class _Commands(RegisteredCommands):
             return super().invoke(ctx)
         except SoftformError as error:
             click.echo(f"softform: {error}", err=True)
-            sys.exit(EXIT_USER_ERROR)
+            sys.exit(2)
 
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

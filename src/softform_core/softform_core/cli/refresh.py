@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from softform_core.cli.shared import PATH, robot_option
-from softform_core.cli.train import learn_and_report
+from softform_core.cli.train import learn_and_report, repeated
 from softform_core.paths import data_dir, models_of
 from softform_core.robots import load_robot
 
@@ -28,9 +28,7 @@ def refresh(robot_name: str, store: Path | None, output: Path | None) -> None:
     from softform_core.training.learn_sim_to_real import LearnRequest
 
     robot = load_robot(robot_name, "surface")
-    options = [f"--robot {robot.given_as}"]
-    options += [] if store is None else [f"--frames {store.name}"]
-    options += [] if output is None else [f"--output {output.name}"]
+    options = {"--robot": robot.given_as, "--frames": store and store.name, "--output": output and output.name}
     learn_and_report(
         LearnRequest(
             robot,
@@ -39,7 +37,7 @@ def refresh(robot_name: str, store: Path | None, output: Path | None) -> None:
             models_of(robot.name) if output is None else output,
             0,
             False,
-            f"softform refresh {' '.join(options)}",
+            repeated("softform refresh", options),
             refreshes=True,
         )
     )

@@ -1,5 +1,6 @@
 """Commands `softform train ...`: from data to models with cards."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,15 +9,11 @@ import click
 
 from softform_core.cli.registered import RegisteredCommands
 from softform_core.cli.shared import PATH, cluster_option, device_option, going_on, report_figures, robot_option
-from softform_core.cli.train_tip import reject_options, train_tip_kinematics, train_tip_sim_to_real
 from softform_core.paths import data_dir, models_of, runs_dir
 from softform_core.robots import Robot, load_robot
 
 if TYPE_CHECKING:
-    from softform_core.executors import Executor
-    from softform_core.training.learn_sim_to_real import Learned, LearnRequest
-
-EXIT_REJECTED = 1
+    from softform_core.training.learn_sim_to_real import LearnRequest
 
 
 class _Training(RegisteredCommands):
@@ -75,8 +72,8 @@ def fk(
     store = data_dir() / robot.name / "simulation.zarr" if data is None else data
     if not robot.surfaces:
         given = {"--recipe": recipe_name != "default", "--epochs": epochs is not None, "--device": device is not None}
-        reject_options(robot.name, given)
-        train_tip_kinematics(robot, store, folder, seed)
+        _reject_options(robot.name, given)
+        _tip_fk(robot, store, folder, seed)
     else:
         _require_device(device)
         _surface_fk(robot, store, folder, recipe_name, epochs, seed, device or "cpu")
@@ -180,18 +177,45 @@ def s2r(
     if not robot.surfaces:
         surface_only = {"--recipe": recipe is not None, "--continue": goes_on, "--frames-needed": asks}
         surface_only |= {"--jobs": jobs is not None, "--cluster": cluster is not None, "--device": device is not None}
-        reject_options(robot.name, surface_only)
-        train_tip_sim_to_real(robot, data_dir() / robot.name / "tips.zarr" if store is None else store, folder, seed)
+        _reject_options(robot.name, surface_only)
+        _tip_s2r(robot, data_dir() / robot.name / "tips.zarr" if store is None else store, folder, seed)
         return
     if cluster is None:  # on a cluster its nodes have the device, or not
         _require_device(device)
+    frames = data_dir() / robot.name / "frames.zarr" if store is None else store
     if asks:
-        _surface_frames_needed(robot, store, seed, json_path, device or "cpu")
-    else:
-        from softform_core.executors import make_executor
+        _surface_frames_needed(robot, frames, seed, json_path, device or "cpu")
+        return
+    from softform_core.executors import make_executor
+    from softform_core.training.learn_sim_to_real import LearnRequest
 
-        executor = make_executor(1 if jobs is None and cluster is None else jobs, cluster)
-        _surface_s2r(robot, store, folder, recipe, output, seed, goes_on, executor, device)
+    options = {
+        "--robot": robot.given_as,
+        "--frames": store and store.name,
+        "--recipe": recipe,
+        "--output": output and output.name,
+        "--seed": seed,
+        "--continue": "" if goes_on else None,
+        "--device": device,
+    }
+    command = repeated("softform train s2r", options)
+    executor = make_executor(1 if jobs is None and cluster is None else jobs, cluster)
+    device = device or "cpu"
+    learn_and_report(
+        LearnRequest(robot, frames, recipe, folder, seed, goes_on, command, executor=executor, device=device)
+    )
+
+
+def repeated(command: str, options: Mapping[str, object]) -> str:
+    """A command with its options, for the card; those that are None were not given."""
+    given = (f"{name} {value}".rstrip() for name, value in options.items() if value is not None)
+    return " ".join([command, *given])
+
+
+def _reject_options(robot: str, given: dict[str, bool]) -> None:
+    """Reject those of the options (option -> whether it was given) that only a robot with a surface has."""
+    for option in (name for name, is_given in given.items() if is_given):
+        raise click.UsageError(f"{option} does not fit the robot '{robot}', which has a tip.")
 
 
 def _require_device(name: str | None) -> None:
@@ -202,64 +226,44 @@ def _require_device(name: str | None) -> None:
         checked_device(name)
 
 
-def _surface_frames_needed(robot: Robot, store: Path | None, seed: int, json_path: str | None, device: str) -> None:
+def _tip_fk(robot: Robot, store: Path, folder: Path, seed: int) -> None:
+    """N_fk and N_J (paper 001)."""
+    from softform_core.training.learn_tips import learn_tip_kinematics
+
+    card = learn_tip_kinematics(robot, store, folder, seed)
+    click.echo(f"workspace {card.workspace_width_mm:.1f} mm wide; errors on {card.split.test} test samples:")
+    for name, entry in (("N_fk", card.forward_kinematics), ("N_J", card.jacobian)):
+        click.echo(f"  {name:<5} mean {entry.test_mean_percent:.3f} %, largest {entry.test_max_percent:.3f} %")
+    click.echo(f"{folder}: {card.weights_bytes / 1e6:.2f} MB.")
+
+
+def _tip_s2r(robot: Robot, store: Path, folder: Path, seed: int) -> None:
+    from softform_core.training.learn_tips import learn_tip_sim_to_real
+
+    card = learn_tip_sim_to_real(robot, store, folder, seed)
+    click.echo(f"distances to {card.split.test} captured tips of the test part, % of the workspace's width:")
+    click.echo(f"  simulation alone  mean {card.before_mean_percent:6.3f}  largest {card.before_max_percent:6.3f}")
+    entry = card.network
+    click.echo(f"  with sim-to-real  mean {entry.test_mean_percent:6.3f}  largest {entry.test_max_percent:6.3f}")
+    click.echo(f"{folder}: {card.weights_bytes / 1e6:.2f} MB.")
+
+
+def _surface_frames_needed(robot: Robot, store: Path, seed: int, json_path: str | None, device: str) -> None:
     from softform_core.training.frames_needed import measure_frames_needed
 
-    path = data_dir() / robot.name / "frames.zarr" if store is None else store
-    found = measure_frames_needed(robot, path, seed, device)
+    found = measure_frames_needed(robot, store, seed, device)
     if json_path != "-":
         click.echo(found.text)
     if json_path is not None:
         report_figures(found.as_dict(), json_path)
 
 
-def _surface_s2r(
-    robot: Robot,
-    store: Path | None,
-    folder: Path,
-    recipe: str | None,
-    output: Path | None,
-    seed: int,
-    goes_on: bool,
-    executor: "Executor",
-    device: str | None,
-) -> None:
-    from softform_core.training.learn_sim_to_real import LearnRequest
-
-    options = [f"--robot {robot.given_as}"]
-    options += [] if store is None else [f"--frames {store.name}"]
-    options += [] if recipe is None else [f"--recipe {recipe}"]
-    options += [] if output is None else [f"--output {output.name}"]
-    options += [f"--seed {seed}", *(["--continue"] if goes_on else [])]
-    options += [] if device is None else [f"--device {device}"]
-    request = LearnRequest(
-        robot,
-        data_dir() / robot.name / "frames.zarr" if store is None else store,
-        recipe,
-        folder,
-        seed,
-        goes_on,
-        f"softform train s2r {' '.join(options)}",
-        executor=executor,
-        device=device or "cpu",
-    )
-    learn_and_report(request)
-
-
 def learn_and_report(request: "LearnRequest") -> None:
-    """Make the model, and print how good it is; exits with 1 if it is no better than what was there.
-
-    Raises:
-        SoftformError: If frames or models cannot be used.
-    """
+    """Make the model, and print how good it is; exits with 1 if it is no better than what was there."""
     from softform_core.training.learn_sim_to_real import learn_sim_to_real
 
     with going_on("the last checkpoint"):
         learned = learn_sim_to_real(request, runs_dir() / "train" / f"{request.robot.name}-s2r", click.echo)
-    _report(learned, request.output)
-
-
-def _report(learned: "Learned", folder: Path) -> None:
     card, errors, earlier = learned.card, learned.card.errors_mm, learned.earlier_errors
     click.echo(f"held-out frames, mm      mean    99 % below   ({errors.frames} frames)")
     click.echo(f"  simulation alone    {errors.before_mean:7.3f}      {errors.before_99_percentile:7.2f}")
@@ -276,11 +280,11 @@ def _report(learned: "Learned", folder: Path) -> None:
     )
     if learned.rejection:
         click.echo(
-            f"softform: {learned.rejection} The model in {folder} stays as it is; this one is kept aside in "
+            f"softform: {learned.rejection} The model in {request.output} stays as it is; this one is kept aside in "
             f"{learned.folder}. Look at the new frames: softform evaluate",
             err=True,
         )
-        raise SystemExit(EXIT_REJECTED)
+        raise SystemExit(1)
     click.echo(
         f"{learned.folder}: {card.weights_bytes / 1e6:.2f} MB after {card.training.seconds:.0f} s. Nodes that use "
         "this folder take it up within two seconds."

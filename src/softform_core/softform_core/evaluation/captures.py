@@ -9,7 +9,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.frames.marker_store import MarkerStore
-from softform_core.frames.sources import open_recording
+from softform_core.frames.store import open_recording
 from softform_core.networks.sim_to_real_card import SurfaceSimToRealCard
 from softform_core.registration.markers import register_markers
 from softform_core.robots import Robot

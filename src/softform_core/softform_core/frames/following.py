@@ -44,17 +44,13 @@ _EXCESS = 1.3
 
 
 class ShapeJudge:
-    """Compares clouds with the simulated shapes, and with the frames that were kept before.
-
-    Raises:
-        SoftformError: If the robot has no model of its forward kinematics.
-    """
+    """Compares clouds with the simulated shapes and with frames kept before; a `SoftformError` without N_fk."""
 
     def __init__(self, robot: Robot) -> None:
         self._robot, self._simulated = robot, load_pipeline(robot, _POINTS)
         self._rest = rest_surface(robot).points
         self._size = float(np.ptp(self._rest, axis=0).max())
-        self._is_arm = any(patch.periodic for patch in robot.patches.patches)
+        self._is_arm = robot.patches.has_tube
         self._numbers: list[int] = []
         self._expected: list[Array] = []
         self._heights: list[Array] = []
@@ -83,12 +79,10 @@ class ShapeJudge:
         heights = self._mean_heights(captured, self._reference(actuation))
         return self._stuck(actuation, heights) or self._misfit(actuation, captured) or self._deaf(actuation, heights)
 
-    def apparent_actuation(self, actuation: Array, heights: Array) -> Array:
-        """Actuation whose simulated shape is nearest to captured heights, (k,).
+    def _apparent_actuation(self, actuation: Array, heights: Array) -> Array:
+        """Actuation (k,) whose simulated shape is nearest to heights (g * g,) mm, NaN where nothing was captured.
 
-        Args:
-            actuation: (k,), commanded; where holes hide a chamber, its value stays at the command.
-            heights: (g * g,) mm, NaN where nothing was captured; of an arm, above its shape at the command.
+        Where holes hide a chamber, its value stays at the command, `actuation` (k,).
         """
         low, high = self._robot.actuation_min, self._robot.actuation_max
         span = high - low
@@ -121,18 +115,15 @@ class ShapeJudge:
     def _simulated_heights(self, actuation: Array, reference: Array) -> tuple[Array, Array]:
         """Mean heights (g * g,) mm, NaN without a point, and their derivative (g * g, k) mm/Pa."""
         points, slope = self._simulated.points_and_jacobian(actuation)
-        feet = self._feet(points / MM_PER_M, reference)
+        feet = feet_on(reference, self._robot.patches, points / MM_PER_M)
         risen = np.einsum("px,pxk->pk", feet.normals, slope)
         means = self._cell_means(np.concatenate([MM_PER_M * feet.along_normal[:, None], risen], axis=1), feet)
         return means[:, 0], means[:, 1:]
 
     def _mean_heights(self, points: Array, reference: Array) -> Array:
         """Mean heights (g * g,) mm of points (M, 3) m above a surface, NaN in empty cells."""
-        feet = self._feet(points, reference)
+        feet = feet_on(reference, self._robot.patches, points)
         return self._cell_means(MM_PER_M * feet.along_normal[:, None], feet)[:, 0]
-
-    def _feet(self, points: Array, reference: Array) -> Feet:
-        return feet_on(reference, self._robot.patches, points)
 
     def _stuck(self, actuation: Array, heights: Array) -> str:
         if not self._numbers:
@@ -157,11 +148,11 @@ class ShapeJudge:
         try:
             check_agreement(MM_PER_M * points, self._simulated.points(actuation), self._simulated.patches)
         except SoftformError as error:
-            return f"{error.message} {error.next_step}"
+            return str(error)
         return ""
 
     def _deaf(self, actuation: Array, heights: Array) -> str:
-        apparent = self.apparent_actuation(actuation, heights)
+        apparent = self._apparent_actuation(actuation, heights)
         off = (apparent - actuation) / (self._robot.actuation_max - self._robot.actuation_min)
         wrong = [
             c

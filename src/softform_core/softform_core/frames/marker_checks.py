@@ -69,19 +69,15 @@ def marker_faults(frames: MarkerFrames, expected: Array) -> list[MarkerFault]:
 
 
 def check_markers(frames: MarkerFrames, expected: Array) -> None:
-    """Reject frames with labels that cannot be right; arguments as for `marker_faults`.
-
-    Raises:
-        SoftformError: Naming the frames and the markers.
-    """
+    """Raise a `SoftformError` that names frames and markers of `marker_faults`, if there are any."""
     faults = marker_faults(frames, expected)
     if faults:
         named = "; ".join(f"frame {fault.frame}: {fault.reason}" for fault in faults[:_NAMED_FAULTS])
         more = f"; and {len(faults) - _NAMED_FAULTS} more frames" if len(faults) > _NAMED_FAULTS else ""
-        raise SoftformError(f"Markers cannot be where they are said to be: {named}{more}.", _HELP)
-
-
-_HELP = "Correct the labels in the capture system, or leave these frames out."
+        raise SoftformError(
+            f"Markers cannot be where they are said to be: {named}{more}.",
+            "Correct the labels in the capture system, or leave these frames out.",
+        )
 
 
 def _names(frames: MarkerFrames, indices: NDArray[np.int64]) -> str:

@@ -112,28 +112,19 @@ class MarkerStore(Recording):
     def write_captured(
         self, number: int, positions: Array, measured: Array, captured_at: float, quality: MarkerQuality
     ) -> None:
-        """Keep a frame; it is rejected, with its positions, if its quality has a fault.
+        """Keep a frame; it is rejected, with its positions, if its quality (of `MarkerJudge`) has a fault.
 
-        Args:
-            number: Number of the frame.
-            positions: (M, 3) m in the robot's frame, in the order of `names`; NaN where a marker is missing.
-            measured: (k,) at the capture.
-            captured_at: Capture time, s since the epoch.
-            quality: Result of `assess_markers`.
+        Positions are (M, 3) m in the robot's frame, in the order of `names`, NaN where a marker is missing; `measured`
+        (k,) and `captured_at`, s since the epoch, are those of the capture.
 
         Raises:
             SoftformError: If actuation or time are not finite, or the disk is full or cannot be written.
         """
         if not (np.isfinite(measured).all() and np.isfinite(captured_at)) or np.isinf(positions).any():
             raise SoftformError(f"Frame {number} holds values that are not finite.", "Drop them before it is stored.")
+        values: dict[str, ArrayLike] = {"positions": positions, "measured": measured, "captured_at": captured_at}
         with disk_errors(self.path, MARKER_FRAMES):
-            values: dict[str, ArrayLike] = {
-                "positions": positions,
-                "measured": measured,
-                "captured_at": captured_at,
-                "coverage": quality.coverage,
-            }
-            self._write(number, values, quality.fault)
+            self._write(number, values | {"coverage": quality.coverage}, quality.fault)
 
     def recording(self) -> MarkerRecording:
         """All captured frames.

@@ -38,12 +38,7 @@ class FrameStatus(IntEnum):
 
 def common_rows(inputs: int) -> Rows:
     """Rows that frames of every kind have, but for `actuation`."""
-    return {
-        "measured": ((inputs,), "f8"),
-        "captured_at": ((), "f8"),
-        "coverage": ((), "f8"),
-        "status": ((), "u1"),
-    }
+    return {"measured": ((inputs,), "f8"), "captured_at": ((), "f8"), "coverage": ((), "f8"), "status": ((), "u1")}
 
 
 def misshapen_rows(shapes: Shapes, rows: Rows) -> list[str]:
@@ -72,7 +67,10 @@ def fill_new_group(group: zarr.Group, rows: Rows, actuations: NDArray[np.float64
 
 
 class Recording(ActuationStore):
-    """An open data set of frames; subclasses add what was captured."""
+    """An open data set of frames; subclasses add what was captured.
+
+    What writes raises a `SoftformError` if the disk is full or cannot be written.
+    """
 
     kind: ClassVar[StoreKind]
 
@@ -85,11 +83,7 @@ class Recording(ActuationStore):
         """One entry each time collecting began or went on: when, by which command, where its bag is."""
         sessions = self._group.attrs["sessions"]
         assert isinstance(sessions, list)
-        return [
-            {str(key): str(value) for key, value in session.items()}
-            for session in sessions
-            if isinstance(session, dict)
-        ]
+        return [{str(key): str(value) for key, value in one.items()} for one in sessions if isinstance(one, dict)]
 
     @property
     def rejections(self) -> dict[int, str]:
@@ -159,18 +153,17 @@ class Recording(ActuationStore):
         """Grow to the frames of `actuations`, (m, k), which must begin with those that the store has.
 
         Raises:
-            SoftformError: If it does not, or the disk is full or cannot be written.
+            SoftformError: If it does not.
         """
-        before, after = len(self), len(actuations)
-        shared = min(before, after)
+        before = len(self)
+        shared = min(before, len(actuations))
         if not np.array_equal(self.actuation[:shared], actuations[:shared]):
             raise SoftformError(
                 f"{self.path} was begun with other actuations.", "Give another --output, or the seed it was begun with."
             )
-        if after <= before:
-            return
-        with disk_errors(self.path, self.kind):
-            self._append(actuations[before:], self._rows())
+        if len(actuations) > before:
+            with disk_errors(self.path, self.kind):
+                self._append(actuations[before:], self._rows())
 
     def take_back(self, rejected: Sequence[int]) -> None:
         """Make the last rejected frames pending again: what was wrong was not theirs.
@@ -192,7 +185,3 @@ class Recording(ActuationStore):
             rejections = {str(key): reason for key, reason in self.rejections.items()}
             self._group.attrs["rejections"] = rejections | {str(number): fault}
         self._array("status")[number] = FrameStatus.REJECTED if fault else FrameStatus.CAPTURED
-
-    def _check_captured(self, number: int) -> None:
-        if not 0 <= number < self._array("status").shape[0] or self._row("status", number) != FrameStatus.CAPTURED:
-            raise SoftformError(f"Frame {number} of {self.path} is not captured.", "See `captured` for those that are.")

@@ -75,14 +75,7 @@ class ReferenceCaptures:
         return np.asarray([marker_drift(positions[0], now) for now in positions]).reshape(positions.shape[:2])
 
     def add(self, actuation: Array, positions: Array, measured: Array, captured_at: float, frames_done: int) -> None:
-        """Keep one capture.
-
-        Args:
-            actuation: (k,), that of the first one.
-            positions: (M, 3) m.
-            measured: (k,).
-            captured_at: Capture time, s since the epoch.
-            frames_done: Number of frames before this capture.
+        """Keep one capture: pose (k,), markers (M, 3) m, measured (k,), s since the epoch, frames before it.
 
         Raises:
             SoftformError: If the pose is another one than the first, or the disk is full or cannot be written.
@@ -95,27 +88,22 @@ class ReferenceCaptures:
                     f"The reference pose of {self._path} is another one.", "Collect into another --output."
                 )
             row = len(self)
-            values: dict[str, ArrayLike] = {
-                "positions": positions,
-                "measured": measured,
-                "frames_done": frames_done,
-                "captured_at": captured_at,
-            }
-            for name, value in values.items():
-                _write_row(group, name, row, np.asarray(value, dtype=np.float64))
+            _write_row(group, "positions", row, positions)
+            _write_row(group, "measured", row, measured)
+            _write_row(group, "frames_done", row, frames_done)
+            _write_row(group, "captured_at", row, captured_at)
 
     def _read(self, name: str, empty: tuple[int, ...]) -> Array:
-        group = self._data_set.get(_GROUP)
-        array = group.get(name) if isinstance(group, zarr.Group) else None
+        array = self._data_set.get(f"{_GROUP}/{name}")
         return np.asarray(array[...]) if isinstance(array, zarr.Array) else np.empty(empty)
 
     def _whole(self, name: str, empty: tuple[int, ...]) -> Array:
         return self._read(name, empty)[: len(self)]
 
 
-def _write_row(group: zarr.Group, name: str, row: int, value: Array) -> None:
+def _write_row(group: zarr.Group, name: str, row: int, given: ArrayLike) -> None:
     """Write a row of an array, which is made or grown if need be."""
-    array = group.get(name)
+    value, array = np.asarray(given, dtype=np.float64), group.get(name)
     if not isinstance(array, zarr.Array):
         array = group.create_array(
             name, shape=(row + 1, *value.shape), dtype="f8", chunks=(64, *value.shape), fill_value=np.nan

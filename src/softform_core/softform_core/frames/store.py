@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import zarr
 from numpy.typing import ArrayLike, NDArray
 
 from softform_core.errors import SoftformError
+from softform_core.frames.marker_store import MARKER_FRAMES, MarkerStore, open_marker_frames
 from softform_core.frames.quality import COVERAGE_CELLS, FrameQuality
 from softform_core.frames.recording import (
     ATTRIBUTES,
@@ -87,10 +89,8 @@ class FrameStore(Recording):
 
     def points(self, number: int) -> NDArray[np.float32]:
         """Cloud of one frame, captured or rejected, (M, 3) m; a pending one has no points."""
-        return self._points(*self._row("offsets", number))
-
-    def _points(self, first: int, end: int) -> NDArray[np.float32]:
-        return np.asarray(self._array("points")[int(first) : int(end)], dtype=np.float32)
+        first, end = self._row("offsets", number).tolist()
+        return np.asarray(self._array("points")[first:end], dtype=np.float32)
 
     def frame(self, number: int) -> Frame:
         """One captured frame.
@@ -98,9 +98,10 @@ class FrameStore(Recording):
         Raises:
             SoftformError: If frame `number` is not captured, or its points are not whole.
         """
-        self._check_captured(number)
+        if not 0 <= number < self._array("status").shape[0] or self._row("status", number) != FrameStatus.CAPTURED:
+            raise SoftformError(f"Frame {number} of {self.path} is not captured.", "See `captured` for those that are.")
         first, end = self._row("offsets", number)
-        points = self._points(first, end)
+        points = self.points(number)
         if len(points) != end - first or not len(points) or not np.isfinite(points).all():
             raise SoftformError(
                 f"The points of frame {number} of {self.path} are damaged.", "Collect into another --output."
@@ -185,3 +186,18 @@ def open_frames(path: Path | str, robot: Robot | None = None, *, writable: bool 
     """
     path = Path(path)
     return FrameStore(path, open_group(path, FRAMES, robot, writable=writable))
+
+
+def open_recording(path: Path | str, robot: Robot | None = None, *, writable: bool = False) -> FrameStore | MarkerStore:
+    """Open a store of scanned or of marker frames, as its schema says; of just this robot if one is given.
+
+    Raises:
+        SoftformError: If there is no store, or its schema, version, arrays or robot are other than expected.
+    """
+    try:
+        schema = zarr.open_group(path, mode="r").attrs.get("schema")
+    except (OSError, ValueError, KeyError, TypeError, zarr.errors.BaseZarrError):
+        schema = None  # the check below says what is wrong
+    if schema == MARKER_FRAMES.schema:
+        return open_marker_frames(path, robot, writable=writable)
+    return open_frames(path, robot, writable=writable)

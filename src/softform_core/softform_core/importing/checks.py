@@ -1,15 +1,18 @@
 """Checks of imported samples: what a simulator of the robot cannot have said is named before it is learned."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.importing.table import Table
+from softform_core.importing.table import Table, read_table
 from softform_core.robots import Robot
+from softform_core.units import MM_PER_M, PA_PER_KPA
 
+_IN_SI = {"Pa": ("Pa", 1.0), "kPa": ("Pa", PA_PER_KPA), "m": ("m", 1.0), "mm": ("m", 1.0 / MM_PER_M)}
 _RANGE_SLACK = 1e-6
 _LARGEST = 20.0
 """Places further from the origin than so many sizes of the robot are in another unit."""
@@ -19,6 +22,18 @@ _LEAST_RANGE = 0.005
 """Actuations that use less of the range than this are in another unit."""
 _SAME = 1e-6
 """Distance over the robot's size: outputs closer together count as one."""
+
+
+def in_si(values: Array, unit: str, wanted: str) -> Array:
+    """Values in Pa, kPa, m or mm, in the SI unit that is wanted.
+
+    Raises:
+        SoftformError: If the unit is of another quantity.
+    """
+    base, factor = _IN_SI[unit]
+    if base != wanted:
+        raise SoftformError(f"The values are stated in {unit}, the robot takes {wanted}.", "Correct the unit.")
+    return values * factor
 
 
 def check_columns(robot: Robot, option: str, names: Sequence[str], wanted: Sequence[str]) -> None:
@@ -34,12 +49,16 @@ def check_columns(robot: Robot, option: str, names: Sequence[str], wanted: Seque
         )
 
 
-def check_actuations(robot: Robot, table: Table, actuations: Array) -> None:
-    """See that actuations (n, m), in the robot's unit, can be its own.
+def read_actuations(path: Path, robot: Robot, columns: Sequence[str], unit: str) -> tuple[Table, Array]:
+    """Read a table (`read_table`), and its actuations (n, m) in the robot's unit.
 
     Raises:
-        SoftformError: On NaN, a value outside the robot's range, a column that never changes, or a wrong unit.
+        SoftformError: If the table or its columns cannot be read; on NaN, a value outside the robot's range, a column
+            that never changes, or a wrong unit.
     """
+    check_columns(robot, "--actuation", columns, robot.actuation_names)
+    table = read_table(path)
+    actuations = in_si(table.numbers(columns), unit, robot.unit)
     low, high, names = robot.actuation_min, robot.actuation_max, robot.actuation_names
     absent = np.flatnonzero(~np.isfinite(actuations).all(axis=1))
     if len(absent):
@@ -60,6 +79,7 @@ def check_actuations(robot: Robot, table: Table, actuations: Array) -> None:
                 f"{low[place]:g} … {high[place]:g} {robot.unit}.",
                 "Check --actuation-unit and the columns of --actuation; each must change.",
             )
+    return table, actuations
 
 
 def check_scale(robot: Robot, table: Table, places: Array) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +14,10 @@ from softform_core.files import only_writer
 from softform_core.frames.following import ShapeJudge
 from softform_core.frames.quality import FrameQuality, assess_cloud
 from softform_core.frames.store import FrameStore, create_frames, open_frames
-from softform_core.importing.checks import check_actuations, check_columns, check_scale
-from softform_core.importing.table import Table, read_table
-from softform_core.importing.units import in_si
-from softform_core.provenance import command_line, git_revision, now
+from softform_core.importing.checks import check_columns, check_scale, in_si, read_actuations
+from softform_core.provenance import made_now
 from softform_core.robots import Robot
 from softform_core.shapes.read import Unit, read_shape
-
-SCANS_ARE_IN = "Scans must be in the robot's frame: register them, or check --unit and the order of --actuation."
 
 
 def import_frames(
@@ -39,25 +36,14 @@ def import_frames(
 
     A scan that is unfit is kept as rejected, with its reason (`FrameStore.rejections`).
 
-    Args:
-        robot: A robot with a surface and a model of its forward kinematics.
-        path: The table (`importing.table.read_table`), its rows in the order in which they were captured.
-        actuation: Columns of its m commanded degrees of freedom, in their order.
-        scans: Column of scan files (`shapes.read`), in the robot's frame, absolute or from the table's folder.
-        unit: Unit of the scans.
-        actuation_unit: Unit of the actuations.
-        output: Directory of the store.
-        measured: Columns of the measured degrees of freedom; None: as commanded.
-        progress: Whether to show a progress bar on stderr.
+    Rows of the table (`importing.table.read_table`) are in the order of capture. Its columns are the degrees of freedom
+    of a robot with a surface and N_fk, in their order, commanded and measured (None: as commanded), and scan files
+    (`shapes.read`) in the robot's frame.
 
     Raises:
-        SoftformError: If table or scans cannot be this robot's, the robot has no model, or the store cannot be
-            written.
+        SoftformError: If table or scans cannot be this robot's, it has no model, or the store cannot be written.
     """
-    check_columns(robot, "--actuation", actuation, robot.actuation_names)
-    table = read_table(path)
-    commanded = in_si(table.numbers(actuation), actuation_unit, robot.unit)
-    check_actuations(robot, table, commanded)
+    table, commanded = read_actuations(path, robot, actuation, actuation_unit)
     reached = commanded
     if measured is not None:
         check_columns(robot, "--measured", measured, robot.actuation_names)
@@ -67,11 +53,13 @@ def import_frames(
             raise SoftformError(
                 f"{path} has no measured actuation in {table.rows(absent)}.", "Complete or delete these rows."
             )
-    files = _files(table, scans)
+    files = table.files(scans)
     check_scale(robot, table, read_shape(files[0], unit).points)  # a wrong unit is said before a store is begun
-    settings: dict[str, object] = {
+    sizes = ",".join(str(file.stat().st_size) for file in files)
+    digest = hashlib.sha256(f"{table.sha256} {sizes}".encode()).hexdigest()[:12]
+    settings: dict[str, object] = {  # by which another import is not added to a store
         "seed": 0,
-        "source": f"{path.name} ({_digest(table, files)})",
+        "source": f"{path.name} ({digest})",
         "via": "scanner",
         "unit": unit,
         "columns": [*actuation, scans, *(measured or ())],
@@ -92,40 +80,25 @@ def import_frames(
                 judge.keep(int(number), commanded[number], points)
     if not len(store.captured):
         first = next(iter(store.rejections.values()))
-        raise SoftformError(f"None of {len(store)} scans shows '{robot.name}'; of the first one: {first}", SCANS_ARE_IN)
+        raise SoftformError(
+            f"None of {len(store)} scans shows '{robot.name}'; of the first one: {first}",
+            "Scans must be in the robot's frame: register them, or check --unit and the order of --actuation.",
+        )
     return store
 
 
 def _judged(robot: Robot, judge: ShapeJudge, store: FrameStore, actuation: Array, points: Array) -> FrameQuality:
     quality = assess_cloud(points, robot, judge.expected(actuation))
-    fault = quality.fault
-    if not fault and (twin := store.same_cloud(points)) is not None:
-        fault = f"it is the same cloud as frame {twin}."
-    fault = fault or judge.fault(actuation, points)
-    return FrameQuality(quality.coverage, quality.covered, quality.outliers, fault)
-
-
-def _files(table: Table, scans: str) -> list[Path]:
-    files = [table.path.parent / name for name in table.text(scans)]
-    absent = np.flatnonzero([not file.is_file() for file in files])
-    if len(absent):
-        raise SoftformError(
-            f"{files[absent[0]]} does not exist: {table.rows(absent)} of {table.path}.",
-            f"Name files in column '{scans}' from the folder of the table, or by absolute paths.",
-        )
-    return files
-
-
-def _digest(table: Table, files: Sequence[Path]) -> str:
-    """Digest of the table and the sizes of its scans: another import must not be added to a store."""
-    sizes = ",".join(str(file.stat().st_size) for file in files)
-    return hashlib.sha256(f"{table.sha256} {sizes}".encode()).hexdigest()[:12]
+    if quality.fault:
+        return quality
+    if (twin := store.same_cloud(points)) is not None:
+        return replace(quality, fault=f"it is the same cloud as frame {twin}.")
+    return replace(quality, fault=judge.fault(actuation, points))
 
 
 def _store(robot: Robot, commanded: Array, settings: dict[str, object], output: Path) -> FrameStore:
     if not output.exists():
-        made = {"command": command_line(), "git_revision": git_revision(), "created": now()}
-        create_frames(output, robot, commanded, settings | made)
+        create_frames(output, robot, commanded, settings | made_now())
     store = open_frames(output, robot, writable=True)
     if any(store.attributes.get(name) != value for name, value in settings.items()):
         raise SoftformError(

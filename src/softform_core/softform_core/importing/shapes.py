@@ -9,14 +9,11 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.importing.checks import check_actuations, check_columns, check_scale, unique_rows
-from softform_core.importing.table import read_table
-from softform_core.importing.units import in_si
+from softform_core.importing.checks import check_scale, in_si, read_actuations, unique_rows
 from softform_core.importing.write import write_samples
 from softform_core.robots import Robot
 from softform_core.shapes.read import Unit, read_shape
 from softform_core.shapes.target import TargetShape
-from softform_core.simulation.sampled_body import Solved
 from softform_core.simulation.store import SimulationStore
 from softform_core.surface.mesh_repair import repair
 
@@ -68,9 +65,6 @@ def _by_meshio(path: Path, unit: str) -> tuple[Array, NDArray[np.int64]]:
     return shape.points, np.concatenate(faces).astype(np.int64)
 
 
-_BLOCK = 1
-
-
 def import_shapes(
     robot: Robot,
     path: Path,
@@ -85,32 +79,14 @@ def import_shapes(
     """Bring meshes into a store that `softform train fk` takes.
 
     The mesh whose actuation is nearest to rest gives the triangles of all. It is repaired (`surface.mesh_repair`);
-    the others must have the same triangles, turned either way.
-
-    Args:
-        robot: A robot with a surface.
-        path: The table (`importing.table.read_table`).
-        actuation: Columns of its m degrees of freedom, in their order.
-        meshes: Column of mesh files (`read_mesh`), absolute or from the table's folder.
-        unit: Unit of the meshes, m or mm.
-        actuation_unit: Unit of the actuations.
-        output: Directory of the store.
-        progress: Whether to show progress bars on stderr.
+    the others must have the same triangles, turned either way. Columns of the table (`importing.table.read_table`) are
+    the degrees of freedom of a robot with a surface, in their order, and mesh files (`read_mesh`).
 
     Raises:
         SoftformError: If table or meshes cannot be this robot's, or the store cannot be written.
     """
-    check_columns(robot, "--actuation", actuation, robot.actuation_names)
-    table = read_table(path)
-    actuations = in_si(table.numbers(actuation), actuation_unit, robot.unit)
-    check_actuations(robot, table, actuations)
-    files = [path.parent / name for name in table.text(meshes)]
-    absent = np.flatnonzero([not file.is_file() for file in files])
-    if len(absent):
-        raise SoftformError(
-            f"{files[absent[0]]} does not exist: {table.rows(absent)} of {path}.",
-            f"Name files in column '{meshes}' from the folder of the table, or by absolute paths.",
-        )
+    table, actuations = read_actuations(path, robot, actuation, actuation_unit)
+    files = table.files(meshes)
     # A mesh that comes twice under one actuation is one; two meshes under one actuation are a contradiction.
     _, number = np.unique([str(file.resolve()) for file in files], return_inverse=True)
     kept = unique_rows(robot, table, actuations, number.reshape(-1, 1).astype(np.float64))
@@ -123,7 +99,7 @@ def import_shapes(
     repaired = repair(corners, faces)
     flattened = robot.parametrised(repaired.vertices, repaired.faces)  # what cannot be is said before all is read
 
-    def read(samples: NDArray[np.int64]) -> Solved:
+    def read(samples: NDArray[np.int64]) -> dict[str, Array]:
         vertices = []
         for sample in samples:
             points, triangles = read_mesh(files[sample], unit)
@@ -135,7 +111,7 @@ def import_shapes(
                 )
             check_scale(robot, table, points)
             vertices.append(points[repaired.kept])
-        return Solved({"vertices": np.array(vertices)}, np.zeros(len(samples), dtype=np.int64), [""] * len(samples))
+        return {"vertices": np.array(vertices)}
 
     settings: dict[str, object] = {
         "source": path.name,
@@ -149,7 +125,7 @@ def import_shapes(
     }
     constants: dict[str, NDArray] = {"rest_vertices": repaired.vertices, "faces": repaired.faces.astype(np.int32)}
     shapes = {"vertices": repaired.vertices.shape}
-    return write_samples(robot, actuations, shapes, constants, read, settings, output, block=_BLOCK, progress=progress)
+    return write_samples(robot, actuations, shapes, constants, read, settings, output, block=1, progress=progress)
 
 
 def _same(faces: NDArray[np.int64], others: NDArray[np.int64]) -> bool:

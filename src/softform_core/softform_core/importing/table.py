@@ -20,19 +20,12 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class Table:
-    """A table in memory.
-
-    Attributes:
-        path: The file.
-        sha256: Digest of its bytes.
-        columns: (n,) each, by name: numbers or text.
-        first_row: Number by which messages name the first row of data: 2 in a CSV file, below its header; 0 in arrays.
-    """
+    """A table in memory."""
 
     path: Path
-    sha256: str
-    columns: dict[str, NDArray]
-    first_row: int
+    sha256: str  # of the file's bytes
+    columns: dict[str, NDArray]  # (n,) each, by name: numbers or text
+    first_row: int  # number by which messages name the first row of data: 2 in a CSV file, below its header
 
     def text(self, name: str) -> list[str]:
         """A column as text.
@@ -64,6 +57,17 @@ class Table:
                     "Name a column of numbers, with a point as decimal mark.",
                 ) from error
         return np.stack(found, axis=1)
+
+    def files(self, name: str) -> list[Path]:
+        """Files that a column names, absolute or from the table's folder; a `SoftformError` if one is missing."""
+        files = [self.path.parent / given for given in self.text(name)]
+        absent = np.flatnonzero([not file.is_file() for file in files])
+        if len(absent):
+            raise SoftformError(
+                f"{files[absent[0]]} does not exist: {self.rows(absent)} of {self.path}.",
+                f"Name files in column '{name}' from the folder of the table, or by absolute paths.",
+            )
+        return files
 
     def rows(self, which: NDArray[np.integer]) -> str:
         """Rows by the numbers that a user sees, the first few of them."""

@@ -6,13 +6,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.importing.checks import check_actuations, check_columns, check_scale, unique_rows
-from softform_core.importing.table import read_table
-from softform_core.importing.units import in_si
+from softform_core.importing.checks import check_columns, check_scale, in_si, read_actuations, unique_rows
 from softform_core.importing.write import write_samples
 from softform_core.robots import Robot
-from softform_core.simulation.sampled_body import Solved
 from softform_core.simulation.store import SimulationStore
 
 _BLOCK = 4096
@@ -31,25 +29,15 @@ def import_tips(
 ) -> SimulationStore:
     """Bring a table of tips into a store that `softform train fk` takes.
 
-    Args:
-        robot: A robot with a tip.
-        path: The table (`importing.table.read_table`).
-        actuation: Columns of its m degrees of freedom, in their order.
-        tip: Columns of the tip's d coordinates in the robot's frame.
-        unit: Unit of these, m or mm.
-        actuation_unit: Unit of the actuations.
-        output: Directory of the store.
-        progress: Whether to show a progress bar on stderr.
+    Columns of the table (`importing.table.read_table`) are the degrees of freedom of a robot with a tip, in their
+    order, and the tip's coordinates in the robot's frame.
 
     Raises:
         SoftformError: If the table cannot be this robot's, or the store cannot be written.
     """
-    check_columns(robot, "--actuation", actuation, robot.actuation_names)
     check_columns(robot, "--tip", tip, ["x", "y", "z"][: robot.tip_dimensions])
-    table = read_table(path)
-    actuations = in_si(table.numbers(actuation), actuation_unit, robot.unit)
+    table, actuations = read_actuations(path, robot, actuation, actuation_unit)
     tips = in_si(table.numbers(tip), unit, "m")
-    check_actuations(robot, table, actuations)
     absent = np.flatnonzero(~np.isfinite(tips).all(axis=1))
     if len(absent):
         raise SoftformError(f"{path} has no tip in {table.rows(absent)}.", "Complete or delete these rows.")
@@ -57,8 +45,8 @@ def import_tips(
     kept = unique_rows(robot, table, actuations, tips)
     actuations, tips = actuations[kept], tips[kept]
 
-    def read(samples: NDArray[np.int64]) -> Solved:
-        return Solved({"tip": tips[samples]}, np.zeros(len(samples), dtype=np.int64), [""] * len(samples))
+    def read(samples: NDArray[np.int64]) -> dict[str, Array]:
+        return {"tip": tips[samples]}
 
     settings: dict[str, object] = {
         "source": path.name,

@@ -10,12 +10,10 @@ from tqdm import tqdm
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.files import only_writer
-from softform_core.provenance import command_line, git_revision, now
+from softform_core.provenance import made_now
 from softform_core.robots import Robot
 from softform_core.simulation.sampled_body import Solved
 from softform_core.simulation.store import SimulationStore, create_simulation, open_simulation
-
-STRATEGY = "imported"
 
 
 def write_samples(
@@ -23,7 +21,7 @@ def write_samples(
     actuations: Array,
     outputs: Mapping[str, tuple[int, ...]],
     constants: dict[str, NDArray],
-    read: Callable[[NDArray[np.int64]], Solved],
+    read: Callable[[NDArray[np.int64]], dict[str, Array]],
     settings: dict[str, object],
     output: Path,
     *,
@@ -32,16 +30,9 @@ def write_samples(
 ) -> SimulationStore:
     """Write samples into the store at `output`, or go on with it.
 
-    Args:
-        robot: Robot of the samples.
-        actuations: (n, m).
-        outputs: Shapes of one sample's outputs, by name.
-        constants: Arrays that all samples share.
-        read: Gives the outputs of samples (b,).
-        settings: Sources and options of the import; a store with other settings is not continued.
-        output: Directory of the store.
-        block: Samples read and written together.
-        progress: Whether to show a progress bar on stderr.
+    Samples have actuations (n, m), outputs of shapes by name, and constants that all share. `read` gives the outputs
+    (b, ...) of samples (b,), `block` of them at once. A store with other `settings`, sources and options of the import,
+    is not continued.
 
     Raises:
         SoftformError: If the store holds something else, another run writes it, or the disk is full.
@@ -55,8 +46,7 @@ def write_samples(
                     "Move it away, or give another --output.",
                 )
         else:
-            made = {"command": command_line(), "git_revision": git_revision(), "created": now()}
-            provenance = {"strategy": STRATEGY, **made, **settings}
+            provenance = {"strategy": "imported", **made_now(), **settings}
             store = create_simulation(output, robot, actuations, outputs, constants, block, provenance)
         pending = store.pending
         with tqdm(
@@ -64,6 +54,7 @@ def write_samples(
         ) as bar:
             for begin in range(0, len(pending), block):
                 samples = pending[begin : begin + block]
-                store.write(samples, read(samples), 0.0)
-                bar.update(len(samples))
+                count = len(samples)
+                store.write(samples, Solved(read(samples), np.zeros(count, dtype=np.int64), [""] * count), 0.0)
+                bar.update(count)
     return store

@@ -3,8 +3,6 @@
 spare = min over all points x of the triangulated surface of (distance to the obstacle - allowance(x)) - clearance
 """
 
-from typing import Self
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,19 +15,17 @@ MOST_NODES = 60_000
 
 
 class DistanceField:
-    """Distances (nx, ny, nz) mm on a grid: a distance changes by no more than the way from the nearest node."""
+    """Distances on a grid over a box, (2, 3) mm: a distance changes by no more than the way from the nearest node.
 
-    def __init__(self, low: Array, spacing: float, distances: Array) -> None:
-        self._low, self._spacing, self._distances = low, spacing, distances
+    The bounds hold outside the box too, and are wider there.
+    """
 
-    @classmethod
-    def around(cls, region: Array, obstacle: Obstacle) -> Self:
-        """Field over a box with these corners, (2, 3) mm; the bounds hold outside it too, and are wider there."""
-        spacing = max(SPACING_MM, float(np.cbrt(np.prod(np.ptp(region, axis=0) + SPACING_MM) / MOST_NODES)))
-        lines = [np.arange(low, high + spacing, spacing) for low, high in region.T]
+    def __init__(self, region: Array, obstacle: Obstacle) -> None:
+        self._low = region[0]
+        self._spacing = max(SPACING_MM, float(np.cbrt(np.prod(np.ptp(region, axis=0) + SPACING_MM) / MOST_NODES)))
+        lines = [np.arange(low, high + self._spacing, self._spacing) for low, high in region.T]
         nodes = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1)
-        distances = obstacle.distances(nodes.reshape(-1, 3)).reshape(nodes.shape[:3])
-        return cls(region[0], spacing, distances)
+        self._distances = obstacle.distances(nodes.reshape(-1, 3)).reshape(nodes.shape[:3])
 
     def bounds(self, points: Array) -> tuple[Array, Array]:
         """Lowest and highest possible distance of each of (..., 3) mm to the obstacle, (...) mm each."""
@@ -44,15 +40,13 @@ class DistanceField:
 FAR_MM = 40.0
 """A surface this far away is not measured more precisely."""
 
-_SQRT3 = float(np.sqrt(3.0))
-
 
 class ClearanceGauge:
     """Measures surfaces of faces (F, 3), most of them in a box (2, 3) mm, against an obstacle, with a clearance."""
 
     def __init__(self, obstacle: Obstacle, region: Array, faces: NDArray[np.int64], clearance: float) -> None:
         self._obstacle, self._faces, self.clearance = obstacle, faces, clearance
-        self._field = DistanceField.around(region, obstacle)
+        self._field = DistanceField(region, obstacle)
         edges = np.stack([faces, np.roll(faces, -1, axis=1)], axis=2).reshape(-1, 2)
         self._edges = np.unique(np.sort(edges, axis=1), axis=0)
 
@@ -101,4 +95,4 @@ class ClearanceGauge:
         edges = states.points[:, one] - states.points[:, other]
         longest = np.sqrt(np.einsum("nex,nex->ne", edges, edges).max(axis=1))
         steepest = np.abs(states.allowance[:, one] - states.allowance[:, other]).max(axis=1)
-        return np.asarray(longest / _SQRT3 + steepest)
+        return np.asarray(longest / np.sqrt(3.0) + steepest)

@@ -73,11 +73,11 @@ def goal_solutions(
     Args:
         pipeline: Forward kinematics.
         robot: Robot whose range bounds the solve.
-        target: Target shape, m, or a place of a named point.
+        target: A shape, m, or a place of a named point.
         near: (k,), the first start.
         starts: Solves; from `near`, then from a Halton sequence over the range.
-        max_seconds: Time for each solve, s.
-        together_seconds: Time limit of all solves, s; the first has at least `_LEAST_SECONDS`.
+        max_seconds: Of each solve.
+        together_seconds: Of all solves; the first has at least `_LEAST_SECONDS`.
         should_stop: Ends the search with what there is.
 
     Raises:
@@ -103,12 +103,10 @@ def goal_solutions(
         found.append(GoalSolution(result.actuation, result.mean_error_mm, result.max_error_mm, result.miss, cut_short))
     found.sort(key=lambda one: one.mean_error_mm)
     distinct: list[GoalSolution] = []
+    span = robot.actuation_max - robot.actuation_min
     for one in found:
         good = one.mean_error_mm <= (1.0 + WORSE_BY) * found[0].mean_error_mm + WORSE_BY_MM
-        if good and not any(_same(one.actuation, other.actuation, robot) for other in distinct):
+        apart = [(np.abs(one.actuation - other.actuation) / span).max() for other in distinct]
+        if good and min(apart, default=np.inf) >= SAME_PART:
             distinct.append(one)
     return distinct
-
-
-def _same(one: Array, other: Array, robot: Robot) -> bool:
-    return bool((np.abs(one - other) / (robot.actuation_max - robot.actuation_min)).max() < SAME_PART)

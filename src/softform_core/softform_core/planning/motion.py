@@ -8,6 +8,7 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.inverse.out_of_reach import OutOfReachError, check_reach
+from softform_core.inverse.timing import slew_durations
 from softform_core.planning.clearance import ClearanceGauge
 from softform_core.planning.enclosure import encloses, lies_within_body
 from softform_core.planning.goals import GoalSolution, goal_solutions
@@ -20,10 +21,8 @@ from softform_core.planning.motion_plan import (
     Rejection,
 )
 from softform_core.planning.planner import find_path
-from softform_core.planning.planner_settings import PlannerSettings
 from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.planning.sweep import MotionChecker, StoppedError
-from softform_core.planning.trajectory import trajectory_along
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 
@@ -32,6 +31,9 @@ _PART_FOR_GOALS = 0.5
 
 _LEAST_SECONDS = 0.1
 """Left for the path in any case: a straight one is found."""
+
+_SAMPLES = 17
+_RESERVE = 0.9  # between the samples the surface may move a little faster
 
 
 def plan_motion(
@@ -86,21 +88,22 @@ class _Planning:
 
     def run(self) -> MotionPlan:
         self._tell("goal")
+        planner = self._settings.planner
         try:
             self._check_start()
             goals = self._goals()
+            left = planner.max_seconds - (time.monotonic() - self._started)
             search = find_path(
                 self._request.start,
                 [goal.actuation for goal in goals],
                 (self._robot.actuation_min, self._robot.actuation_max),
                 self._checker,
-                self._planner_settings(),
+                replace(planner, max_seconds=max(_LEAST_SECONDS, left)),
                 self._tell,
             )
         except StoppedError:
             raise NoMotionError(Rejection.STOPPED, "Planning was stopped.", "Send the goal again.") from None
         if search.path is None:
-            planner = self._settings.planner
             raise NoMotionError(
                 Rejection.NO_PATH,
                 f"No path was found in {search.seconds:.1f} s: {planner.algorithm}, seed {planner.seed}, tried "
@@ -110,20 +113,13 @@ class _Planning:
             )
         return self._plan(search.path, goals)
 
-    def _planner_settings(self) -> PlannerSettings:
-        """The given settings, with the time that is left."""
-        settings = self._settings.planner
-        left = settings.max_seconds - (time.monotonic() - self._started)
-        return replace(settings, max_seconds=max(_LEAST_SECONDS, left))
-
     def _plan(self, path: Array, goals: list[GoalSolution]) -> MotionPlan:
-        spacing = self._settings.waypoint_spacing * MM_PER_M
-        trajectory = trajectory_along(path, self._surface, self._robot.actuation_slew, spacing)
-        distances, margins = self._clearances(trajectory.actuations)
+        actuations, times = self._trajectory(path)
+        distances, margins = self._clearances(actuations)
         ends = [np.abs(goal.actuation - path[-1]).max() for goal in goals]
         return MotionPlan(
-            trajectory.actuations,
-            trajectory.times,
+            actuations,
+            times,
             distances / MM_PER_M,
             margins / MM_PER_M,
             goals[int(np.argmin(ends))],
@@ -131,6 +127,26 @@ class _Planning:
             self._checker.states_checked,
             time.monotonic() - self._started,
         )
+
+    def _trajectory(self, path: Array) -> tuple[Array, Array]:
+        """Waypoints (n, k) of straight motions between corners, as fast as possible, and their times (n,) s.
+
+        They are so dense that what happens between two of them can be neglected.
+        """
+        pieces = [path[:1]]
+        for start, end in zip(path[:-1], path[1:], strict=True):
+            places = np.linspace(0.0, 1.0, _SAMPLES)
+            moved = self._surface.pipeline.points(start + places[:, None] * (end - start))
+            ways = np.linalg.norm(np.diff(moved, axis=0), axis=2).max(axis=1)
+            gone = np.concatenate([[0.0], np.cumsum(ways)])
+            steps = max(1, int(np.ceil(gone[-1] / (_RESERVE * (self._settings.waypoint_spacing * MM_PER_M)))))
+            even = np.interp(np.linspace(0.0, gone[-1], steps + 1)[1:], gone, places)
+            pieces.append(start + even[:, None] * (end - start))
+        actuations = np.concatenate(pieces)
+        legs = slew_durations(actuations[0], actuations[1:], self._robot.actuation_slew)
+        # A leg on which nothing moves: two waypoints at one place and one moment.
+        moving = np.concatenate([[True], legs > 0.0])
+        return actuations[moving], np.concatenate([[0.0], np.cumsum(legs)])[moving]
 
     def _check_start(self) -> None:
         start = self._request.start
@@ -170,7 +186,11 @@ class _Planning:
                 self._is_stopped,
             )
             if found:
-                self._check_reach(found[0])
+                best = found[0]
+                try:
+                    check_reach(best.mean_error_mm, best.miss_mm, settings.most_error_mm, cut_short=best.cut_short)
+                except OutOfReachError as error:
+                    raise NoMotionError(Rejection.UNREACHABLE, error.message, error.next_step) from error
         else:
             found = [GoalSolution(goal)]
         spare = self._checker.spare(np.array([one.actuation for one in found]))
@@ -188,12 +208,6 @@ class _Planning:
                 "Choose a target further from the obstacle, move the obstacle, or ask for less clearance.",
             )
         return clear
-
-    def _check_reach(self, best: GoalSolution) -> None:
-        try:
-            check_reach(best.mean_error_mm, best.miss_mm, self._settings.most_error_mm, cut_short=best.cut_short)
-        except OutOfReachError as error:
-            raise NoMotionError(Rejection.UNREACHABLE, error.message, error.next_step) from error
 
     def _clearances(self, actuations: Array) -> tuple[Array, Array]:
         """Distances to the obstacle and the margins that are kept at the closest places, (n,) mm each."""
@@ -217,7 +231,7 @@ class _Planning:
     def _is_stopped(self) -> bool:
         if self._should_stop():
             return True
-        self._on_progress(Progress(self._stage, time.monotonic() - self._started, self._checker.states_checked))
+        self._tell(self._stage)
         return False
 
     def _tell(self, stage: str) -> None:

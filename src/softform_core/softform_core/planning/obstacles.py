@@ -1,7 +1,5 @@
 """What the surface must keep clear of: a mesh or a cloud, checked; metres outside, millimetres inside."""
 
-from typing import Protocol
-
 import fcl
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,23 +27,6 @@ cloud: holes of a surface that was sampled evenly at random are closed but for o
 _QUERIED_AT_ONCE = 500_000
 
 
-class Obstacle(Protocol):
-    """A set of points in space; made by `obstacle_of`."""
-
-    @property
-    def vertices(self) -> Array:
-        """Points that span it, (V, 3) mm."""
-
-    def distances(self, points: Array) -> Array:
-        """Distance of each of (P, 3) mm to it, (P,) mm, not negative."""
-
-    def distance_to_triangles(self, corners: Array) -> float:
-        """Smallest distance between it and triangles with corners (m, 3, 3) mm; 0 if they touch or cross."""
-
-    def contains(self, points: Array) -> NDArray[np.bool_]:
-        """Which of (P, 3) mm lie in its inside; a cloud has none."""
-
-
 def check_obstacle(points: ArrayLike, faces: ArrayLike | None, robot: Robot) -> TargetShape:
     """Return an obstacle as a shape, m, if it can be one.
 
@@ -63,12 +44,6 @@ def check_obstacle(points: ArrayLike, faces: ArrayLike | None, robot: Robot) -> 
     if faces is None or np.size(faces) == 0:
         return TargetShape(checked)
     return TargetShape.from_mesh(checked, faces)
-
-
-def obstacle_of(shape: TargetShape) -> Obstacle:
-    """Prepare a shape that `check_obstacle` returned for queries."""
-    points = shape.points * MM_PER_M
-    return CloudObstacle(points) if shape.faces is None else MeshObstacle(points, shape.faces)
 
 
 def _check_unit(points: Array, robot: Robot) -> None:
@@ -90,7 +65,7 @@ def _check_unit(points: Array, robot: Robot) -> None:
 
 
 class MeshObstacle:
-    """A triangle mesh, (V, 3) mm and (F, 3); closed or not, of one part or many."""
+    """A triangle mesh, (V, 3) mm and (F, 3); closed or not, of one part or many; keeps its `vertices`."""
 
     def __init__(self, vertices: Array, faces: NDArray[np.integer]) -> None:
         self.vertices = vertices
@@ -146,6 +121,15 @@ class CloudObstacle:
     def contains(self, points: Array) -> NDArray[np.bool_]:
         """Nowhere: a cloud has no inside."""
         return np.zeros(len(points), dtype=bool)
+
+
+Obstacle = MeshObstacle | CloudObstacle
+
+
+def obstacle_of(shape: TargetShape) -> Obstacle:
+    """Prepare a shape that `check_obstacle` returned for queries."""
+    points = shape.points * MM_PER_M
+    return CloudObstacle(points) if shape.faces is None else MeshObstacle(points, shape.faces)
 
 
 def _collision_object(corners: Array) -> fcl.CollisionObject:

@@ -124,9 +124,8 @@ class _Problem:
 
     def __init__(self, bounds: tuple[Array, Array], checker: MotionChecker, deadline: float) -> None:
         util.setLogLevel(util.LOG_NONE)
-        inputs = len(bounds[0])
-        space = base.RealVectorStateSpace(inputs)
-        box = base.RealVectorBounds(inputs)
+        space = base.RealVectorStateSpace(len(bounds[0]))
+        box = base.RealVectorBounds(len(bounds[0]))
         box.setLow(0.0)
         box.setHigh(1.0)
         space.setBounds(box)
@@ -147,14 +146,16 @@ class _Problem:
         for one in goals:
             goal.addState(self._state(one))
         definition.setGoal(goal)
-        planner = self._planner(settings)
+        star = settings.algorithm == "rrt_star"
+        planner = (geometric.RRTstar if star else geometric.RRTConnect)(self._information)
+        planner.setRange(RANGE)
         planner.setProblemDefinition(definition)
         planner.setup()
         first_found: list[float] = []
 
         def is_over() -> bool:
             now = time.monotonic()
-            if settings.algorithm == "rrt_star" and not first_found and np.isfinite(planner.bestCost().value()):
+            if star and not first_found and np.isfinite(planner.bestCost().value()):
                 first_found.append(now)
             improved = bool(first_found) and now - first_found[0] > settings.improve_seconds
             return improved or self.validator.has_failed or now > self._deadline
@@ -176,15 +177,6 @@ class _Problem:
         simplifier.reduceVertices(ours)
         self.validator.raise_if_failed()
         return self._array(ours)
-
-    def _planner(self, settings: PlannerSettings) -> base.Planner:
-        if settings.algorithm == "rrt_star":
-            planner = geometric.RRTstar(self._information)
-            planner.setRange(RANGE)
-            return planner
-        planner = geometric.RRTConnect(self._information)
-        planner.setRange(RANGE)
-        return planner
 
     def _state(self, actuation: Array) -> base.State:
         state = self._information.allocState()

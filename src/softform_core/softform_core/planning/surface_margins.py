@@ -11,7 +11,6 @@ with one standard deviation sigma of the prediction along the normal (`SurfaceUn
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter
 
 from softform_core.arrays import Array
@@ -37,10 +36,6 @@ class SurfaceStates:
 
     points: Array
     allowance: Array
-
-    def part(self, chosen: NDArray[np.integer] | slice) -> "SurfaceStates":
-        """Select some of the states."""
-        return SurfaceStates(self.points[chosen], self.allowance[chosen])
 
 
 class MarginedSurface:

@@ -58,21 +58,25 @@ class MotionChecker:
         return self._measured(actuation)[1]
 
     def is_clear(self, start: Array, end: Array) -> bool:
-        """Whether nothing is met on the straight line between two actuations (k,), ends included.
-
-        Raises:
-            StoppedError: If a stop was requested.
-        """
+        """Whether nothing is met on the straight line between two actuations (k,), ends included."""
         pieces = max(1, int(np.ceil(np.abs((end - start) / self._ranges).max() / STEP_PART)))
-        places = np.linspace(0.0, 1.0, pieces + 1)
-        line = _Line(self, start, end)
+        even = np.linspace(0.0, 1.0, pieces + 1)
         # The ends and the middle first: where most motions that are not clear show it.
-        order = np.argsort(np.minimum(np.abs(places - 0.5), 0.5 - np.abs(places - 0.5)), kind="stable")
-        if not line.add(places[order]):
-            return False
-        while len(missing := line.unproved()):
-            if not line.add(missing):
-                return False
+        missing = even[np.argsort(np.minimum(np.abs(even - 0.5), 0.5 - np.abs(even - 0.5)), kind="stable")]
+        measured: list[tuple[Array, Array, Array, Array]] = []
+        while len(missing):
+            for first in range(0, len(missing), _BATCH):
+                batch = missing[first : first + _BATCH]
+                states, spare = self._measured(start + batch[:, None] * (end - start))
+                if (spare < 0.0).any():
+                    return False
+                measured.append((batch, states.points, states.allowance, spare + SWEEP_MM))
+            places = np.concatenate([batch for batch, *_ in measured])
+            order = np.argsort(places)
+            places, points, allowance, room = (np.concatenate(parts)[order] for parts in zip(*measured, strict=True))
+            way = np.linalg.norm(np.diff(points, axis=0), axis=2) + np.abs(np.diff(allowance, axis=0))
+            doubtful = BENT * way.max(axis=1) > room[:-1] + room[1:]
+            missing = 0.5 * (places[:-1] + places[1:])[doubtful]  # middles of pieces on which something might be met
         return True
 
     def _measured(self, actuation: Array) -> tuple[SurfaceStates, Array]:
@@ -81,42 +85,3 @@ class MotionChecker:
         states = self._surface.at(actuation)
         self.states_checked += len(actuation)
         return states, self._gauge.spare(states) - SWEEP_MM
-
-
-class _Line:
-    """States along the straight line between two actuations."""
-
-    def __init__(self, checker: MotionChecker, start: Array, end: Array) -> None:
-        self._checker, self._start, self._end = checker, start, end
-        self._places = np.empty(0)
-        self._states: SurfaceStates | None = None
-        self._spare = np.empty(0)
-
-    def add(self, places: Array) -> bool:
-        """Measure states at places in 0 ... 1; false as soon as one is in the margin."""
-        for first in range(0, len(places), _BATCH):
-            batch = places[first : first + _BATCH]
-            states, spare = self._checker._measured(self._start + batch[:, None] * (self._end - self._start))
-            if (spare < 0.0).any():
-                return False
-            self._insert(batch, states, spare)
-        return True
-
-    def unproved(self) -> Array:
-        """Middles of the pieces on which something might be met."""
-        states, spare = self._states, self._spare + SWEEP_MM
-        assert states is not None
-        way = np.linalg.norm(np.diff(states.points, axis=0), axis=2) + np.abs(np.diff(states.allowance, axis=0))
-        doubtful = BENT * way.max(axis=1) > spare[:-1] + spare[1:]
-        return np.asarray(0.5 * (self._places[:-1] + self._places[1:])[doubtful])
-
-    def _insert(self, places: Array, states: SurfaceStates, spare: Array) -> None:
-        if self._states is not None:
-            places = np.concatenate([self._places, places])
-            spare = np.concatenate([self._spare, spare])
-            states = SurfaceStates(
-                np.concatenate([self._states.points, states.points]),
-                np.concatenate([self._states.allowance, states.allowance]),
-            )
-        order = np.argsort(places)
-        self._places, self._states, self._spare = places[order], states.part(order), spare[order]

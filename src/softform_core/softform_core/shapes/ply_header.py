@@ -39,11 +39,7 @@ class PlyHeader:
 
     def comment(self, key: str) -> str | None:
         """Rest of the first comment that begins with the word `key`, or None."""
-        for text in self.comments:
-            word, _, rest = text.partition(" ")
-            if word == key:
-                return rest.strip()
-        return None
+        return next((text.partition(" ")[2].strip() for text in self.comments if text.partition(" ")[0] == key), None)
 
 
 def read_ply_header(path: str | Path) -> PlyHeader:

@@ -14,17 +14,11 @@ NEIGHBOURS = 16
 
 @dataclass(frozen=True)
 class TargetShape:
-    """A mesh (`faces` given) or a cloud (`faces` is None); a mesh's `points` are its vertices.
+    """A mesh (`faces` given) or a cloud (`faces` is None); a mesh's `points` are its vertices."""
 
-    Attributes:
-        points: (N, 3) m.
-        normals: (N, 3) unit vectors, or None if they are not known.
-        faces: (F, 3) indices into `points`, or None.
-    """
-
-    points: NDArray[np.float64]
-    normals: NDArray[np.float64] | None = None
-    faces: NDArray[np.int64] | None = None
+    points: NDArray[np.float64]  # (N, 3) m
+    normals: NDArray[np.float64] | None = None  # (N, 3) unit vectors; None if they are not known
+    faces: NDArray[np.int64] | None = None  # (F, 3) indices into `points`
 
     @classmethod
     def from_mesh(cls, vertices: ArrayLike, faces: ArrayLike) -> "TargetShape":
@@ -84,12 +78,6 @@ class TargetShape:
             doubled_areas = _face_normals(self.points, self.faces)
             return np.asarray(doubled_areas.sum(axis=0) / np.linalg.norm(doubled_areas, axis=1).sum())
         return np.zeros(3) if self.normals is None else np.asarray(self.normals.mean(axis=0))
-
-    def with_normals(self) -> "TargetShape":
-        """This shape with normals; those of a cloud come from `estimate_normals`."""
-        if self.normals is not None:
-            return self
-        return TargetShape(self.points, estimate_normals(self.points), self.faces)
 
     def sample(self, count: int, seed: int = 0) -> "TargetShape":
         """Cloud of points on this shape, the same for the same seed.

@@ -106,16 +106,14 @@ def check_target(points: ArrayLike, robot: Robot) -> NDArray[np.float64]:
         return values
     facts = f"The target is {size:.4g} m across and robot '{robot.name}' is {robot_size:.3g} m"
     if ratio > SIZE_RATIO:
-        likely_unit = 1.0 / SIZE_RATIO <= ratio / MM_PER_M <= SIZE_RATIO
-        if likely_unit:
+        if 1.0 / SIZE_RATIO <= ratio / MM_PER_M <= SIZE_RATIO:
             raise SoftformError(
                 f"{facts}: the target seems to be in millimetres.", "State the unit mm, or divide the points by 1000."
             )
         raise SoftformError(
             f"{facts}: the target is too large.", "Check its unit and for stray points, and scale it to the robot."
         )
-    likely_unit = 1.0 / SIZE_RATIO <= ratio * MM_PER_M <= SIZE_RATIO
-    if likely_unit:
+    if 1.0 / SIZE_RATIO <= ratio * MM_PER_M <= SIZE_RATIO:
         raise SoftformError(
             f"{facts}: the target seems to have been converted from millimetres twice.",
             "State the unit m, or multiply the points by 1000.",

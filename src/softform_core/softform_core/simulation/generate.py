@@ -14,7 +14,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.executors import InProcess, make_executor
 from softform_core.files import only_writer
-from softform_core.provenance import command_line, git_revision, now
+from softform_core.provenance import made_now
 from softform_core.robots import Robot
 from softform_core.robots.body import Body
 from softform_core.simulation.sampled_body import SampledBody, Solved
@@ -94,7 +94,7 @@ def _open_or_create(robot: Robot, body: SampledBody, sampling: Sampling, output:
                 )
         store.add(sampling.actuations)
         return store
-    provenance = {"command": command_line(), "git_revision": git_revision(), "created": now(), **sampling.attributes}
+    provenance = made_now() | sampling.attributes
     shapes = body.output_shapes(robot.degrees_of_freedom)
     return create_simulation(output, robot, sampling.actuations, shapes, body.constants, body.block, provenance)
 

@@ -59,6 +59,17 @@ def _gram(count: int, degree: int, order: int, periodic: bool) -> Array:
     return values.T @ ((half * weights).reshape(-1, 1) * values)
 
 
+def shapes_of(vertices: int, shapes: ArrayLike) -> Array:
+    """Shapes (..., V, 3) as an array; a `SoftformError` if they do not have so many vertices."""
+    values = np.asarray(shapes, dtype=np.float64)
+    if values.ndim < 2 or values.shape[-2:] != (vertices, 3):
+        raise SoftformError(
+            f"Shapes of {values.shape} do not have the {vertices} vertices of the rest shape.",
+            "Shapes must come from the mesh that was parametrised.",
+        )
+    return values
+
+
 LARGEST_AMPLIFICATION = 10.0
 """Largest amplification of independent errors of the vertices, anywhere on the surface."""
 _LAMBDA = 1e-14, 1e4
@@ -98,7 +109,6 @@ class SurfaceFitter:
     """
 
     def __init__(self, uv: ArrayLike, rows: int = 30, cols: int = 30, degree: int = 3, periodic: bool = False) -> None:
-        """Choose lambda and factor B^T B + lambda G."""
         self.rows, self.cols = rows, cols
         self.basis = basis_matrix(uv, rows, cols, degree, periodic)
         reached = np.asarray(uv)[:, 1:] if periodic else np.asarray(uv)
@@ -158,11 +168,7 @@ class SurfaceFitter:
         return np.ascontiguousarray(control).reshape(*shapes.shape[:-2], self.rows, self.cols, 3)
 
     def report(self, vertices: ArrayLike, control_points: ArrayLike) -> FitReport:
-        """How far fitted surfaces (n, rows, cols, 3) are from the vertices (n, V, 3).
-
-        Raises:
-            SoftformError: If shapes do not fit each other.
-        """
+        """How far fitted surfaces (n, rows, cols, 3) are from the vertices (n, V, 3); errors as of `fit`."""
         shapes = self._checked(vertices)
         control = np.asarray(control_points, dtype=np.float64)
         if shapes.ndim != 3 or control.shape != (len(shapes), self.rows, self.cols, 3):
@@ -170,21 +176,12 @@ class SurfaceFitter:
                 f"Vertices {shapes.shape} and control points {control.shape} do not belong together.",
                 f"Give (n, V, 3) and (n, {self.rows}, {self.cols}, 3).",
             )
-        distances = np.stack(
-            [
-                np.linalg.norm(self.basis @ points.reshape(-1, 3) - shape, axis=1)
-                for points, shape in zip(control, shapes, strict=True)
-            ]
-        )
+        off = [self.basis @ points.reshape(-1, 3) - shape for points, shape in zip(control, shapes, strict=True)]
+        distances = np.linalg.norm(off, axis=2)
         return FitReport(distances.mean(axis=1), distances.max(axis=1))
 
     def _checked(self, vertices: ArrayLike) -> Array:
-        shapes = np.asarray(vertices, dtype=np.float64)
-        if shapes.ndim < 2 or shapes.shape[-2:] != (self.basis.shape[0], 3):
-            raise SoftformError(
-                f"Shapes of {shapes.shape} do not have the {self.basis.shape[0]} vertices of the rest shape.",
-                "Shapes must come from the mesh that was parametrised.",
-            )
+        shapes = shapes_of(self.basis.shape[0], vertices)
         if not np.isfinite(shapes).all():
             raise SoftformError("A shape to fit holds NaN or infinity.", "Leave failed simulations out.")
         return shapes

@@ -240,7 +240,7 @@ def _turns(faces: Indices, path: Indices) -> Array:
     one, other = one[off_seam], other[off_seam]
 
     def next_corner(edge: Indices) -> Indices:
-        return 3 * (edge // 3) + (edge + 1 - 3 * (edge // 3)) % 3
+        return edge - edge % 3 + (edge + 1) % 3
 
     # The faces turn alike: where one's edge starts, the other's ends.
     joins = np.concatenate([one, next_corner(one)]), np.concatenate([next_corner(other), other])

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.surface.bspline import evaluate
-from softform_core.surface.fit import FitReport, SurfaceFitter
+from softform_core.surface.fit import FitReport, SurfaceFitter, shapes_of
 from softform_core.surface.mean_value import parametrise, parametrise_tube
 from softform_core.surface.mesh_repair import repair
 
@@ -197,13 +197,7 @@ class ParametrisedMesh:
         return self.fitter.report(self._kept(shapes), control_points)
 
     def _kept(self, shapes: ArrayLike) -> Array:
-        values = np.asarray(shapes, dtype=np.float64)
-        if values.ndim < 2 or values.shape[-2:] != (self.vertices, 3):
-            raise SoftformError(
-                f"Shapes of {values.shape} do not have the {self.vertices} vertices of the rest shape.",
-                "Shapes must come from the mesh that was parametrised.",
-            )
-        return values[..., self.kept, :]
+        return shapes_of(self.vertices, shapes)[..., self.kept, :]
 
 
 def grid_side(count: int) -> int:

@@ -15,7 +15,7 @@ from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import pipeline_of
 from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.frames.marker_store import MarkerStore
-from softform_core.frames.sources import open_recording
+from softform_core.frames.store import open_recording
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.robots import Robot
 from softform_core.shapes.target import estimate_normals

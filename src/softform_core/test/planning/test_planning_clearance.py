@@ -69,7 +69,7 @@ def test_the_field_bounds_distances_everywhere():
     mesh = stick_at(100.0)
     obstacle = MeshObstacle(mesh.vertices, mesh.faces)
     points = np.random.default_rng(3).uniform(-300.0, 300.0, (4000, 3))
-    lowest, highest = DistanceField.around(REGION, obstacle).bounds(points)
+    lowest, highest = DistanceField(REGION, obstacle).bounds(points)
     apart = obstacle.distances(points)
     assert (lowest <= apart + 1e-9).all() and (apart <= highest + 1e-9).all()
     inside = ((points > REGION[0]) & (points < REGION[1])).all(axis=1)

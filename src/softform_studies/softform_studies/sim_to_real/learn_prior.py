@@ -10,7 +10,7 @@ from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.networks.mlp_weights import MlpWeights, extract_mlp
 from softform_core.networks.store import load_forward_kinematics
-from softform_core.provenance import command_line, git_revision, now
+from softform_core.provenance import made_now
 from softform_core.robots import Robot
 from softform_core.training.actuation_fit import fit_actuation
 from softform_core.training.displacement_prior import DisplacementPrior
@@ -56,9 +56,7 @@ def learn_prior(robot: Robot, seeds: Sequence[int], say: Callable[[str], None], 
         "robot": robot.name,
         "robot_fingerprint": robot.fingerprint(),
         "seeds": list(seeds),
-        "command": command_line(),
-        "git_revision": git_revision(),
-        "created": now(),
+        **made_now(),
     }
     return DisplacementPrior.of(np.concatenate(found), _MODES, card)
 
