@@ -13,15 +13,15 @@ from softform_core.forward.rbf_warp import SimToReal
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.networks.mlp_weights import MlpWeights, mean_of
+from softform_core.networks.saved_network import export
 from softform_core.networks.sim_to_real import ShapeInput
 from softform_core.networks.sim_to_real_card import FramesUsed, HeldOutErrors, SurfaceSimToRealCard, Training
 from softform_core.networks.store import load_forward_kinematics
-from softform_core.networks.torchscript import export
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
 from softform_core.simulation.warp_device import INSTALL
 from softform_core.surface.patch_set import SHEET
-from softform_core.training.sim_to_real_model_card import make_sim_to_real_card, network_of
+from softform_core.training.cards import make_sim_to_real_card, network_of
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 

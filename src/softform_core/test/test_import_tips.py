@@ -13,7 +13,7 @@ from softform_core.cli.main import main
 from softform_core.errors import SoftformError
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.halton import halton_actuations
-from softform_core.networks.tip_store import load_tip_kinematics
+from softform_core.networks.store import TIP_KINEMATICS
 from softform_core.robots import load_robot
 from softform_core.simulation.store import SampleStatus, open_simulation
 from softform_core.training.tips import train_kinematics
@@ -80,7 +80,7 @@ def test_a_table_becomes_a_store_and_a_model_whose_jacobian_is_that_of_n_fk(fold
     differences = [(model.tip(here + change) - model.tip(here - change)) / (2 * step) for change in step * np.eye(3)]
     expected = np.stack(differences, axis=1)
     np.testing.assert_allclose(model.jacobian(here), expected, atol=0.05 * np.abs(expected).max())
-    _, card = load_tip_kinematics(robot, folder / "model")
+    _, card = TIP_KINEMATICS.load(folder / "model", robot)
     assert card.data.segments is None and "Jacobians: the derivative of N_fk" in card.to_markdown()
     assert card.forward_kinematics.test_mean_percent < 0.5
 

@@ -6,8 +6,7 @@ import shutil
 import pytest
 
 from softform_core.networks.model_files import ModelError
-from softform_core.networks.store import FORWARD_KINEMATICS
-from softform_core.networks.tip_store import TIP_KINEMATICS
+from softform_core.networks.store import FORWARD_KINEMATICS, TIP_KINEMATICS
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
 from softform_core.stores.convert import convert

@@ -6,8 +6,7 @@ from softform_core.errors import SoftformError
 from softform_core.networks.forward_kinematics import ForwardKinematics
 from softform_core.networks.layers import perceptron
 from softform_core.networks.mlp_weights import extract_mlp
-from softform_core.networks.saved_network import SavedNetwork
-from softform_core.networks.torchscript import export
+from softform_core.networks.saved_network import SavedNetwork, export
 
 
 def _trained_a_little(use_batch_norm: bool, activation: str = "relu") -> ForwardKinematics:

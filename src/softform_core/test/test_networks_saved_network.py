@@ -8,8 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from softform_core.networks.saved_network import SavedNetwork, arrays_of
-from softform_core.networks.torchscript import export
+from softform_core.networks.saved_network import SavedNetwork, arrays_of, export
 from softform_core.paths import models_dir
 
 

@@ -22,9 +22,8 @@ from softform_core.robots import Robot, load_robot
 from softform_core.simulation.generate import generate
 from softform_core.simulation.sampling import inflations
 from softform_core.simulation.store import create_simulation
-from softform_core.training.checkpoint import CHECKPOINT_FILE
 from softform_core.training.forward_kinematics import DEFAULT, PAPER, train_forward_kinematics
-from softform_core.training.loop import DivergedError
+from softform_core.training.loop import CHECKPOINT_FILE, DivergedError
 from softform_core.training.shapes import TrainingShapes, load_training_shapes
 
 SAMPLES = 40

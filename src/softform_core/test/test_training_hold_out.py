@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softform_core.errors import SoftformError
-from softform_core.training.hold_out import EVERY, LEAST, hold_out
+from softform_core.training.split import EVERY, LEAST, hold_out
 
 numbers = st.sets(st.integers(0, 200), min_size=EVERY)
 

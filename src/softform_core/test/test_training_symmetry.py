@@ -6,8 +6,8 @@ from softform_core.bodies.membrane.model import build_membrane
 from softform_core.robots import Robot, load_robot
 from softform_core.surface.fit import SurfaceFitter
 from softform_core.surface.mean_value import parametrise
+from softform_core.training.shapes import orbits, symmetric_images
 from softform_core.training.split import split_shapes
-from softform_core.training.symmetry import orbits, symmetric_images
 from softform_core.units import MM_PER_M
 
 

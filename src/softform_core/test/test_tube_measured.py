@@ -23,17 +23,16 @@ from softform_core.frames.quality import COVERAGE_CELLS, assess_cloud
 from softform_core.inverse.residual_field import ResidualField, surface_residuals
 from softform_core.networks.card import KinematicsReference
 from softform_core.networks.mlp_weights import MlpWeights, mean_of
-from softform_core.networks.saved_network import SavedNetwork
+from softform_core.networks.saved_network import SavedNetwork, export
 from softform_core.networks.sim_to_real import ShapeInput
 from softform_core.networks.sim_to_real_card import FramesUsed, HeldOutErrors, Training
-from softform_core.networks.torchscript import export
 from softform_core.registration.markers import closest_parameters, register_markers
 from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import Robot
 from softform_core.robots.body import Body, Outline
 from softform_core.robots.description import Description, SurfaceDescription
 from softform_core.surface.patch_set import PatchSet
-from softform_core.training.sim_to_real_model_card import make_sim_to_real_card, network_of
+from softform_core.training.cards import make_sim_to_real_card, network_of
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 

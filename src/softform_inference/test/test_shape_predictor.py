@@ -24,8 +24,8 @@ from softform_core.forward.sim_to_real_store import SIM_TO_REAL, load_sim_to_rea
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.networks.mlp_weights import MlpWeights, extract_mlp
 from softform_core.networks.model_files import sha256
+from softform_core.networks.saved_network import export
 from softform_core.networks.store import FORWARD_KINEMATICS, load_forward_kinematics
-from softform_core.networks.torchscript import export
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
 from softform_core.simulation.newton import find_equilibria

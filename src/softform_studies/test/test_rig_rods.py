@@ -6,7 +6,7 @@ import yaml
 
 from softform_core.errors import SoftformError
 from softform_core.forward.tip_model import load_tip_model
-from softform_core.networks.tip_store import load_tip_kinematics, load_tip_sim_to_real
+from softform_core.networks.store import TIP_KINEMATICS, load_tip_sim_to_real
 from softform_core.paths import models_dir, reality_file
 from softform_core.robots import load_robot
 from softform_core.simulation.simulated_body import equilibrium_points
@@ -96,7 +96,7 @@ def test_captured_tips_are_written_for_training(tmp_path, capsys):
 def test_with_sim_to_real_the_real_tip_follows_the_eight_within_one_per_cent(robot):
     reality, folder = load_reality("default", robot), models_dir() / robot.name / SHIPPED
     model = load_tip_model(robot, sim_to_real=folder)
-    card = load_tip_sim_to_real(robot, folder, load_tip_kinematics(robot, folder.parent)[1])[1]
+    card = load_tip_sim_to_real(robot, folder, TIP_KINEMATICS.load(folder.parent, robot)[1])[1]
     assert card.data.samples == {"three_chamber": 343, "planar_fingers": 620}[robot.name]
     with_transfer = tracking_in_reality(robot, reality, model)
     without = tracking_in_reality(robot, reality, model.without_sim_to_real)

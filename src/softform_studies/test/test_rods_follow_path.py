@@ -6,7 +6,7 @@ import pytest
 from softform_core.errors import SoftformError
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.inverse.follow_path import follow_path, start_near
-from softform_core.networks.tip_store import load_tip_kinematics
+from softform_core.networks.store import TIP_KINEMATICS
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
 from softform_core.simulation.simulated_body import equilibrium_points
@@ -40,7 +40,7 @@ def _inside(model, actuations):
 
 
 def test_shipped_models_keep_the_papers_errors_by_their_own_cards(robot):
-    card = load_tip_kinematics(robot, models_dir() / robot.name)[1]
+    card = TIP_KINEMATICS.load(models_dir() / robot.name, robot)[1]
     assert card.forward_kinematics.test_mean_percent < {"three_chamber": 0.34, "planar_fingers": 0.58}[robot.name]
     assert card.data.samples == robot.tip.segments**3
     assert card.weights_bytes < 1_000_000
@@ -131,7 +131,7 @@ def test_the_papers_iteration_ends_below_its_own_tolerance(model, points):
 
 
 def test_gradients_of_n_fk_agree_with_n_j(robot, model):
-    network = load_tip_kinematics(robot, models_dir() / robot.name)[0].script().forward_kinematics
+    network = TIP_KINEMATICS.load(models_dir() / robot.name, robot)[0].script().forward_kinematics
     limits = model.actuation_min, model.actuation_max, model.workspace_width_mm
     gradients, of_numpy = FkGradients(network, *limits), ExactGradients(model.forward_kinematics, *limits)
     for actuation in np.random.default_rng(4).uniform(model.actuation_min, model.actuation_max, (20, 3)):
@@ -148,7 +148,7 @@ def test_gradients_of_n_fk_agree_with_n_j(robot, model):
 
 
 def test_the_cost_of_jacobians_is_reported_with_their_difference(robot, model):
-    network = load_tip_kinematics(robot, models_dir() / robot.name)[0].script().forward_kinematics
+    network = TIP_KINEMATICS.load(models_dir() / robot.name, robot)[0].script().forward_kinematics
     limits = model.actuation_min, model.actuation_max, model.workspace_width_mm
     figures = compare_jacobians(model, ExactGradients(model.forward_kinematics, *limits), FkGradients(network, *limits))
     assert min(figures[f"{name}_core_us"] for name in ("n_j", "exact", "backward")) > 0.0

@@ -94,12 +94,5 @@ def read_captures(path: Path, robot: Robot, card: SurfaceSimToRealCard | None) -
             f"{path} holds no frame that can be compared ({len(recording)} planned).{reasons}",
             f"Collect some with: softform collect --robot {robot.given_as}",
         )
-    return Captures(
-        path,
-        str(origin["via"]),
-        str(origin["source"]),
-        str(origin["created"]),
-        frames,
-        uv,
-        dict(sorted(left_out.items())),
-    )
+    via, source, created = (str(origin[name]) for name in ("via", "source", "created"))
+    return Captures(path, via, source, created, frames, uv, dict(sorted(left_out.items())))

@@ -71,10 +71,9 @@ class Comparison:
         distances: (M,) mm, of each to the predicted surface; of a marker to its own point on it.
         along_normal: (M,) mm, the same along the surface's normal, signed.
         sigma: (M,) mm, predicted standard deviation there; None if the model does not tell.
-        noise_mm: Standard deviation of the measurement; None for markers, too few to tell it from errors.
-        surface: Predicted surface.
         error_map: (P,) mm, distance of each predicted point to the captured surface; NaN where it was not seen.
         normal_errors: (P,), Eq. 21; NaN where it was not seen.
+        noise_mm: Standard deviation of the measurement; None for markers, too few to tell it from errors.
         chamfer_mm2: Eq. 19 over the captured points and the predicted ones that are seen; None for markers.
         hausdorff_mm: Eq. 18 over the same; None for markers.
         beside: Captured points left out because they lie beside the surface.
@@ -84,13 +83,13 @@ class Comparison:
     distances: Array
     along_normal: Array
     sigma: Array | None
-    noise_mm: float | None
     surface: PredictedSurface
     error_map: Array
     normal_errors: Array
-    chamfer_mm2: float | None
-    hausdorff_mm: float | None
-    beside: int
+    noise_mm: float | None = None
+    chamfer_mm2: float | None = None
+    hausdorff_mm: float | None = None
+    beside: int = 0
 
     @property
     def seen(self) -> NDArray[np.bool_]:
@@ -165,11 +164,7 @@ def compare_markers(surface: PredictedSurface, markers: Array, uv: Array) -> Com
         distances=np.linalg.norm(offset, axis=1),
         along_normal=np.einsum("mx,mx->m", offset, normals),
         sigma=None if surface.sigma is None else surface.at(places, surface.sigma),
-        noise_mm=None,
         surface=surface,
         error_map=nowhere,
         normal_errors=nowhere,
-        chamfer_mm2=None,
-        hausdorff_mm=None,
-        beside=0,
     )

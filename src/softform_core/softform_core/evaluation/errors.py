@@ -37,7 +37,7 @@ class ErrorSummary:
 def distances_to_shape(points: ArrayLike, target: TargetShape) -> NDArray[np.float64]:
     """Distances, MILLIMETRES, of (P, 3) m from a target in metres: exact to a mesh, by tangent planes to a cloud.
 
-    The inverse kinematics measures with the same search (`kinematics.closest_points`), so its errors and these agree.
+    The inverse kinematics measures with the same search (`inverse.closest_points`), so its errors and these agree.
 
     Raises:
         SoftformError: If `points` is empty, not (P, 3) or not finite, or the target is unusable.

@@ -10,11 +10,15 @@ from softform_core.errors import SoftformError
 from softform_core.evaluation.captures import Capture
 from softform_core.evaluation.comparison import Comparison, PredictedSurface, compare_markers, compare_scan
 from softform_core.forward.live_pipeline import LivePipeline
+from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 
 SURFACE_POINTS = 10_000
 """Points of the grid that stands for the surface: 3.2 mm apart on the membrane, triangles 0.02 mm off the surface."""
 
 _STANDS_OUT = 5.0
+_DRIFTED = 1.5
+"""Times its error on its own held-out frames, above which a model does not fit the robot any more."""
 
 Predict = Callable[[Capture], tuple[PredictedSurface, PredictedSurface | None]]
 """The simulated surface at the actuation of a capture, and the corrected one if there is a sim-to-real model."""
@@ -44,21 +48,21 @@ class JudgedFrame:
         return self.before if self.after is None else self.after
 
 
-def predict_with(models: LivePipeline) -> Predict:
-    """Surfaces on the grid that `models` was made for."""
+def predict_by(simulated: ForwardPipeline, current: ForwardPipeline, uncertainty: SurfaceUncertainty | None) -> Predict:
+    """Surfaces by pipelines over one grid; `current` is the corrected one, unless there is no uncertainty of it."""
 
     def predict(capture: Capture) -> tuple[PredictedSurface, PredictedSurface | None]:
-        simulated = PredictedSurface.of(models.simulated, capture.actuation)
-        if models.current is models.simulated:
-            return simulated, None
-        felt = capture.felt(models.current.sim_to_real)
-        return simulated, PredictedSurface.of(models.current, felt, models.uncertainty(felt))
+        before = PredictedSurface.of(simulated, capture.actuation)
+        if uncertainty is None:
+            return before, None
+        felt = capture.felt(current.sim_to_real)
+        return before, PredictedSurface.of(current, felt, uncertainty.along_normals(felt))
 
     return predict
 
 
 def predict_all_with(models: LivePipeline, captures: Sequence[Capture], device: str) -> Predict:
-    """As `predict_with`, of all of these captures at once by PyTorch on a device.
+    """As `predict_by`, of all of these captures at once by PyTorch on a device.
 
     Raises:
         SoftformError: If PyTorch cannot compute on it.
@@ -145,3 +149,14 @@ def findings(frames: Sequence[JudgedFrame], left_out: dict[int, str]) -> list[st
                 f"Frame {frame.number}: {frame.best.beside} captured points lie beside the robot, not compared."
             )
     return found
+
+
+def drift(errors_mm: Sequence[float], promised_mm: float) -> str:
+    """What to say of errors of shapes captured after a model was made, beside its own; empty if they are as good."""
+    error = float(np.median(errors_mm))
+    if error <= _DRIFTED * promised_mm:
+        return ""
+    return (
+        f"The robot has drifted from its model: {error:.2f} mm in the mean, {promised_mm:.2f} mm when it was made. "
+        "Correct the model by five scans: softform refresh"
+    )

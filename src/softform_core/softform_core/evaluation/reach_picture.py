@@ -62,10 +62,10 @@ def write_picture(
     summary: Mapping[str, str],
     robot_size: Array,
 ) -> None:
-    """Write the picture as a PNG file.
+    """Write the picture as a PNG file; an existing one is replaced.
 
     Args:
-        path: The file; an existing one is replaced.
+        path: The file.
         target: Target shape, m, in the solved pose.
         shapes: One to three, from the worst way to the best.
         rest_errors_mm: (R,) mm, distances of the resting robot to the target, for scale.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from softform_core.evaluation.evaluate import JudgedFrame
 from softform_core.evaluation.report_figures import AFTER, BEFORE, ReportFigure
-from softform_core.evaluation.summary import Summary, summarise
+from softform_core.evaluation.summary import before_and_after
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def headline(frames: Sequence[JudgedFrame]) -> dict[str, str]:
     Raises:
         SoftformError: If there is no frame.
     """
-    before, after = _sides(frames)
+    before, after = before_and_after(frames)
     missing = sum(frame.missing for frame in frames) / len(frames)
     if after is None:
         return {
@@ -73,7 +73,7 @@ def overall_table(frames: Sequence[JudgedFrame]) -> Table:
     Raises:
         SoftformError: If there is no frame.
     """
-    sides = [side for side in _sides(frames) if side is not None]
+    sides = [side for side in before_and_after(frames) if side is not None]
     rows = []
     for name, values, form in (
         ("captured points (or markers) to the predicted surface: mean, mm", [s.captured.mean_mm for s in sides], ".3f"),
@@ -102,7 +102,7 @@ def frames_table(frames: Sequence[JudgedFrame]) -> Table:
     rows = []
     has_after = any(frame.after is not None for frame in frames)
     for frame in frames:
-        before, after = _sides([frame])
+        before, after = before_and_after([frame])
         best = after or before
         row = [
             str(frame.number),
@@ -122,11 +122,6 @@ def frames_table(frames: Sequence[JudgedFrame]) -> Table:
     header += ["mean after", "max after", "cut"] if has_after else []
     header += ["RMS", "Chamfer", "Hausdorff", "normal"] + (["in 1σ", "in 2σ"] if has_after else [])
     return Table(header, rows)
-
-
-def _sides(frames: Sequence[JudgedFrame]) -> tuple[Summary, Summary | None]:
-    corrected = [frame.after for frame in frames if frame.after is not None]
-    return summarise([frame.before for frame in frames]), summarise(corrected) if corrected else None
 
 
 def _text(value: float | None, form: str) -> str:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from softform_core.errors import SoftformError
 from softform_core.evaluation.captures import Capture, Captures, read_captures
-from softform_core.evaluation.drift import drift
 from softform_core.evaluation.evaluate import (
     SURFACE_POINTS,
     JudgedFrame,
+    drift,
     findings,
     judge,
     mean_error,
     predict_all_with,
-    predict_with,
+    predict_by,
     worst_median_best,
 )
 from softform_core.evaluation.report_figures import report_figures
@@ -68,13 +68,8 @@ def evaluate(
 ) -> Evaluation:
     """Judge a model on captured frames.
 
-    Args:
-        robot: Robot of the models.
-        recording: Store of captured frames.
-        sim_to_real: `auto`, `none` or a folder; see `LivePipeline`.
-        held_out_only: Leave out the frames that the model was trained on.
-        progress: Wraps the frames while they are judged.
-        device: Where all surfaces are predicted at once by PyTorch, such as `cuda`; on `cpu` each is, without it.
+    `sim_to_real` is `auto`, `none` or a folder, as of `LivePipeline`; `progress` wraps the frames while they are
+    judged. On another device than `cpu`, such as `cuda`, PyTorch predicts all surfaces at once.
 
     Raises:
         SoftformError: If a model or the recording is missing or cannot be used, no frame is left to judge, or PyTorch
@@ -91,7 +86,10 @@ def evaluate(
             f"The model was trained on each of the {len(captures.frames)} frames of {recording}.",
             "Give frames that it has not seen, or --all to judge it on these.",
         )
-    predict = predict_with(models) if device == CPU else predict_all_with(models, chosen, device)
+    if device == CPU:
+        predict = predict_by(models.simulated, models.current, models.models.uncertainty)
+    else:
+        predict = predict_all_with(models, chosen, device)
     frames = [judge(capture, captures.uv, predict) for capture in progress(chosen)]
     held_out = [frame for frame in frames if not frame.trained_on]
     others = [frame for frame in frames if frame.trained_on] if held_out else []

@@ -85,14 +85,23 @@ def share_within(comparisons: Sequence[Comparison], deviations: float) -> float 
     return None if not known else float(sum(s * n for s, n in known) / sum(n for _, n in known))
 
 
+def before_and_after(frames: Sequence[JudgedFrame]) -> tuple[Summary, Summary | None]:
+    """Figures of the simulation alone and of sim-to-real, None without a model.
+
+    Raises:
+        SoftformError: If there is no frame.
+    """
+    corrected = [frame.after for frame in frames if frame.after is not None]
+    return summarise([frame.before for frame in frames]), summarise(corrected) if corrected else None
+
+
 def overall_figures(frames: Sequence[JudgedFrame]) -> Figures:
     """Figures of all frames together, before and after, and the cuts of mean and maximum as shares.
 
     Raises:
         SoftformError: If there is no frame.
     """
-    before = summarise([frame.before for frame in frames])
-    corrected = [frame.after for frame in frames if frame.after is not None]
+    before, after = before_and_after(frames)
     figures: Figures = {
         "frames": len(frames),
         "missing": round(float(np.mean([frame.missing for frame in frames])), _DECIMALS),
@@ -101,8 +110,7 @@ def overall_figures(frames: Sequence[JudgedFrame]) -> Figures:
         "mean_reduction": None,
         "max_reduction": None,
     }
-    if corrected:
-        after = summarise(corrected)
+    if after is not None:
         figures["after"] = after.figures()
         figures["mean_reduction"] = round(1.0 - after.captured.mean_mm / before.captured.mean_mm, _DECIMALS)
         figures["max_reduction"] = round(1.0 - after.frame_max_mm / before.frame_max_mm, _DECIMALS)

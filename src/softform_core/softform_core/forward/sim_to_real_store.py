@@ -14,24 +14,17 @@ from softform_core.forward.play import Play
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.networks.card import ModelCard
 from softform_core.networks.mlp_weights import MlpWeights, mean_of, perceptron_of
-from softform_core.networks.model_files import ModelError, ModelFiles
+from softform_core.networks.model_files import ModelFiles
 from softform_core.networks.saved_network import SavedNetwork, arrays_of
 from softform_core.networks.sim_to_real_card import SurfaceSimToRealCard
-from softform_core.networks.store import FORWARD_KINEMATICS
+from softform_core.networks.store import FORWARD_KINEMATICS, SIM_TO_REAL_FILES, require_kinematics
 from softform_core.paths import models_of
 from softform_core.robots import Robot, load_robot
 
 if TYPE_CHECKING:
     from torch import nn
 
-SIM_TO_REAL = ModelFiles(
-    kind="sim-to-real",
-    card_type=SurfaceSimToRealCard,
-    weights_file="sim_to_real.pt",
-    card_file="sim_to_real.json",
-    page_file="sim_to_real.md",
-    command="softform train s2r",
-)
+SIM_TO_REAL = ModelFiles("sim-to-real", SurfaceSimToRealCard, *SIM_TO_REAL_FILES)
 
 
 @dataclass(frozen=True)
@@ -72,12 +65,7 @@ def load_sim_to_real(
     folder = own if folder is None else Path(folder)
     network, card = SIM_TO_REAL.load(folder, robot)
     simulated = FORWARD_KINEMATICS.read_card(own, robot) if forward_kinematics is None else forward_kinematics
-    if card.forward_kinematics.weights_sha256 != simulated.weights_sha256:
-        raise ModelError(
-            f"The sim-to-real model in {folder} was trained with another N_fk "
-            f"({card.forward_kinematics.weights_sha256[:12]}) than the one in use ({simulated.weights_sha256[:12]}).",
-            SIM_TO_REAL.train_again(robot),
-        )
+    require_kinematics(card, simulated, folder, SIM_TO_REAL.train_again(robot))
     members = members_of(network)
     mean = replace(members[0], coefficients=mean_of([one.coefficients for one in members]))
     return SimToRealModel(mean, members, float(network.spread_factor), float(network.spread_floor_mm), card)

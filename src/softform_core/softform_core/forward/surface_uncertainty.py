@@ -4,7 +4,7 @@ One standard deviation of a predicted point along the normal of the surface:
 
     sigma = sqrt((spread_factor * spread)^2 + spread_floor^2)
 
-The mean of the members is what is predicted; `training.uncertainty` finds factor and floor.
+The mean of the members is what is predicted; `evaluation.uncertainty` finds factor and floor.
 """
 
 from collections.abc import Sequence

@@ -11,7 +11,7 @@ from softform_core.forward.forward_model import batch_of
 from softform_core.forward.live_pipeline import AUTO, NONE
 from softform_core.forward.mlp import AffineLayers, fold
 from softform_core.networks.mlp_weights import extract_mlp
-from softform_core.networks.tip_store import TIP_SIM_TO_REAL, load_tip_kinematics, load_tip_sim_to_real
+from softform_core.networks.store import TIP_KINEMATICS, TIP_SIM_TO_REAL, load_tip_sim_to_real
 from softform_core.paths import models_of
 from softform_core.robots import Robot, load_robot
 
@@ -113,7 +113,7 @@ def load_tip_model(
     """
     robot = load_robot(robot, "tip") if isinstance(robot, str) else robot
     place = models_of(robot.name) if folder is None else Path(folder)
-    kinematics, card = load_tip_kinematics(robot, place)
+    kinematics, card = TIP_KINEMATICS.load(place, robot)
     real = None
     if sim_to_real is not None:
         real = fold(extract_mlp(load_tip_sim_to_real(robot, Path(sim_to_real), card)[0]))

@@ -1,7 +1,7 @@
 """The weights of a trained perceptron in numpy, and how they are taken out of a network."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -123,12 +123,4 @@ def mean_of(members: Sequence[MlpWeights]) -> MlpWeights:
     weights.append(np.hstack([member.weights[-1] for member in members]) / count)
     biases = [np.concatenate([member.biases[place] for member in members]) for place in range(depth - 1)]
     biases.append(np.mean([member.biases[-1] for member in members], axis=0))
-    return MlpWeights(
-        weights,
-        biases,
-        first.activation,
-        first.input_offset,
-        first.input_scale,
-        first.output_offset,
-        first.output_scale,
-    )
+    return replace(first, weights=weights, biases=biases)

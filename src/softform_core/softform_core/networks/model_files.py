@@ -10,8 +10,7 @@ from pydantic import ValidationError
 
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
-from softform_core.networks.card import ModelCard
-from softform_core.networks.earlier_cards import is_earlier_card
+from softform_core.networks.card import ModelCard, is_earlier_card
 from softform_core.networks.saved_network import SavedNetwork
 from softform_core.robots import Robot
 from softform_core.robots.earlier_form import conversion, step_for_other_robot
@@ -49,7 +48,7 @@ class ModelFiles(Generic[AnyCard]):
     command: str
 
     def save(self, folder: Path, weights: bytes, card: AnyCard) -> None:
-        """Write weights by `torchscript.export`, page and card; each file replaces the old one at once, the card last.
+        """Write exported weights, page and card; each file replaces the old one at once, the card last.
 
         Raises:
             ModelError: If the card belongs to other weights, or the files cannot be written.
@@ -62,12 +61,9 @@ class ModelFiles(Generic[AnyCard]):
             write_atomically(folder / self.weights_file, weights)
             write_atomically(folder / self.page_file, card.to_markdown().encode())
             write_atomically(folder / self.card_file, (card.model_dump_json(indent=2) + "\n").encode())
-        except OSError as error:
-            raise ModelError(
-                f"The model could not be written to {folder}: {error.strerror or error}.", remedy
-            ) from error
-        except SoftformError as error:
-            raise ModelError(f"The model could not be written to {folder}: {error.message}", remedy) from error
+        except (OSError, SoftformError) as error:
+            reason = error.message if isinstance(error, SoftformError) else f"{error.strerror or error}."
+            raise ModelError(f"The model could not be written to {folder}: {reason}", remedy) from error
 
     def read_card(self, folder: Path, robot: Robot) -> AnyCard:
         """The card in a model folder.

@@ -1,4 +1,4 @@
-"""What a TorchScript file holds, read without torch, whose import takes longer than all else that a node loads."""
+"""TorchScript files: what they hold, read without torch, whose import takes longer than all else that a node loads."""
 
 import io
 import pickle
@@ -58,6 +58,15 @@ class SavedNetwork:
         import torch
 
         return torch.jit.load(io.BytesIO(self._file), map_location="cpu").eval()
+
+
+def export(network: "nn.Module") -> bytes:
+    """TorchScript of a trained network, in evaluation mode on the CPU."""
+    import torch
+
+    buffer = io.BytesIO()
+    torch.jit.save(torch.jit.script(network.cpu().eval()), buffer)
+    return buffer.getvalue()
 
 
 def arrays_of(network: "SavedNetwork | nn.Module") -> dict[str, Array]:

@@ -123,10 +123,10 @@ def _solver(body: Body, device: str | None) -> Callable[[_Block], _Done]:
     """What solves a block, its kernels compiled, so that the first sample's time is its own."""
     sampled, idle = _sampled(body, device), np.zeros((1, len(body.inputs)))
     sampled.solve(idle, idle[:, :, None])
-    return partial(_solve, sampled)
 
+    def solve(block: _Block) -> _Done:
+        begin = time.perf_counter()
+        solved = sampled.solve(block.actuators, block.by_actuation)
+        return block.samples, solved, (time.perf_counter() - begin) / len(block.samples)
 
-def _solve(body: SampledBody, block: _Block) -> _Done:
-    begin = time.perf_counter()
-    solved = body.solve(block.actuators, block.by_actuation)
-    return block.samples, solved, (time.perf_counter() - begin) / len(block.samples)
+    return solve

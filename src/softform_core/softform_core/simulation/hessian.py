@@ -28,25 +28,12 @@ class Factor(Protocol):
         """Solutions (n, m, k) for loads (n, m, k)."""
 
 
-class Hessian(Protocol):
-    """Hessians of n samples over m unknowns."""
-
-    def part(self, chosen: NDArray[np.bool_]) -> "Hessian":
-        """Hessians of the chosen samples (n,)."""
-
-    def shifted(self, shift: Array) -> "Hessian":
-        """With `shift` (n,) added to the diagonal."""
-
-    def mean_diagonal(self) -> Array:
-        """Mean absolute diagonal entry, (n,)."""
-
-    def factorised(self) -> Factor:
-        """The factor."""
-
-
 @dataclass(frozen=True)
 class BlockHessian:
-    """Dense Hessians (n, b, w, w) of n samples; unknowns fall into b independent groups of w = m / b."""
+    """Dense Hessians (n, b, w, w) of n samples; unknowns fall into b independent groups of w = m / b.
+
+    LAPACK solves with them as they are: each is its own factor.
+    """
 
     blocks: Array
 
@@ -62,16 +49,9 @@ class BlockHessian:
         """Mean absolute diagonal entry, (n,)."""
         return np.asarray(np.abs(np.diagonal(self.blocks, axis1=2, axis2=3)).mean(axis=(1, 2)))
 
-    def factorised(self) -> "BlockFactor":
+    def factorised(self) -> Factor:
         """The factor."""
-        return BlockFactor(self.blocks)
-
-
-@dataclass(frozen=True)
-class BlockFactor:
-    """What solves with a `BlockHessian` (n, b, w, w), by LAPACK."""
-
-    blocks: Array
+        return self
 
     @cached_property
     def pivots(self) -> Array:
@@ -146,3 +126,7 @@ class SparseFactor:
         if self.factor is None:
             return np.full(load.shape, np.nan)
         return np.asarray(self.factor.solve(np.asfortranarray(load[0]))[None])
+
+
+Hessian = BlockHessian | SparseHessian
+"""Hessians of n samples over m unknowns; n is 1 of a sparse one."""

@@ -108,9 +108,7 @@ class SimulationStore(ActuationStore):
     @property
     def solved_singly(self) -> list[int]:
         """Samples that a solver of many at once left to the single one."""
-        samples = self.attributes.get("solved_singly", [])
-        assert isinstance(samples, list)
-        return samples
+        return list(self.attributes.get("solved_singly", []))
 
     @property
     def pending(self) -> NDArray[np.int64]:
@@ -149,7 +147,6 @@ class SimulationStore(ActuationStore):
     def note_solver(self, name: str) -> None:
         """Keep the name of a solver that simulates into it."""
         solvers = self.attributes.get("solvers", [SINGLE_SOLVER])
-        assert isinstance(solvers, list)
         if name not in solvers:
             with disk_errors(self.path, SIMULATION):
                 self._group.attrs["solvers"] = [*solvers, name]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import zarr
@@ -20,7 +21,7 @@ class ActuationStore:
         return len(self.actuation)
 
     @property
-    def attributes(self) -> dict[str, object]:
+    def attributes(self) -> dict[str, Any]:
         """Schema and provenance."""
         return dict(self._group.attrs)
 
@@ -48,9 +49,7 @@ class ActuationStore:
 
     def _reasons(self, attribute: str) -> dict[int, str]:
         """Row -> why it is not to be used."""
-        reasons = self._group.attrs[attribute]
-        assert isinstance(reasons, dict)
-        return {int(row): str(reason) for row, reason in reasons.items()}
+        return {int(row): str(reason) for row, reason in self.attributes[attribute].items()}
 
     def _append(self, actuations: NDArray[np.float64], names: Iterable[str]) -> None:
         """Grow by rows for actuations, (m, k) Pa; `names` are the arrays with a row each.

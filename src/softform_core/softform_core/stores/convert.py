@@ -15,8 +15,7 @@ import zarr
 from pydantic import ValidationError
 
 from softform_core.errors import SoftformError
-from softform_core.networks.card import ModelCard
-from softform_core.networks.earlier_cards import card_in_new_form, is_earlier_card
+from softform_core.networks.card import ModelCard, card_in_new_form, is_earlier_card
 from softform_core.networks.sim_to_real_card import SurfaceSimToRealCard
 from softform_core.networks.surface_card import SurfaceKinematicsCard
 from softform_core.networks.tip_card import TipKinematicsCard, TipSimToRealCard

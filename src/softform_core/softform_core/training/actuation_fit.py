@@ -12,7 +12,7 @@ section moves what hangs on it by its whole length, which a warp would have to l
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,18 +177,14 @@ def _expected(model: PerceptronModel, gain: float, offset: float, coupling: floa
     return np.concatenate([np.full(k, offset), matrix.ravel(), np.full(k * h, _OUT), np.full(h * k + h, _INTO)])
 
 
-class _Affine(NamedTuple):
-    """The model at the actuations that are felt, the play if there is one, unknowns, motion and noise (mm)."""
+def _affine(
+    model: PerceptronModel, look: Look, expected: Array, motion: Array, past: Array | None
+) -> tuple[PerceptronModel, Play | None, Array, Array, float]:
+    """Fit without neurons; with the play if the commands (n, h, k) before each frame are known.
 
-    model: PerceptronModel
-    play: Play | None
-    unknowns: Array
-    motion: Array
-    noise: float
-
-
-def _affine(model: PerceptronModel, look: Look, expected: Array, motion: Array, past: Array | None = None) -> _Affine:
-    """Fit without neurons; with the play if the commands (n, h, k) before each frame are known."""
+    Returns:
+        The model at the actuations that are felt, the play if there is one, unknowns, motion and noise (mm).
+    """
     unknowns, noise, k = np.zeros(len(expected)), 0.0, len(model.half)
     commanded, play = model, None
     for _ in range(_ITERATIONS):
@@ -198,7 +194,7 @@ def _affine(model: PerceptronModel, look: Look, expected: Array, motion: Array, 
         unknowns, motion, _ = model.improved(unknowns, motion, told, expected, _MOTION[: len(motion)])
         gains = unknowns[k:].reshape(k, k)
         gains[np.diag_indices(k)] = np.maximum(gains[np.diag_indices(k)], _SMALLEST_GAIN - 1.0)
-    return _Affine(model, play, unknowns, motion, noise)
+    return model, play, unknowns, motion, noise
 
 
 def _played(

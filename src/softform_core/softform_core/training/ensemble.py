@@ -1,14 +1,14 @@
 """Training of an ensemble: each member learns from all frames but one fold, which decides when it stops.
 
-What is learned, and from what, is a `Problem`: networks, a loss of chosen frames, a validation error.
+From what is learned is said by subclasses of `WarpProblem`: scans or markers.
 """
 
-import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
@@ -19,35 +19,79 @@ from tqdm import tqdm
 from softform_core.errors import SoftformError
 from softform_core.executors import Executor, InProcess
 from softform_core.forward.rbf_warp import SimToReal
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.mlp_weights import MlpWeights
+from softform_core.networks.sim_to_real import FunctionPrediction
 from softform_core.surface.patch_set import SHEET, PatchSet
 from softform_core.threads import one_thread
 from softform_core.torch_device import checked_device, move_parts
-from softform_core.training.checkpoint import FINISHED_FILE, load_checkpoint, remove_checkpoint, save_checkpoint
 from softform_core.training.displacement_prior import DisplacementPrior
-from softform_core.training.loop import cosine, run_batches, train
-from softform_core.training.recipe import EnsembleRecipe
+from softform_core.training.loop import (
+    FINISHED_FILE,
+    cosine,
+    load_checkpoint,
+    remove_checkpoint,
+    run_batches,
+    run_name,
+    save_checkpoint,
+    train,
+)
+from softform_core.training.recipe import Recipe
+from softform_core.training.sim_to_real_losses import geometric_regularization, surface_normals
+from softform_core.training.warp_data import WarpData
 
 
-class Problem(Protocol):
-    """What one member learns."""
+class WarpProblem(ABC):
+    """What one member learns: N_rbf, by a loss of chosen frames, and when to stop, by a validation error.
 
-    @property
-    def nets(self) -> nn.Module:
-        """All that is trained; a checkpoint holds their state."""
-        ...
+    It goes on from the N_rbf `start`, or begins with the warp of a `motion`, mm, by default with the identity.
+    """
 
+    def __init__(
+        self, data: WarpData, recipe: Recipe, start: MlpWeights | None, motion: RigidTransform | None = None
+    ) -> None:
+        """Make the network; torch's seed decides its first weights."""
+        self._data, self._recipe = data, recipe
+        inputs = data.shape.shape[1]
+        self.network = FunctionPrediction(
+            inputs, data.directions, recipe.hidden, recipe.activation, data.scaling, motion
+        )
+        self.nets: nn.Module = self.network  # all that is trained; a checkpoint holds their state
+        if start is not None:
+            self.network.load_weights(start, data.shape_input)
+
+    @abstractmethod
     def refresh(self, validation: Tensor) -> float:
-        """Renew what depends on the weights but is held between refreshes; error in the frames of these numbers."""
-        ...
+        """Renew what depends on the weights but is held between refreshes; error in the frames of these numbers, mm."""
 
+    @abstractmethod
     def loss(self, batch: Tensor) -> Tensor:
         """Mean loss of the frames of these numbers, differentiable in the networks' weights."""
-        ...
+
+    def surfaces(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Points (n, P, 3) mm and both tangents of the predicted surfaces of all frames, no gradient."""
+        data = self._data
+        with torch.no_grad():
+            gamma = self.network(data.shape)
+            return data.basis @ gamma, data.slope_u @ gamma, data.slope_v @ gamma
+
+    def predicted(self) -> tuple[Tensor, Tensor]:
+        """Points (n, P, 3) mm and unit normals (n, P, 3) of the predicted surfaces of all frames, no gradient."""
+        points, slope_u, slope_v = self.surfaces()
+        return points, surface_normals(slope_u, slope_v)
+
+    def warps(self, batch: Tensor) -> tuple[Tensor, Tensor]:
+        """Amplitudes (b, d, 3) along the directions and gamma (b, N + 4, 3) of the frames of a batch."""
+        amplitudes = self.network.amplitudes(self._data.shape[batch])
+        return amplitudes, self.network.identity + self.network.directions @ amplitudes
+
+    def regularised(self, loss: Tensor, amplitudes: Tensor, gamma: Tensor, batch: Tensor) -> Tensor:
+        """A loss (b,) with what scans and markers have in common: Eq. 11 and the penalty on the amplitudes."""
+        loss = loss + self._recipe.geometric_weight * geometric_regularization(gamma, self._data.centers[batch])
+        return loss + self._recipe.amplitude_weight * amplitudes.square().mean(dim=(1, 2))
 
 
-P = TypeVar("P", bound=Problem)
-P_co = TypeVar("P_co", bound=Problem, covariant=True)
+P_co = TypeVar("P_co", bound=WarpProblem, covariant=True)
 
 
 @dataclass(frozen=True)
@@ -112,27 +156,13 @@ def fold_of(frames: int, folds: int, seed: int) -> NDArray[np.int64]:
     return np.random.default_rng(seed).permutation(frames) % folds
 
 
-def _run_name(recipe: EnsembleRecipe, run: TrainingRun, arrays: Iterable[NDArray[Any]]) -> str:
-    """A name that only runs of the same settings on the same data share."""
-    digest = hashlib.sha256(repr((recipe, run.seed)).encode())
-    earlier = [weight for member in run.start or () for weight in member.coefficients.weights]
-    for part in (*arrays, *earlier):
-        digest.update(np.ascontiguousarray(part).tobytes())
-    return f"{recipe.name}-{digest.hexdigest()[:12]}"
-
-
 def train_ensemble(
-    make: Callable[[int], P], frames: int, recipe: EnsembleRecipe, run: TrainingRun, arrays: Iterable[NDArray[Any]]
-) -> list[Member[P]]:
+    make: Callable[[int], P_co], frames: int, recipe: Recipe, run: TrainingRun, arrays: Iterable[NDArray[Any]]
+) -> list[Member[P_co]]:
     """Train each member of an ensemble.
 
-    Args:
-        make: Problem of the member of this number, its networks at their start; called under the member's own seed, and
-            picklable.
-        frames: Number of frames.
-        recipe: Settings.
-        run: Seed, checkpoints, the earlier model, the executor and the device of each of its workers.
-        arrays: Training data; a checkpoint is resumed only on the same data.
+    `make` makes the problem of the member of a number, its networks at their start; it is called under the member's own
+    seed, and picklable. A checkpoint is resumed only on the same training data `arrays`.
 
     Raises:
         SoftformError: If there are too few frames, training diverges, a worker is lost, or PyTorch cannot compute on
@@ -141,7 +171,8 @@ def train_ensemble(
     folds = fold_of(frames, recipe.folds, run.seed)
     folders: list[Path | None] = [None] * recipe.members
     if run.folder is not None:
-        name = _run_name(recipe, run, arrays)
+        earlier = [weight for member in run.start or () for weight in member.coefficients.weights]
+        name = run_name(recipe.name, (recipe, run.seed), (*arrays, *earlier))
         folders = [run.folder / f"{name}-{number}" for number in range(recipe.members)]
     kept = {number: load_checkpoint(folder, FINISHED_FILE) for number, folder in enumerate(folders) if folder}
     finished = {number: state for number, state in kept.items() if state is not None}
@@ -156,16 +187,19 @@ def train_ensemble(
                 folder.mkdir(parents=True, exist_ok=True)
                 save_checkpoint(folder, state, FINISHED_FILE)
             bar.update()
-    members = [_member(make, number, run.seed, finished[number], folds, recipe) for number in range(recipe.members)]
-    for folder in folders:
+    members = []
+    for number, folder in enumerate(folders):
+        problem, state = _problem(make, number, run.seed), finished[number]
+        problem.nets.load_state_dict(state.pop("nets"))
+        members.append(Member(problem, np.flatnonzero(folds == number % recipe.folds), **state))
         if folder is not None:
             remove_checkpoint(folder)
     return members
 
 
 def _trainer(
-    make: Callable[[int], Problem],
-    recipe: EnsembleRecipe,
+    make: Callable[[int], WarpProblem],
+    recipe: Recipe,
     seed: int,
     folds: NDArray[np.int64],
     folders: Sequence[Path | None],
@@ -191,30 +225,16 @@ def _trainer(
     return work
 
 
-def _problem(make: Callable[[int], P], number: int, seed: int) -> P:
+def _problem(make: Callable[[int], P_co], number: int, seed: int) -> P_co:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed + 1000 * number)
         return make(number)
 
 
-def _member(
-    make: Callable[[int], P],
-    number: int,
-    seed: int,
-    state: dict[str, Any],
-    folds: NDArray[np.int64],
-    recipe: EnsembleRecipe,
-) -> Member[P]:
-    problem = _problem(make, number, seed)
-    problem.nets.load_state_dict(state["nets"])
-    validation = np.flatnonzero(folds == number % recipe.folds)
-    return Member(problem, validation, state["error"], state["best_epoch"], state["seconds"])
-
-
-class _MemberTask(Generic[P]):
+class _MemberTask:
     """The `Task` of the training loop that one member is."""
 
-    def __init__(self, problem: P, recipe: EnsembleRecipe, seed: int, validation: NDArray[np.bool_]) -> None:
+    def __init__(self, problem: WarpProblem, recipe: Recipe, seed: int, validation: NDArray[np.bool_]) -> None:
         self.problem, self.nets, self._recipe = problem, problem.nets, recipe
         self._training, self.validation = (torch.from_numpy(np.flatnonzero(part)) for part in (~validation, validation))
         self.generator = torch.Generator().manual_seed(seed)

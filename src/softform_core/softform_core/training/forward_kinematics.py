@@ -1,6 +1,5 @@
 """Training of N_fk (paper 000, Eq. 14 and Sec. V-B1)."""
 
-import hashlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -16,12 +15,10 @@ from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.robots import Robot
 from softform_core.threads import one_thread
 from softform_core.torch_device import checked_device
-from softform_core.training.checkpoint import remove_checkpoint
-from softform_core.training.loop import cosine, run_batches, train
+from softform_core.training.loop import cosine, remove_checkpoint, run_batches, run_name, train
 from softform_core.training.recipe import TrainingRecipe
-from softform_core.training.shapes import TrainingShapes
+from softform_core.training.shapes import TrainingShapes, orbits, symmetric_images
 from softform_core.training.split import Split, split_shapes
-from softform_core.training.symmetry import orbits, symmetric_images
 
 
 @dataclass(frozen=True)
@@ -92,14 +89,9 @@ def train_forward_kinematics(
 ) -> Trained:
     """Train N_fk, or go on with an interrupted run of the same recipe, seed and shapes.
 
-    Args:
-        robot: Robot whose shapes they are.
-        shapes: Result of `load_training_shapes`.
-        recipe: One of `RECIPES`, or a variation.
-        seed: Seed of the split, the first weights and the order of the batches.
-        folder: Holds TensorBoard logs and the checkpoint; runs of different settings use folders of their own in it.
-        device: Where PyTorch computes, such as `cuda`; the same first weights and batches, other rounding.
-        progress: Whether to show a progress bar on stderr.
+    The seed decides the split, the first weights and the order of the batches. `folder` holds TensorBoard logs and the
+    checkpoint; runs of different settings use folders of their own in it. On another `device` than the CPU the first
+    weights and batches are the same, the rounding is not.
 
     Raises:
         DivergedError: If the loss is not finite; the last good state stays in the checkpoint.
@@ -112,8 +104,8 @@ def train_forward_kinematics(
     actuation, control_points = shapes.actuation[split.train], shapes.control_points[split.train]
     images = symmetric_images(robot, actuation, control_points) if recipe.images else [(actuation, control_points)]
     targets = _Targets.of(np.concatenate([image for _, image in images]), recipe.components)
-    task = _Regression(robot, shapes, recipe, seed, split, targets, checked_device(device))
-    task.learn_from(np.concatenate([image for image, _ in images]))
+    inputs = np.concatenate([image for image, _ in images])
+    task = _Regression(robot, shapes, recipe, seed, split, inputs, targets, checked_device(device))
     place = folder / _run_name(shapes, recipe, seed)
     with one_thread():
         done = train(
@@ -154,7 +146,7 @@ def _principal_components(offsets: Array, count: int) -> Array:
 
 
 class _Regression:
-    """N_fk's layers learn the targets of the shapes; the `Task` of the training loop."""
+    """N_fk's layers learn the targets at actuations (n, m); the `Task` of the training loop."""
 
     def __init__(
         self,
@@ -163,6 +155,7 @@ class _Regression:
         recipe: ForwardKinematicsRecipe,
         seed: int,
         split: Split,
+        actuation: Array,
         targets: _Targets,
         device: torch.device,
     ) -> None:
@@ -178,10 +171,6 @@ class _Regression:
             ).to(device)
         self.optimiser = torch.optim.Adam(self.nets.parameters(), lr=recipe.learning_rate)
         self._y = torch.from_numpy(targets.values).float().to(device)
-        self._x = torch.empty(0)
-
-    def learn_from(self, actuation: Array) -> None:
-        """Set the actuations (n, m) of the targets."""
         self._x = self._normalised(actuation)
 
     def run_epoch(self, epoch: int) -> float:
@@ -242,11 +231,8 @@ def forget_run(shapes: TrainingShapes, recipe: ForwardKinematicsRecipe, seed: in
 
 
 def _run_name(shapes: TrainingShapes, recipe: ForwardKinematicsRecipe, seed: int) -> str:
-    """A name that only runs of the same settings on the same shapes share."""
-    digest = hashlib.sha256(repr((sorted(asdict(recipe).items()), seed)).encode())
-    digest.update(np.ascontiguousarray(shapes.actuation).tobytes())
-    digest.update(np.ascontiguousarray(shapes.control_points).tobytes())
-    return f"{recipe.name}-{digest.hexdigest()[:12]}"
+    arrays = shapes.actuation, shapes.control_points
+    return run_name(recipe.name, (sorted(asdict(recipe).items()), seed), arrays)
 
 
 def _distances(predicted: Array, control_points: Array) -> Array:

@@ -3,17 +3,17 @@
 from dataclasses import replace
 from pathlib import Path
 
+from softform_core.networks.saved_network import export
 from softform_core.networks.store import FORWARD_KINEMATICS
 from softform_core.networks.surface_card import SurfaceKinematicsCard
-from softform_core.networks.torchscript import export
 from softform_core.robots import Robot
+from softform_core.training.cards import make_card
 from softform_core.training.forward_kinematics import (
     RECIPES,
     ForwardKinematicsRecipe,
     forget_run,
     train_forward_kinematics,
 )
-from softform_core.training.model_card import make_card
 from softform_core.training.shapes import TrainingShapes
 
 

@@ -3,32 +3,37 @@
 That is what `softform train s2r` does, and `softform refresh`.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from softform_core.errors import SoftformError
 from softform_core.executors import Executor, InProcess
+from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.rbf_warp import SimToReal
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL, SimToRealModel, load_sim_to_real
-from softform_core.frames.frames import MarkerFrames
+from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.networks.card import ModelCard
 from softform_core.networks.mlp_weights import MlpWeights, extract_mlp
+from softform_core.networks.saved_network import export
+from softform_core.networks.sim_to_real import ShapeInput
 from softform_core.networks.sim_to_real_card import FramesUsed, HeldOutErrors, SurfaceSimToRealCard, Training
 from softform_core.networks.store import load_forward_kinematics
-from softform_core.networks.torchscript import export
 from softform_core.robots import Robot
+from softform_core.surface.patch_set import PatchSet
 from softform_core.threads import one_thread
+from softform_core.training.actuation_fit import AGED, fit_actuation
+from softform_core.training.cards import make_sim_to_real_card, network_of
 from softform_core.training.displacement_prior import load_displacement_prior
 from softform_core.training.ensemble import TrainingRun
 from softform_core.training.held_out_errors import held_out_errors
-from softform_core.training.hold_out import hold_out
 from softform_core.training.marker_learning import MARKER_RECIPES, train_sim_to_real_from_markers
 from softform_core.training.recipe import Recipe
 from softform_core.training.recorded_frames import POINTS, RecordedFrames, read_recorded_frames
-from softform_core.training.refresh import refresh
 from softform_core.training.sim_to_real import train_sim_to_real
-from softform_core.training.sim_to_real_model_card import make_sim_to_real_card, network_of
-from softform_core.training.sim_to_real_recipes import RECIPES
+from softform_core.training.sim_to_real_recipes import DEFAULT, RECIPES
+from softform_core.training.split import hold_out
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 
 CANDIDATE = "candidate"
@@ -90,10 +95,8 @@ class Learned:
 def learn_sim_to_real(request: LearnRequest, runs: Path, say: Callable[[str], None]) -> Learned:
     """Read the frames, hold some out, train on the others, judge, and write the model.
 
-    Args:
-        request: Data, recipe and options.
-        runs: Folder of checkpoints, from which the same call goes on after an interruption.
-        say: Called with each line of the progress report.
+    `runs` holds checkpoints, from which the same call goes on after an interruption; `say` is called with each line of
+    the progress report.
 
     Raises:
         SoftformError: If frames or models cannot be used, or there are too few frames.
@@ -124,21 +127,8 @@ def learn_sim_to_real(request: LearnRequest, runs: Path, say: Callable[[str], No
         for number, reason in flagged.items():
             say(f"  look at frame {number}: {reason}")
         judged = [recorded.captures[place] for place in recorded.places(held_out)]
-        errors = held_out_errors(
-            robot,
-            weights,
-            trained.sim_to_real,
-            trained.members,
-            (trained.spread_factor, trained.spread_floor_mm),
-            judged,
-            recorded.uv,
-        )
-        earlier_errors = None
-        if earlier is not None:
-            spread = earlier.spread_factor, earlier.spread_floor_mm
-            earlier_errors = held_out_errors(
-                robot, weights, earlier.sim_to_real, earlier.members, spread, judged, recorded.uv
-            )
+        errors = held_out_errors(robot, weights, trained, judged, recorded.uv)
+        earlier_errors = None if earlier is None else held_out_errors(robot, weights, earlier, judged, recorded.uv)
     exported = export(network_of(robot, trained))
     card = make_sim_to_real_card(
         robot,
@@ -146,11 +136,7 @@ def learn_sim_to_real(request: LearnRequest, runs: Path, say: Callable[[str], No
         trained,
         FramesUsed(
             store=recorded.store,
-            via=recorded.origin["via"],
-            source=recorded.origin["source"],
-            seed=int(recorded.origin["seed"]),
-            created=recorded.origin["created"],
-            git_revision=recorded.origin["git_revision"],
+            **recorded.origin,
             used=used,
             held_out=held_out,
             left_out=recorded.left_out,
@@ -271,6 +257,37 @@ def _train(
         assert earlier is not None
         return refresh(forward_kinematics, earlier, frames, request.robot.patches)
     return train_sim_to_real(forward_kinematics, frames, recipe, run)
+
+
+def refresh(
+    forward_kinematics: MlpWeights, model: SimToRealModel, frames: Frames, patches: PatchSet
+) -> TrainedSimToReal:
+    """Correct a model from a handful of scans, four say enough, after sensors have drifted, or the body has softened.
+
+    What ages changes shapes nearly as other actuations do: gain and offset of every actuation are fitted anew, before
+    what the model corrects; the learned warp stays. Not in paper 000.
+    """
+    begun = time.monotonic()
+    uv = patches.samples(DEFAULT.surface_points)
+    frames = frames.felt(model.sim_to_real.play)
+    predicted = ForwardPipeline(forward_kinematics, uv, model.sim_to_real, patches)
+    change = fit_actuation(predicted, forward_kinematics, frames, AGED)
+
+    def corrected(one: SimToReal) -> SimToReal:
+        return replace(one, actuation=change if one.actuation is None else one.actuation.after(change))
+
+    of, training = model.sim_to_real.coefficients, model.card.training
+    return TrainedSimToReal(
+        sim_to_real=corrected(model.sim_to_real),
+        members=[corrected(member) for member in model.members],
+        confidence=[],
+        shape_input=ShapeInput(of.input_offset, None, of.input_scale),
+        validation_mm=training.validation_mm,
+        best_epochs=training.best_epochs,
+        seconds=time.monotonic() - begun,
+        spread_factor=model.spread_factor,
+        spread_floor_mm=model.spread_floor_mm,
+    )
 
 
 def _rejection(errors: HeldOutErrors, earlier: HeldOutErrors | None) -> str:

@@ -5,13 +5,13 @@ from pathlib import Path
 from softform_core.errors import SoftformError
 from softform_core.networks.card import KinematicsReference
 from softform_core.networks.mlp_weights import extract_mlp
+from softform_core.networks.saved_network import export
+from softform_core.networks.store import TIP_KINEMATICS, TIP_SIM_TO_REAL
 from softform_core.networks.tip_card import RealData, SimulatedData, TipKinematicsCard, TipSimToRealCard
-from softform_core.networks.tip_store import TIP_KINEMATICS, TIP_SIM_TO_REAL, load_tip_kinematics
-from softform_core.networks.torchscript import export
 from softform_core.paths import models_of
 from softform_core.robots import Robot
 from softform_core.simulation.store import open_simulation
-from softform_core.training.card_identity import card_identity, card_split
+from softform_core.training.cards import card_identity, card_split
 from softform_core.training.tip_samples import read_tip_samples
 from softform_core.training.tips import train_kinematics, train_tip_transfer
 
@@ -37,10 +37,10 @@ def learn_tip_kinematics(robot: Robot, store: Path, folder: Path, seed: int) -> 
         data=SimulatedData(
             store=store.name,
             samples=sum(map(len, (trained.split.train, trained.split.validation, trained.split.test))),
-            segments=int(str(origin["segments"])) if "segments" in origin else None,
-            simulation_command=str(origin["command"]),
-            simulation_git_revision=str(origin["git_revision"]),
-            simulation_created=str(origin["created"]),
+            segments=origin.get("segments"),
+            simulation_command=origin["command"],
+            simulation_git_revision=origin["git_revision"],
+            simulation_created=origin["created"],
         ),
         split=card_split(trained.split),
         seed=seed,
@@ -58,7 +58,7 @@ def learn_tip_sim_to_real(robot: Robot, store: Path, folder: Path, seed: int) ->
         SoftformError: If the store is not this robot's, or a model cannot be read or written.
     """
     actuations, tips, origin = read_tip_samples(store, robot)
-    kinematics, simulated = load_tip_kinematics(robot, models_of(robot.name))
+    kinematics, simulated = TIP_KINEMATICS.load(models_of(robot.name), robot)
     model = extract_mlp(kinematics.forward_kinematics)
     trained = train_tip_transfer(model.forward(actuations), actuations, tips, simulated.workspace_width_mm, seed)
     weights = export(trained.network)

@@ -1,21 +1,29 @@
 """The training loop of all networks: epochs, validation, early stop, checkpoints, curves and a progress bar."""
 
+import hashlib
+import io
 import math
+import pickle
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from tqdm import tqdm
 
 from softform_core.errors import SoftformError
-from softform_core.training.checkpoint import load_checkpoint, save_checkpoint
+from softform_core.files import write_atomically
 
 _CHECKPOINT_EPOCHS = 25
+CHECKPOINT_FILE = "checkpoint.pt"
+FINISHED_FILE = "finished.pt"
+"""Of what has been trained to its end, while others of the same run have not."""
 
 
 class DivergedError(SoftformError):
@@ -149,8 +157,56 @@ def cosine(rate: float, done: float) -> float:
     return 0.5 * rate * (1.0 + math.cos(math.pi * done))
 
 
+def run_name(name: str, settings: object, arrays: Iterable[NDArray[Any]]) -> str:
+    """A name that only runs of the same settings on the same data share."""
+    digest = hashlib.sha256(repr(settings).encode())
+    for part in arrays:
+        digest.update(np.ascontiguousarray(part).tobytes())
+    return f"{name}-{digest.hexdigest()[:12]}"
+
+
+def save_checkpoint(folder: Path, state: dict[str, Any], name: str = CHECKPOINT_FILE) -> None:
+    """Replace the checkpoint of this name in `folder`.
+
+    Raises:
+        SoftformError: If it cannot be written.
+    """
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    try:
+        write_atomically(folder / name, buffer.getvalue())
+    except SoftformError as error:
+        raise SoftformError(
+            f"The checkpoint in {folder} could not be written: {error.message}",
+            "The last one is kept. Free disk space and run the same command again.",
+        ) from error
+
+
+def load_checkpoint(folder: Path, name: str = CHECKPOINT_FILE) -> dict[str, Any] | None:
+    """The checkpoint of this name in `folder`, None if there is none.
+
+    Raises:
+        SoftformError: If it is unreadable.
+    """
+    path = folder / name
+    if not path.exists():
+        return None
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError) as error:
+        raise SoftformError(f"The checkpoint {path} is damaged.", f"Delete {folder} to begin anew.") from error
+
+
+def remove_checkpoint(folder: Path) -> None:
+    """Remove what a finished run was kept by."""
+    for name in (CHECKPOINT_FILE, FINISHED_FILE):
+        (folder / name).unlink(missing_ok=True)
+
+
 class _State:
     """What a checkpoint holds."""
+
+    _KEPT = ("epoch", "seconds", "best_error", "best_epoch", "best")
 
     def __init__(self, task: Task, folder: Path | None) -> None:
         self._task, self._folder = task, folder
@@ -173,13 +229,8 @@ class _State:
             "nets": self._task.nets.state_dict(),
             "optimiser": self._task.optimiser.state_dict(),
             "generator": self._task.generator.get_state(),
-            "epoch": self.epoch,
-            "seconds": self.seconds,
-            "best_error": self.best_error,
-            "best_epoch": self.best_epoch,
-            "best": self.best,
         }
-        save_checkpoint(self._folder, state)
+        save_checkpoint(self._folder, state | {name: getattr(self, name) for name in self._KEPT})
         self.saved_epoch = self.epoch
 
     def resume(self) -> None:
@@ -189,8 +240,8 @@ class _State:
         self._task.nets.load_state_dict(state["nets"])
         self._task.optimiser.load_state_dict(state["optimiser"])
         self._task.generator.set_state(state["generator"])
-        self.epoch, self.seconds = state["epoch"], state["seconds"]
-        self.best_error, self.best_epoch, self.best = state["best_error"], state["best_epoch"], state["best"]
+        for name in self._KEPT:
+            setattr(self, name, state[name])
 
 
 def _curves(folder: Path | None, epoch: int) -> Any:

@@ -8,13 +8,12 @@ stable directions with a penalty on their amplitudes, the principal components a
 (`training.sim_to_real`).
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from softform_core.arrays import Array
 from softform_core.forward.pipeline import ForwardPipeline
@@ -22,14 +21,12 @@ from softform_core.frames.frames import MarkerFrames
 from softform_core.frames.marker_checks import MarkerFault, check_markers, marker_faults
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.mlp_weights import MlpWeights
-from softform_core.networks.sim_to_real import FunctionPrediction
 from softform_core.surface.patch_set import PatchSet
 from softform_core.training.actuation_fit import fit_actuation_to_markers
-from softform_core.training.ensemble import Member, TrainingRun, train_ensemble
-from softform_core.training.marker_uncertainty import MarkerPrediction, calibrate_at_markers, share_between_markers
+from softform_core.training.ensemble import TrainingRun, WarpProblem, train_ensemble
+from softform_core.training.marker_uncertainty import calibrate_at_markers, share_between_markers
 from softform_core.training.recipe import Recipe
 from softform_core.training.scan_checks import fold_flags, residual_flags
-from softform_core.training.sim_to_real_losses import geometric_regularization, surface_normals
 from softform_core.training.sim_to_real_recipes import DEFAULT, PAPER
 from softform_core.training.trained_sim_to_real import FrameFlag, TrainedSimToReal, model_of
 from softform_core.training.warp_data import WarpData, decoded
@@ -65,15 +62,10 @@ def train_sim_to_real_from_markers(
     kernel_uv: Array | None = None,
     check_labels: bool = True,
 ) -> TrainedSimToReal:
-    """Train N_rbf; N_fk stays as it is.
+    """Train N_rbf on at least as many frames as the recipe's folds; N_fk stays as it is.
 
-    Args:
-        forward_kinematics: N_fk of the robot, from `extract_mlp`.
-        frames: Captured markers, at least as many frames as the recipe's folds.
-        recipe: Settings.
-        run: Seed, patches, checkpoints, the earlier model and the executor; None for the defaults.
-        kernel_uv: (N, 2) parameters of the kernels; None for the markers' own.
-        check_labels: Reject labels that cannot be right. Virtual markers of a registration may slide past each other.
+    Kernels stand at `kernel_uv` (N, 2), by default at the markers. Without `check_labels`, labels that cannot be right
+    are not rejected: virtual markers of a registration may slide past each other.
 
     Raises:
         SoftformError: If frames, N_fk and start do not fit together, labels cannot be right, there are too few frames,
@@ -99,15 +91,20 @@ def train_sim_to_real_from_markers(
         simulated = decoded(patches.basis(frames.uv), forward_kinematics.forward(frames.actuation))
         check_markers(frames, simulated.numpy() / MM_PER_M)
 
-    problem = partial(_problem, data, frames, recipe, run, motion)
+    problem = partial(MarkerProblem, data, frames, recipe, run, motion)
     arrays = (frames.actuation, frames.uv, frames.positions, kernels)
     members = train_ensemble(problem, len(frames), recipe, run, arrays)
-    predictions = [prediction_at_markers(member) for member in members]
-    factor, floor = calibrate_at_markers(predictions)
+    surfaces = [member.problem.predicted() for member in members]
+    points, normals = (torch.stack(part).double().numpy() for part in zip(*surfaces, strict=True))
+    seen = np.zeros(points.shape[:3], dtype=bool)
+    for place, member in enumerate(members):
+        seen[place, member.validation] = frames.visible[member.validation]
+    factor, floor = calibrate_at_markers(members[0].problem.captured.double().numpy(), points, normals, seen)
     share = share_between_markers(forward_kinematics, frames.uv, kernels, recipe, patches)
     gap = MM_PER_M * frames.positions - data.points.numpy()
     floor = float(np.hypot(floor, share * np.sqrt(np.nanmean(np.square(gap).sum(axis=2)))))
-    flags = _flags(data, frames, predictions)
+    residual = np.nanmean(np.linalg.norm(MM_PER_M * frames.positions - points.mean(axis=0), axis=2), axis=1)
+    flags = residual_flags(residual) + fold_flags(torch.from_numpy(normals.mean(axis=0)).float(), data.normals)
     calibration = factor, floor
     return model_of(members, data.shape_input, kernels, data.kernel_width, calibration, flags, actuation=actuation)
 
@@ -138,25 +135,12 @@ def _faults(simulated: ForwardPipeline, frames: MarkerFrames, actuation: Array) 
     return marker_faults(frames, simulated.points(actuation) / MM_PER_M)
 
 
-def _problem(
-    data: WarpData, frames: MarkerFrames, recipe: Recipe, run: TrainingRun, motion: RigidTransform, number: int
-) -> "MarkerProblem":
-    return MarkerProblem(data, frames, recipe, run.start_of(number), motion)
-
-
-class MarkerProblem:
+class MarkerProblem(WarpProblem):
     """N_rbf of one member, learned from labelled markers.
 
     Attributes:
         captured: (n, M, 3) mm, x_i.
         visible: (n, M), 1 where a marker is captured, 0 where it is missing: w_c of Eq. 13.
-
-    Args:
-        data: Simulated markers and kernels.
-        frames: Captured markers.
-        recipe: Settings.
-        start: N_rbf to go on from, or None.
-        motion: The warp to begin with where there is no start, mm.
     """
 
     def __init__(
@@ -164,25 +148,13 @@ class MarkerProblem:
         data: WarpData,
         frames: MarkerFrames,
         recipe: Recipe,
-        start: MlpWeights | None = None,
-        motion: RigidTransform | None = None,
+        run: TrainingRun,
+        motion: RigidTransform,
+        number: int,
     ) -> None:
-        """Make the network; torch's seed decides its first weights."""
-        self._data, self._recipe = data, recipe
+        super().__init__(data, recipe, run.start_of(number), motion)
         self.visible = torch.from_numpy(frames.visible).float()
         self.captured = torch.from_numpy(np.nan_to_num(MM_PER_M * frames.positions)).float()
-        self.network = FunctionPrediction(
-            data.shape.shape[1], data.directions, recipe.hidden, recipe.activation, motion=motion
-        )
-        if start is not None:
-            self.network.load_weights(start, data.shape_input)
-        self.nets: nn.Module = self.network
-
-    def predicted(self) -> tuple[Tensor, Tensor]:
-        """p*_i (n, M, 3) mm of all frames and unit normals of the predicted surface there, no gradient."""
-        with torch.no_grad():
-            gamma = self.network(self._data.shape)
-            return self._data.basis @ gamma, surface_normals(self._data.slope_u @ gamma, self._data.slope_v @ gamma)
 
     def refresh(self, validation: Tensor) -> float:
         """Mean distance of captured markers from predicted ones in these frames, mm."""
@@ -192,32 +164,11 @@ class MarkerProblem:
 
     def loss(self, batch: Tensor) -> Tensor:
         """Eq. 12 with Eq. 13, mean over the frames of a batch."""
-        data, recipe = self._data, self._recipe
-        amplitudes = self.network.amplitudes(data.shape[batch])
-        gamma = self.network.identity + self.network.directions @ amplitudes
-        loss = marker_distance(data.basis[batch] @ gamma, self.captured[batch], self.visible[batch])
-        loss = loss + recipe.geometric_weight * geometric_regularization(gamma, data.centers[batch])
-        loss = loss + recipe.amplitude_weight * amplitudes.square().mean(dim=(1, 2))
-        return loss.mean()
+        amplitudes, gamma = self.warps(batch)
+        loss = marker_distance(self._data.basis[batch] @ gamma, self.captured[batch], self.visible[batch])
+        return self.regularised(loss, amplitudes, gamma, batch).mean()
 
 
 def marker_distance(predicted: Tensor, captured: Tensor, visible: Tensor) -> Tensor:
     """Eq. 13: mean over the markers of w_c |p*_i - x_i|^2, for (n, M, 3) mm and w_c (n, M); (n,) mm^2."""
     return (visible * (predicted - captured).square().sum(-1)).mean(dim=1)
-
-
-def prediction_at_markers(member: Member[MarkerProblem]) -> MarkerPrediction:
-    """What a trained member says of all frames, those marked that it was not trained on."""
-    points, normals = (part.numpy().astype(np.float64) for part in member.problem.predicted())
-    seen = np.zeros(points.shape[:2], dtype=bool)
-    seen[member.validation] = member.problem.visible[member.validation].numpy() > 0.0
-    return MarkerPrediction(member.problem.captured.numpy().astype(np.float64), seen, points, normals)
-
-
-def _flags(data: WarpData, frames: MarkerFrames, predictions: Sequence[MarkerPrediction]) -> list[FrameFlag]:
-    """Frames that the members explain far worse than the others, or whose surface they fold at a marker."""
-    points = np.mean([prediction.points for prediction in predictions], axis=0)
-    normals = np.mean([prediction.normals for prediction in predictions], axis=0)
-    residual = np.nanmean(np.linalg.norm(MM_PER_M * frames.positions - points, axis=2), axis=1)
-    simulated = surface_normals(*(slope @ data.identity for slope in (data.slope_u, data.slope_v)))
-    return residual_flags(residual) + fold_flags(torch.from_numpy(normals).float(), simulated)

@@ -5,8 +5,7 @@ between markers adds to the floor. No frame shows it; gaps that are known everyw
 under different actuations: fitted at the markers, they tell which share of a gap is missed between them.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,36 +24,18 @@ _TRIED_CHANGE = 0.1
 _SURFACE_POINTS = 900
 
 
-@dataclass(frozen=True)
-class MarkerPrediction:
-    """What one member says of all frames.
+def calibrate_at_markers(
+    captured: Array, points: Array, normals: Array, seen: NDArray[np.bool_]
+) -> tuple[float, float]:
+    """Factor and floor (mm) at the markers, see `evaluation.uncertainty`; the markers' noise is part of the floor.
 
-    Attributes:
-        captured: (n, M, 3) mm.
-        seen: (n, M), captured in a frame that the member was not trained on.
-        points: (n, M, 3) mm, predicted.
-        normals: (n, M, 3) unit normals of the predicted surface.
+    Captured markers are (n, M, 3) mm, the points of the k members (k, n, M, 3) mm with unit normals; `seen` (k, n, M)
+    are those captured in a frame that the member was not trained on.
     """
-
-    captured: Array
-    seen: NDArray[np.bool_]
-    points: Array
-    normals: Array
-
-    @property
-    def along(self) -> Array:
-        """Distances (n, M) mm of captured from predicted markers along the normals."""
-        return np.asarray(np.einsum("nmx,nmx->nm", self.captured - self.points, self.normals))
-
-
-def calibrate_at_markers(members: Sequence[MarkerPrediction]) -> tuple[float, float]:
-    """Factor and floor (mm) at the markers, see `training.uncertainty`; the markers' noise is part of the floor."""
-    normals = np.mean([member.normals for member in members], axis=0)
-    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
-    spread = members_spread(np.array([member.points for member in members]), normals)
-    distance = np.concatenate([member.along[member.seen] for member in members])
-    spreads = np.concatenate([spread[member.seen] for member in members])
-    return calibrate(distance, spreads, np.zeros(len(distance)))
+    mean = normals.mean(axis=0)
+    spread = members_spread(points, mean / np.linalg.norm(mean, axis=-1, keepdims=True))
+    distance = np.einsum("knmx,knmx->knm", captured - points, normals)[seen]
+    return calibrate(distance, np.broadcast_to(spread, seen.shape)[seen], np.zeros(len(distance)))
 
 
 def share_between_markers(

@@ -24,8 +24,8 @@ class TrainingRecipe:
 
 
 @dataclass(frozen=True)
-class EnsembleRecipe(TrainingRecipe):
-    """How the members of an ensemble are trained; epochs are passes over the training frames.
+class Recipe(TrainingRecipe):
+    """How N_rbf and N_conf are trained; epochs are passes over the training frames.
 
     Attributes:
         weight_decay: Weight decay of AdamW, whose learning rate falls to zero along a cosine.
@@ -33,20 +33,6 @@ class EnsembleRecipe(TrainingRecipe):
         members: Number of members of the ensemble.
         folds: One of so many parts of the frames is not shown to each member.
         keeps_best: Whether a member ends with the weights that explain this part best, not with the last.
-    """
-
-    weight_decay: float
-    refresh: int
-    members: int
-    folds: int
-    keeps_best: bool
-
-
-@dataclass(frozen=True)
-class Recipe(EnsembleRecipe):
-    """How N_rbf and N_conf are trained.
-
-    Attributes:
         kernels: N, a square number; centers on an even grid of parameters.
         kernel_width: c of Eq. 2, 1/mm^2; None for that of `kernel_reach`.
         surface_points: Samples of the predicted surface.
@@ -76,6 +62,11 @@ class Recipe(EnsembleRecipe):
         chosen_on: Seeds of the realities and frames on which these settings were chosen; no published figure uses them.
     """
 
+    weight_decay: float
+    refresh: int
+    members: int
+    folds: int
+    keeps_best: bool
     kernels: int
     kernel_width: float | None
     surface_points: int

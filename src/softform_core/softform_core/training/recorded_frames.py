@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +45,7 @@ class RecordedFrames:
     """
 
     store: str
-    origin: dict[str, str]
+    origin: dict[str, Any]
     captures: list[Capture]
     frames: Frames | MarkerFrames
     coverage: float
@@ -75,14 +76,18 @@ def read_recorded_frames(path: Path, robot: Robot, forward_kinematics: MlpWeight
     origin = {key: str(recording.attributes[key]) for key in ("via", "source", "seed", "created", "git_revision")}
     captured = read_captures(path, robot, None)
     captures = captured.frames
+    actuations = np.array([capture.actuation for capture in captures])
+    known = [capture.past for capture in captures if capture.past is not None]
+    pasts = np.array(known) if len(known) == len(captures) else None
     frames: Frames | MarkerFrames
     if isinstance(recording, MarkerStore):
         assert captured.uv is not None
-        frames = _markers(captures, captured.uv, recording.names)
+        positions = np.array([capture.points for capture in captures])
+        frames = MarkerFrames(actuations, recording.names, captured.uv, positions, pasts)
         unfit = unfit_markers(forward_kinematics, frames, robot.patches)
     else:
         simulated = pipeline_of(robot, forward_kinematics, robot.patches.samples(_SIMULATED_POINTS))
-        frames = _scans(captures, simulated, seed)
+        frames = Frames(actuations, *_scans(captures, simulated, seed), pasts)
         unfit = unfit_scans(frames, simulated)
     faults = {flag.frame: flag.reason for flag in unfit}
     kept = np.setdiff1d(np.arange(len(captures)), list(faults))
@@ -104,18 +109,8 @@ def read_recorded_frames(path: Path, robot: Robot, forward_kinematics: MlpWeight
     )
 
 
-def _markers(captures: Sequence[Capture], uv: Array, names: list[str]) -> MarkerFrames:
-    return MarkerFrames(
-        np.array([capture.actuation for capture in captures]),
-        names,
-        uv,
-        np.array([capture.points for capture in captures]),
-        _pasts(captures),
-    )
-
-
-def _scans(captures: Sequence[Capture], simulated: ForwardPipeline, seed: int) -> Frames:
-    """Draw `POINTS` points with oriented normals from each scan.
+def _scans(captures: Sequence[Capture], simulated: ForwardPipeline, seed: int) -> tuple[list[Array], list[Array]]:
+    """Draw `POINTS` points (m, 3) m of each scan, with oriented normals.
 
     Normals are those of the points' neighbourhoods in the whole scan, turned to the side of the simulated surface
     nearby.
@@ -126,13 +121,7 @@ def _scans(captures: Sequence[Capture], simulated: ForwardPipeline, seed: int) -
         chosen = np.sort(order[:POINTS])
         clouds.append(capture.points[chosen])
         normals.append(_outward(capture, estimate_normals(capture.points)[chosen], chosen, simulated))
-    return Frames(np.array([capture.actuation for capture in captures]), clouds, normals, _pasts(captures))
-
-
-def _pasts(captures: Sequence[Capture]) -> Array | None:
-    """(n, h, k), or None if those of a capture are not known."""
-    pasts = [capture.past for capture in captures if capture.past is not None]
-    return np.array(pasts) if len(pasts) == len(captures) else None
+    return clouds, normals
 
 
 def _outward(capture: Capture, normals: Array, chosen: NDArray[np.int64], simulated: ForwardPipeline) -> Array:

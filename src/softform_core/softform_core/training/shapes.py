@@ -1,7 +1,11 @@
-"""Training data of N_fk: simulated shapes as control points of their B-spline surfaces (paper 000, Sec. V-B1)."""
+"""Training data of N_fk: simulated shapes as control points of their B-spline surfaces (paper 000, Sec. V-B1).
+
+By the symmetry of the resting body every simulated shape is several shapes.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +21,7 @@ from softform_core.units import MM_PER_M
 # Fewer shapes than this leave a part of the split empty.
 _FEWEST_SHAPES = 16
 
+_ROUNDING = 1e-9  # of the range: an image that the actuation map reaches comes back within so much
 _JUDGED_BETWEEN = 8
 _SAMPLES = 10_000
 
@@ -39,7 +44,7 @@ class TrainingShapes:
     fit: FitReport
     between: float
     source: str
-    provenance: dict[str, object]
+    provenance: dict[str, Any]
 
 
 def load_training_shapes(robot: Robot, path: Path) -> TrainingShapes:
@@ -73,3 +78,32 @@ def distances_from_mesh(points: Array, vertices: Array, faces: NDArray[np.intege
     """Distances (P,) of points (P, 3) from the closest points of a mesh with vertices (V, 3) and faces (F, 3)."""
     _, closest, _ = TriangleTree(vertices[faces]).query(points)
     return np.linalg.norm(points - closest, axis=1)
+
+
+def symmetric_images(robot: Robot, actuation: Array, control_points: Array) -> list[tuple[Array, Array]]:
+    """All images of shapes, (n, m) and (n, C, 3) mm, under symmetries of the resting body; first they themselves.
+
+    A symmetry counts if the actuation map reaches the image of every actuation. It may bring one patch to another,
+    which bodies do not tell: of several patches only the shapes themselves are taken.
+    """
+    if len(robot.surfaces) > 1:
+        return [(actuation, control_points)]
+    values = robot.actuators_of(actuation)
+    (grid,) = robot.patches.control_grids(control_points.reshape(len(control_points), -1, 3))
+    slack = _ROUNDING * (robot.actuator_max - robot.actuator_min)
+    images = []
+    for image, shapes in robot.body.symmetric_images(values, grid):
+        found = robot.actuation_of(image)
+        if (np.abs(robot.actuators_of(found) - image) <= slack).all():
+            images.append((found, shapes.reshape(control_points.shape)))
+    return images
+
+
+def orbits(robot: Robot, actuation: Array) -> NDArray[np.int64]:
+    """Label of each actuation (n, m), equal for those that are images of each other, (n,)."""
+    nothing = np.zeros((len(actuation), robot.patches.control_points, 3))
+    images = np.stack([image for image, _ in symmetric_images(robot, actuation, nothing)])
+    # The smallest of the images, in lexicographic order, names the orbit.
+    order = np.round(images, 6).transpose(1, 0, 2)
+    names = np.array([min(map(tuple, candidates)) for candidates in order])
+    return np.unique(names, axis=0, return_inverse=True)[1].ravel()

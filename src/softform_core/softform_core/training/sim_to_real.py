@@ -6,24 +6,23 @@ how members become a model.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from softform_core.arrays import Array
 from softform_core.evaluation.uncertainty import calibrate, measurement_noise
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.surface_uncertainty import members_spread
 from softform_core.frames.frames import Frames
 from softform_core.networks.mlp_weights import MlpWeights
-from softform_core.networks.sim_to_real import Confidence, FunctionPrediction
+from softform_core.networks.sim_to_real import Confidence
 from softform_core.training.actuation_fit import fit_actuation
 from softform_core.training.border import Border, BorderLine, BorderNeighbours, border_misfit, border_neighbours
 from softform_core.training.confidence import fit_confidence, seen
-from softform_core.training.ensemble import Member, TrainingRun, train_ensemble
+from softform_core.training.ensemble import Member, TrainingRun, WarpProblem, train_ensemble
 from softform_core.training.recipe import Recipe
 from softform_core.training.scan_checks import check_scans, fold_flags, residual_flags
 from softform_core.training.sim_to_real_losses import (
@@ -31,7 +30,6 @@ from softform_core.training.sim_to_real_losses import (
     Neighbours,
     chamfer_parts,
     gathered,
-    geometric_regularization,
     mean_normals,
     nearest_neighbours,
     normal_compatibility,
@@ -39,7 +37,7 @@ from softform_core.training.sim_to_real_losses import (
     weighted_chamfer,
 )
 from softform_core.training.sim_to_real_recipes import DEFAULT
-from softform_core.training.trained_sim_to_real import TrainedSimToReal, model_of
+from softform_core.training.trained_sim_to_real import FrameFlag, TrainedSimToReal, model_of
 from softform_core.training.warp_data import WarpData
 from softform_core.units import MM_PER_M
 
@@ -50,13 +48,7 @@ _CAP_MM = 10.0
 def train_sim_to_real(
     forward_kinematics: MlpWeights, frames: Frames, recipe: Recipe = DEFAULT, run: TrainingRun | None = None
 ) -> TrainedSimToReal:
-    """Train N_rbf and N_conf; N_fk stays as it is.
-
-    Args:
-        forward_kinematics: N_fk of the robot, from `extract_mlp`.
-        frames: Captured frames, at least as many as the recipe's folds.
-        recipe: Settings.
-        run: Seed, patches, checkpoints, the earlier model, the prior and the executor; None for the defaults.
+    """Train N_rbf and N_conf on at least as many frames as the recipe's folds; N_fk stays as it is.
 
     Raises:
         SoftformError: If frames, N_fk and start do not fit together, there are too few frames, or training diverges.
@@ -75,65 +67,39 @@ def train_sim_to_real(
         frames = frames.felt(actuation.play)
         forward_kinematics = actuation.before(forward_kinematics)
     data = WarpData.of(forward_kinematics, frames.actuation, uv, kernel_uv, recipe, run.patches, run.prior)
-    simulated_normals = surface_normals(*(slope @ data.identity for slope in (data.slope_u, data.slope_v)))
     border = Border.of(run.patches, data.points[0].numpy())
 
-    problem = partial(_problem, data, clouds, recipe, border, run)
+    problem = partial(ScanProblem, data, clouds, recipe, border, run)
     scaling = () if data.scaling is None else (data.scaling,)
     arrays = (frames.actuation, *frames.clouds, *frames.normals, *scaling)
     members = train_ensemble(problem, len(frames), recipe, run, arrays)
-    held_out = _held_out(members, clouds)
-    calibration = calibrate(held_out.distance, held_out.spread, held_out.noise)
-    flags = residual_flags(held_out.residual) + fold_flags(held_out.normals, simulated_normals)
+    calibration, flags = _judged(members, clouds, data.normals)
     learned = recipe.confidence == "learned"
     confidence = [member.problem.confidence for member in members] if learned else []
     return model_of(members, data.shape_input, kernel_uv, data.kernel_width, calibration, flags, confidence, actuation)
 
 
-def _problem(
-    data: WarpData, clouds: Clouds, recipe: Recipe, border: Border, run: TrainingRun, number: int
-) -> "ScanProblem":
-    return ScanProblem(data, clouds, recipe, border, run.start_of(number))
-
-
-class ScanProblem:
+class ScanProblem(WarpProblem):
     """N_rbf and N_conf of one member, learned from scans without correspondences.
 
     Eq. 12 is minimised in turns: N_rbf's steps hold the confidence of the last refresh, N_conf's steps, taken at each
     refresh, hold the distances.
-
-    Args:
-        data: Simulated shapes and kernels.
-        clouds: Captured surfaces, mm.
-        recipe: Settings.
-        border: Samples on the border.
-        start: N_rbf to go on from, or None.
     """
 
     def __init__(
-        self, data: WarpData, clouds: Clouds, recipe: Recipe, border: Border, start: MlpWeights | None = None
+        self, data: WarpData, clouds: Clouds, recipe: Recipe, border: Border, run: TrainingRun, number: int
     ) -> None:
-        """Make the networks; torch's seed decides their first weights."""
-        self._data, self._recipe, self._clouds, self._used = data, recipe, clouds, clouds
-        inputs = data.shape.shape[1]
-        self.network = FunctionPrediction(inputs, data.directions, recipe.hidden, recipe.activation, data.scaling)
-        self.confidence = Confidence(inputs, float(data.points.std()))
-        if start is not None:
-            self.network.load_weights(start, data.shape_input)
+        super().__init__(data, recipe, run.start_of(number))
+        self._clouds, self._used, self._border = clouds, clouds, border
+        self.confidence = Confidence(data.shape.shape[1], float(data.points.std()))
         self.nets = nn.ModuleList([self.network, self.confidence])
-        self._border = border
         self._neighbours: Neighbours | None = None
         self._border_neighbours: BorderNeighbours | None = None
         self._confidence = torch.ones(data.points.shape[:2])
 
-    def predicted(self) -> tuple[Tensor, Tensor]:
-        """Points (n, P, 3) mm and unit normals (n, P, 3) of the predicted surfaces of all frames, no gradient."""
-        points, slope_u, slope_v = self._surfaces()
-        return points, surface_normals(slope_u, slope_v)
-
     def refresh(self, validation: Tensor) -> float:
         """Nearest neighbours, outliers and confidence of all frames; validation of the weights as they are, mm."""
-        points, slope_u, slope_v = self._surfaces()
+        points, slope_u, slope_v = self.surfaces()
         normals = surface_normals(slope_u, slope_v)
         neighbours = nearest_neighbours(points, self._clouds)
         distance = signed_distances(points, normals, self._clouds, neighbours).abs()
@@ -167,8 +133,7 @@ class ScanProblem:
         data, recipe = self._data, self._recipe
         assert self._neighbours is not None
         clouds, neighbours = self._used.part(batch), self._neighbours.part(batch)
-        amplitudes = self.network.amplitudes(data.shape[batch])
-        gamma = self.network.identity + self.network.directions @ amplitudes
+        amplitudes, gamma = self.warps(batch)
         predicted = data.basis[batch] @ gamma
         slope_u, slope_v = data.slope_u[batch] @ gamma, data.slope_v[batch] @ gamma
         normals = surface_normals(slope_u, slope_v)
@@ -176,8 +141,7 @@ class ScanProblem:
         forth, back = chamfer_parts(predicted, clouds, neighbours, along, recipe.tangential)
         loss = weighted_chamfer(forth, back, clouds.weight, self._confidence[batch])
         loss = loss + recipe.normal_weight * normal_compatibility(normals, clouds, neighbours)
-        loss = loss + recipe.geometric_weight * geometric_regularization(gamma, data.centers[batch])
-        loss = loss + recipe.amplitude_weight * amplitudes.square().mean(dim=(1, 2))
+        loss = self.regularised(loss, amplitudes, gamma, batch)
         shift = predicted - data.points[batch]
         slide = (shift - (shift * normals).sum(-1, keepdim=True) * normals).square().sum(-1)
         loss = loss + recipe.slide_weight * slide.mean(dim=1)
@@ -189,13 +153,6 @@ class ScanProblem:
             loss = loss + recipe.border_weight * misfit
         return loss.mean()
 
-    def _surfaces(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Points and both tangents (n, P, 3) of the predicted surfaces of all frames, no gradient."""
-        data = self._data
-        with torch.no_grad():
-            gamma = self.network(data.shape)
-            return data.basis @ gamma, data.slope_u @ gamma, data.slope_v @ gamma
-
 
 def signed_distances(predicted: Tensor, normals: Tensor, clouds: Clouds, neighbours: Neighbours) -> Tensor:
     """Distances (n, M) mm of captured points from the predicted surface, along the mean of both normals."""
@@ -204,26 +161,13 @@ def signed_distances(predicted: Tensor, normals: Tensor, clouds: Clouds, neighbo
     return (residual * between).sum(-1)
 
 
-@dataclass(frozen=True)
-class _HeldOut:
-    """What members predict for frames that they were not trained on.
+def _judged(
+    members: Sequence[Member[ScanProblem]], clouds: Clouds, simulated_normals: Tensor
+) -> tuple[tuple[float, float], list[FrameFlag]]:
+    """Factor and floor of the members' spread, by frames that they were not trained on, and what stands out.
 
-    Attributes:
-        distance: (m,) mm of captured points to the surfaces predicted by such members.
-        spread: (m,) mm of all members there.
-        noise: (m,) mm of the scanner.
-        residual: (n,) mm, mean distance in each frame; of the mean of all members where every one was trained on it.
-        normals: (n, P, 3) of the mean prediction.
+    The residual of a frame on which every member was trained is that of the mean of all members.
     """
-
-    distance: Array
-    spread: Array
-    noise: Array
-    residual: Array
-    normals: Tensor
-
-
-def _held_out(members: Sequence[Member[ScanProblem]], clouds: Clouds) -> _HeldOut:
     surfaces = [member.problem.predicted() for member in members]
     points, normals = (torch.stack(part) for part in zip(*surfaces, strict=True))
     mean_points, mean_normals = points.mean(dim=0), torch.nn.functional.normalize(normals.mean(dim=0), dim=-1)
@@ -247,4 +191,5 @@ def _held_out(members: Sequence[Member[ScanProblem]], clouds: Clouds) -> _HeldOu
             spreads.append(spread[frame][on_surface])
             noise = measurement_noise(part.points[place].numpy()[used], distances[-1])
             noises.append(np.full(len(distances[-1]), noise))
-    return _HeldOut(np.concatenate(distances), np.concatenate(spreads), np.concatenate(noises), residual, mean_normals)
+    calibration = calibrate(*(np.concatenate(values) for values in (distances, spreads, noises)))
+    return calibration, residual_flags(residual) + fold_flags(mean_normals, simulated_normals)

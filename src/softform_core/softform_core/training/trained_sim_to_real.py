@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +9,8 @@ from numpy.typing import NDArray
 from softform_core.forward.actuation_correction import ActuationCorrection
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.networks.mlp_weights import mean_of
-from softform_core.networks.sim_to_real import Confidence, FunctionPrediction, ShapeInput
-from softform_core.training.ensemble import Member, Problem
+from softform_core.networks.sim_to_real import Confidence, ShapeInput
+from softform_core.training.ensemble import Member, WarpProblem
 
 
 @dataclass(frozen=True)
@@ -51,14 +50,8 @@ class TrainedSimToReal:
     flags: tuple[FrameFlag, ...] = ()
 
 
-class FunctionProblem(Problem, Protocol):
-    """A problem whose network is N_rbf."""
-
-    network: FunctionPrediction
-
-
 def model_of(
-    members: Sequence[Member[FunctionProblem]],
+    members: Sequence[Member[WarpProblem]],
     shape_input: ShapeInput,
     kernel_uv: NDArray[np.float64],
     kernel_width: float,

@@ -21,6 +21,7 @@ from softform_core.networks.sim_to_real import (
 from softform_core.surface.patch_set import PatchSet
 from softform_core.training.displacement_prior import DisplacementPrior
 from softform_core.training.recipe import Recipe
+from softform_core.training.sim_to_real_losses import surface_normals
 
 _TYPICAL_SHAPES = 512
 _NEIGHBOURS = 4
@@ -32,17 +33,12 @@ class WarpData:
     """Simulated shapes at the actuations of the frames and the warp on them, in tensors.
 
     Attributes:
-        kernel_uv: (N, 2) parameters of the kernels.
-        kernel_width: c of Eq. 2, 1/mm^2.
-        shape_input: Encoding of the control points for the networks.
+        kernel_uv: (N, 2) parameters of the kernels, of width c of Eq. 2, 1/mm^2; `centers` (n, N, 3) mm.
+        shape_input: Encoding of the control points for the networks; `shape` (n, r) are the shapes in it.
         directions: (N + 4, d) of gamma along which N_rbf predicts.
         scaling: (3 d, 3 d) from N_rbf's coordinates to amplitudes along them; None if they are the same.
-        shape: (n, r) normalised shapes.
         points: (n, P, 3) mm, simulated.
-        centers: (n, N, 3) mm, of the kernels.
-        basis: (n, P, N + 4), `warp_basis`.
-        slope_u: (n, P, N + 4), `warp_basis_slope` along u.
-        slope_v: (n, P, N + 4), along v.
+        basis: (n, P, N + 4), `warp_basis`; `slope_u` and `slope_v` of the same shape, `warp_basis_slope`.
     """
 
     kernel_uv: Array
@@ -58,9 +54,10 @@ class WarpData:
     slope_v: Tensor
 
     @property
-    def identity(self) -> Tensor:
-        """Gamma (N + 4, 3) that leaves the simulated surfaces as they are."""
-        return torch.from_numpy(identity_coefficients(len(self.kernel_uv))).float()
+    def normals(self) -> Tensor:
+        """(n, P, 3), unit, of the simulated surfaces."""
+        identity = torch.from_numpy(identity_coefficients(len(self.kernel_uv))).float()
+        return surface_normals(self.slope_u @ identity, self.slope_v @ identity)
 
     @classmethod
     def of(

@@ -15,9 +15,8 @@ from softform_core.forward.sim_to_real_store import SIM_TO_REAL, load_sim_to_rea
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty, members_spread, uncertainty
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.model_files import ModelError
-from softform_core.networks.saved_network import SavedNetwork
+from softform_core.networks.saved_network import SavedNetwork, export
 from softform_core.networks.store import load_forward_kinematics
-from softform_core.networks.torchscript import export
 from softform_core.robots import load_robot
 
 

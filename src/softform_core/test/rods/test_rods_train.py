@@ -15,8 +15,8 @@ from softform_core.errors import SoftformError
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.model_files import ModelError
+from softform_core.networks.store import TIP_KINEMATICS
 from softform_core.networks.tip import TipNetwork
-from softform_core.networks.tip_store import load_tip_kinematics
 from softform_core.robots import load_robot
 from softform_core.simulation.generate import generate
 from softform_core.simulation.sampling import grid, grid_actuations
@@ -81,7 +81,7 @@ def test_the_commands_write_models_that_fit_and_reject_others(tmp_path, small, m
     assert "N_fk  mean" in done.output
     card = json.loads((folder / "forward_kinematics.json").read_text())
     assert card["data"]["samples"] == 216
-    assert (folder / "README.md").read_text() == load_tip_kinematics(ROBOT, folder)[1].to_markdown()
+    assert (folder / "README.md").read_text() == TIP_KINEMATICS.load(folder, ROBOT)[1].to_markdown()
     model = load_tip_model(ROBOT, folder)
     predicted = model.tip(small[1][0])
     assert np.linalg.norm(predicted - 1000.0 * small[1][1], axis=1).mean() < 0.0034 * model.workspace_width_mm

@@ -8,7 +8,7 @@ from softform_client.driver_watch import MeasuredValues
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.evaluation.comparison import PredictedSurface, compare_scan
-from softform_core.evaluation.drift import drift
+from softform_core.evaluation.evaluate import drift
 from softform_core.forward.actuator_past import ActuatorPast
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.robots import Robot

@@ -19,7 +19,7 @@ from softform_core.forward.mlp import fold
 from softform_core.forward.tip_model import TipModel, load_tip_model
 from softform_core.inverse.follow_path import TipPath, follow_path, start_near
 from softform_core.networks.mlp_weights import extract_mlp
-from softform_core.networks.tip_store import load_tip_kinematics
+from softform_core.networks.store import TIP_KINEMATICS
 from softform_core.paths import models_of
 from softform_core.robots import TIP, Robot, load_robot
 from softform_core.simulation.sampling import grid_actuations
@@ -83,7 +83,7 @@ def compare(robot: Robot) -> dict[str, object]:
     """
     with one_thread():
         model, points = load_tip_model(robot), EIGHTS[robot.name].points()
-        network = load_tip_kinematics(robot, models_of(robot.name))[0].script().forward_kinematics
+        network = TIP_KINEMATICS.load(models_of(robot.name), robot)[0].script().forward_kinematics
         gradients = FkGradients(network, model.actuation_min, model.actuation_max, model.workspace_width_mm)
         exact = ExactGradients(
             model.forward_kinematics, model.actuation_min, model.actuation_max, model.workspace_width_mm

@@ -16,7 +16,7 @@ from softform_core.bodies.bellows.skinned import SkinnedArm
 from softform_core.bodies.random_fields import log_uniform, some_of
 from softform_core.bodies.spread import Values, positive, spread_values
 from softform_core.robots.description import Description, Finite, NotNegative, Positive
-from softform_core.simulation.sampled_surface import SampledSurface
+from softform_core.simulation.sampled_body import SampledSurface
 
 _CHANCES = {
     "stiffness_scale": 0.9,

@@ -15,7 +15,7 @@ from softform_core.bodies.solid.equilibrium import SolidProblem
 from softform_core.bodies.solid.model import solid_on_mesh, support
 from softform_core.bodies.spread import Values, spread_values
 from softform_core.robots.description import Description, Material, NotNegative, Place, Positive
-from softform_core.simulation.sampled_surface import SampledSurface
+from softform_core.simulation.sampled_body import SampledSurface
 
 _CHANCES = {"material": 0.8, "chamber_shift": 0.7, "fibre_scale": 0.6, "clamp_stiffness": 0.6, "gravity": 0.8}
 """That a drawn body differs in a field."""

@@ -12,7 +12,7 @@ from softform_core.robots.description import Description, Finite, Material, NotN
 
 if TYPE_CHECKING:
     from softform_core.bodies.layered.equilibrium import LayeredProblem
-    from softform_core.simulation.sampled_surface import SampledSurface
+    from softform_core.simulation.sampled_body import SampledSurface
 
 SKIN = "skin"
 """The one patch: the cover around the whole torso."""
@@ -202,7 +202,7 @@ class LayeredBody(Body):
 
     def sampled(self) -> "SampledSurface":
         """The meshed sheets for data sets, of the vertices alone."""
-        from softform_core.simulation.sampled_surface import SampledSurface
+        from softform_core.simulation.sampled_body import SampledSurface
 
         return SampledSurface(self._meshed(1))
 

@@ -5,8 +5,7 @@ import numpy as np
 from softform_core.arrays import Array
 from softform_core.bodies.membrane.equilibrium import MembraneProblem
 from softform_core.bodies.membrane.warp_membranes import WarpMembranes
-from softform_core.simulation.sampled_body import Solved
-from softform_core.simulation.sampled_surface import SampledSurface
+from softform_core.simulation.sampled_body import SampledSurface, Solved
 
 _BLOCK = 64
 """Samples that are solved and written together: 0.1 GB on the device, 3 MB a chunk of the store."""

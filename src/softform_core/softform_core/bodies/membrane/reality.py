@@ -13,7 +13,7 @@ from softform_core.bodies.membrane.model import build_membrane
 from softform_core.bodies.random_fields import SHEETS, another_silicone, log_uniform, some_of
 from softform_core.bodies.spread import Values, not_negative, spread_values
 from softform_core.robots.description import Description, Material, Place, Positive
-from softform_core.simulation.sampled_surface import SampledSurface
+from softform_core.simulation.sampled_body import SampledSurface
 
 _GRAVITY = 9.81
 _CHANCES = {

@@ -12,7 +12,7 @@ from softform_core.bodies.solid.model import build_solid
 from softform_core.bodies.solid.rod import RodOfSolid
 from softform_core.bodies.spread import Values, spread_values
 from softform_core.robots.description import Description, Material, NotNegative, Place, Positive
-from softform_core.simulation.sampled_surface import SampledSurface
+from softform_core.simulation.sampled_body import SampledSurface
 
 _CHANCES = {
     "material": 0.8,
