@@ -131,7 +131,7 @@ def split_wedges(wedges: np.ndarray) -> np.ndarray:
 
 def small_displacements(problem: SolidProblem, moves: np.ndarray, forces: np.ndarray) -> np.ndarray:
     """Displacements (V, 3) under small forces (V, 3): one linear solve over what `moves` (V, 3)."""
-    order = problem.solid.pattern.unknowns
+    order = problem.solid.pattern.order
     rows = np.flatnonzero(moves.reshape(-1)[order])
     matrix = problem.derivatives(problem.rest[None], np.zeros((1, 1)))[1].matrix[rows][:, rows]
     displaced = np.zeros(problem.solid.nodes.size)

@@ -207,8 +207,8 @@ def taut_gradient_and_hessian(membrane: Any, vertices: Array, pressures: Array) 
 
     gradient = np.zeros_like(vertices)
     np.add.at(gradient, membrane.elements, forces)
-    slots = membrane.pattern.slots.ravel()
+    slots = membrane.slots.ravel()
     inside = slots >= 0
-    values = np.zeros(len(membrane.pattern.constant))
+    values = np.zeros(len(membrane.constant))
     np.add.at(values, slots[inside], hessian.ravel()[inside])
     return gradient, values

@@ -105,7 +105,7 @@ class LayeredProblem(MembraneProblem):
 
     def derivatives(self, unknowns: Array, actuators: Array) -> tuple[Array, SparseHessian]:
         """Gradient (1, m) N and Hessian, N/m."""
-        values = self.layers.pattern.constant.copy()
+        values = self.layers.constant.copy()
         gradient = self._gradient(unknowns, actuators, values)
         return gradient[None], SparseHessian(self.layers.pattern.matrix(values), self._factoriser)
 
@@ -141,6 +141,6 @@ class LayeredProblem(MembraneProblem):
         contact = np.zeros_like(vertices)
         add_contacts(
             vertices, layers.contacts, layers.contact_areas, layers.contact_stiffness,
-            _HIGH + 2.0 * float(np.abs(actuators[0]).max()), layers.pattern.contact_slots, contact, values,
+            _HIGH + 2.0 * float(np.abs(actuators[0]).max()), layers.contact_slots, contact, values,
         )  # fmt: skip
         return gradient + contact.ravel()[layers.pattern.order]

@@ -31,7 +31,7 @@ from softform_core.bodies.layered.grid import (
 )
 from softform_core.bodies.layered.torso import mesh_torso, torso_points
 from softform_core.bodies.membrane.model import Membrane
-from softform_core.bodies.membrane.pattern import HessianPattern, hessian_pattern
+from softform_core.bodies.pattern import HessianPattern, hessian_pattern, minimum_degree
 from softform_core.errors import SoftformError
 from softform_core.robots.description import Material
 from softform_core.simulation.materials import law_and_coefficients, shear_modulus
@@ -81,7 +81,12 @@ class Layers(Membrane):
     @cached_property
     def pattern(self) -> HessianPattern:
         """Sparsity of the Hessian, contacts included."""
-        return hessian_pattern(self.elements, self.fixed, self.springs, self.contacts)
+        return hessian_pattern([self.elements, self.contacts], self.fixed, minimum_degree)
+
+    @cached_property
+    def contact_slots(self) -> NDArray[np.int32]:
+        """As `slots`, of contacts, (C, 18, 18)."""
+        return self.pattern.slots(self.contacts)
 
     def pressure_of_element(self, pressures_pa: ArrayLike) -> Array:
         """Pressure across each element, (E,) Pa: below it less above it.

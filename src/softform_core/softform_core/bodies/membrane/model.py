@@ -34,7 +34,7 @@ from skfem import (
 
 from softform_core.arrays import Array
 from softform_core.bodies.membrane.description import MembraneBody
-from softform_core.bodies.membrane.pattern import HessianPattern, hessian_pattern
+from softform_core.bodies.pattern import HessianPattern, hessian_pattern, minimum_degree
 from softform_core.errors import SoftformError
 from softform_core.robots.description import Material
 from softform_core.simulation.materials import law_and_coefficients
@@ -82,7 +82,17 @@ class Membrane:
     @cached_property
     def pattern(self) -> HessianPattern:
         """Sparsity of the Hessian, ordered once for this mesh."""
-        return hessian_pattern(self.elements, self.fixed, self.springs)
+        return hessian_pattern([self.elements], self.fixed, minimum_degree)
+
+    @cached_property
+    def slots(self) -> NDArray[np.int32]:
+        """Place of each entry of the elements' Hessians in the sparse one, (E, 3n, 3n); -1 where a vertex is fixed."""
+        return self.pattern.slots(self.elements)
+
+    @cached_property
+    def constant(self) -> Array:
+        """What never changes of the sparse Hessian's stored entries, N/m: the springs of walls and clamp."""
+        return self.pattern.alike(self.springs)
 
     @cached_property
     def laplacian(self) -> csr_matrix:

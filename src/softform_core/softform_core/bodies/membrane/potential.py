@@ -30,7 +30,7 @@ def total_potential(membrane: Membrane, vertices: Array, pressures_pa: ArrayLike
 
 def gradient_and_hessian(membrane: Membrane, vertices: Array, pressures_pa: ArrayLike) -> tuple[Array, csc_matrix]:
     """Gradient (m,) N and Hessian (m, m) N/m of Pi over the free degrees of freedom `membrane.pattern.order`."""
-    gradient, values = gradient_and_values(membrane, vertices, pressures_pa, membrane.pattern.constant.copy())
+    gradient, values = gradient_and_values(membrane, vertices, pressures_pa, membrane.constant.copy())
     return gradient, membrane.pattern.matrix(values)
 
 
@@ -112,7 +112,7 @@ def gradient_and_values(
     gradient = membrane.springs @ (vertices - membrane.rest_vertices) - membrane.weight
     assemble(
         vertices, membrane.elements, membrane.shapes, membrane.gradients, membrane.areas, membrane.thickness,
-        membrane.pressure_of_element(pressures_pa), membrane.law, membrane.coefficients, membrane.pattern.slots,
+        membrane.pressure_of_element(pressures_pa), membrane.law, membrane.coefficients, membrane.slots,
         gradient, values,
     )  # fmt: skip
     return gradient.ravel()[membrane.pattern.order], values

@@ -5,6 +5,7 @@ Pi(x) = strain energy (see `energy`)  +  sum of 1/2 k |x - X|^2 of the support  
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import diags
 
 from softform_core.arrays import Array
 from softform_core.bodies.solid.cavity import volume_gradients, volume_hessians, volumes_of_faces
@@ -35,13 +36,14 @@ class SolidProblem:
 
     def __init__(self, solid: Solid, pardiso: bool = True) -> None:
         self.solid = solid
-        self._order = solid.pattern.unknowns
+        self._order = solid.pattern.order
         self.unloaded = np.zeros(solid.cavities)
         self.largest_step = _MAX_STEP * solid.extent
         self.rounding = _ROUNDING * solid.modulus * solid.extent**3
         self.faces = solid.faces
         self.rest = self.unknowns(solid.nodes)[0]
         self._entries = solid.pattern.entries(solid.elements)
+        self._constant = solid.pattern.alike(diags(solid.springs))
         self._factoriser = sparse_factoriser(solid.pattern.indices, solid.pattern.indptr) if pardiso else None
         self._cavity_faces = (
             (solid.rectangles, solid.cavity_of_rectangle, rectangle(), solid.pattern.entries(solid.rectangles)),
@@ -95,16 +97,15 @@ class SolidProblem:
     def derivatives_after(self, unknowns: Array, before: Array, actuators: Array) -> tuple[Array, SparseHessian]:
         """As `MixedProblem`."""
         solid, pattern = self.solid, self.solid.pattern
-        nodes, values = self.nodes(unknowns[0]), np.zeros(len(pattern.indices))
+        nodes = self.nodes(unknowns[0])
         gradient = solid.springs[:, None] * (nodes - solid.nodes) - solid.weight
-        values[pattern.diagonal] = solid.springs[pattern.order].repeat(3)
         forces, stiffness = forces_and_stiffness(solid, nodes, self.nodes(before[0]))
         np.add.at(gradient, solid.elements, forces)
-        pattern.add(values, self._entries, stiffness)
+        values = self._constant + pattern.sums(self._entries, stiffness)
         gradient -= np.tensordot(actuators[0], self.volume_gradients(nodes), axes=1)
         for faces, cavity, rule, entries in self._cavity_faces:
             pressures = actuators[0][cavity][:, None, None, None, None]
-            pattern.add(values, entries, -pressures * volume_hessians(nodes, faces, rule))
+            values += pattern.sums(entries, -pressures * volume_hessians(nodes, faces, rule))
         hessian = SparseHessian(pattern.matrix(values), self._factoriser)
         return gradient.reshape(-1)[self._order][None], hessian
 

@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 
 from softform_core.arrays import Array
+from softform_core.bodies.pattern import HessianPattern, hessian_pattern, nested_dissection
 from softform_core.bodies.solid.cross_section import mesh_section
 from softform_core.bodies.solid.description import Cells, SolidBody
 from softform_core.bodies.solid.elements import volume_element
 from softform_core.bodies.solid.mesh import SolidMesh, extrude, surface_points
-from softform_core.bodies.solid.pattern import BlockPattern, block_pattern
 from softform_core.errors import SoftformError
 from softform_core.robots.description import Material
 from softform_core.simulation.materials import law_and_coefficients, scaled, shear_modulus
@@ -75,9 +75,9 @@ class Solid:
     modulus: float
 
     @cached_property
-    def pattern(self) -> BlockPattern:
+    def pattern(self) -> HessianPattern:
         """Sparsity of the Hessian, ordered once for this mesh."""
-        return block_pattern([self.elements, self.rectangles, self.caps], self.is_fixed)
+        return hessian_pattern([self.elements, self.rectangles, self.caps], self.is_fixed, nested_dissection)
 
     @cached_property
     def bulk_volumes(self) -> Array:
