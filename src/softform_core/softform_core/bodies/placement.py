@@ -4,40 +4,52 @@ Each element has piecewise constant strains: bends (phi, epsilon), which are its
 epsilon. It turns the directors by R' = R exp(phi) and moves its end by l (1 + epsilon) R V(phi) d3, exactly.
 """
 
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.bodies.rotations import Turns, mean_tangent_derivative, one_after_another, turns_by
 
 
-class Elements(Protocol):
-    """E elements, some with a rigid link behind them; SI units."""
+@dataclass(frozen=True, eq=False)
+class Elements:
+    """E elements of a slender body, some with a rigid link behind them; SI units.
 
-    @property
-    def length(self) -> Array:
-        """Of each element, (E,)."""
+    Attributes:
+        length: (E,) of each element.
+        section: (E,) section of each element.
+        node_mass: (E,) mass at the end of each element, kg.
+        link_length: (E,) of the rigid link behind each element; 0 where there is none.
+        link_mass: (E,) at the middle of that link.
+        base: (3, 3) directors at the base, as columns, in the robot's frame.
+        gravity: (3,) m/s².
+    """
 
-    @property
-    def node_mass(self) -> Array:
-        """Mass at the end of each element, (E,) kg."""
+    length: Array
+    section: NDArray[np.int64]
+    node_mass: Array
+    link_length: Array
+    link_mass: Array
+    base: Array
+    gravity: Array
 
-    @property
-    def link_length(self) -> Array:
-        """Of the link behind each element, (E,); 0 where there is none."""
 
-    @property
-    def link_mass(self) -> Array:
-        """At the middle of that link, (E,)."""
+def in_sections(sections: int, mass: Array, link_length: float, link_mass: float) -> dict[str, Any]:
+    """Sections, masses and links of elements of mass (E,) kg in equal sections, each with a link behind it.
 
-    @property
-    def base(self) -> Array:
-        """Directors at the base, as columns, (3, 3)."""
-
-    @property
-    def gravity(self) -> Array:
-        """(3,) m/s²."""
+    Half of an element's mass is lumped at its beginning.
+    """
+    count = len(mass) // sections
+    last, ahead = np.tile(np.arange(count) == count - 1, sections), np.append(0.5 * mass[1:], 0.0)
+    return {
+        "section": np.repeat(np.arange(sections), count),
+        "node_mass": 0.5 * mass + np.where(last, 0.0, ahead),
+        "link_length": np.where(last, link_length, 0.0),
+        "link_mass": np.where(last, link_mass + ahead, 0.0),
+    }
 
 
 class Placed(NamedTuple):

@@ -5,8 +5,7 @@ import numpy as np
 from softform_core.arrays import Array
 from softform_core.bodies.bellows.energy import BellowsEnergy, strain_under
 from softform_core.bodies.bellows.model import BellowsArm
-from softform_core.bodies.bellows.placement import element_twists, ring_frames
-from softform_core.bodies.bellows.skin import Skin, carried_twists
+from softform_core.bodies.bellows.skin import Skin, carried_twists, element_twists, ring_frames
 from softform_core.bodies.bellows.skinned import SkinnedArm
 from softform_core.bodies.placement import Placed, by_strains, ends, place, twists
 from softform_core.bodies.weight import Weight

@@ -1,12 +1,12 @@
 """The arm as arrays: a rod, without shear, whose axial law is that of its bellows; kinematics: `bodies.placement`."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.bodies.bellows.description import BellowsBody
+from softform_core.bodies.placement import Elements, in_sections
 
 GRAVITY = 9.81
 
@@ -14,17 +14,11 @@ DOWN = np.diag([1.0, -1.0, -1.0])
 """Directors of a hanging arm: its first bellow lies on the x axis, and it leads along -z."""
 
 
-class BellowsArm(NamedTuple):
-    """`Elements`, E of them, with k bellows; SI units.
+@dataclass(frozen=True, eq=False)
+class BellowsArm(Elements):
+    """E elements with k bellows, whose links are the plates; SI units.
 
     Attributes:
-        length: (E,) of each element.
-        section: (E,) section of each element.
-        node_mass: (E,) mass at the end of each element, kg.
-        link_length: (E,) of the plate behind each element; 0 where there is none.
-        link_mass: (E,) of that plate.
-        base: (3, 3) directors at the base, as columns.
-        gravity: (3,) m/s².
         place: (k, 2) of each bellow in the cross-section.
         area: (k,).
         stiffness: (k,) force over strain at the natural length, N.
@@ -34,13 +28,6 @@ class BellowsArm(NamedTuple):
         torsion: (E,) N m².
     """
 
-    length: Array
-    section: NDArray[np.int64]
-    node_mass: Array
-    link_length: Array
-    link_mass: Array
-    base: Array
-    gravity: Array
     place: Array
     area: Array
     stiffness: Array
@@ -52,17 +39,12 @@ class BellowsArm(NamedTuple):
 
 def build_arm(body: BellowsBody) -> BellowsArm:
     """Arrays of an arm."""
-    section, per_section = body.section, body.elements
-    elements, bellows = body.sections * per_section, body.sections * section.count
-    mass = section.count * section.mass / per_section
-    last = np.tile(np.arange(per_section) == per_section - 1, body.sections)
-    ahead = np.append(np.full(elements - 1, 0.5 * mass), 0.0)  # half of an element's mass is lumped at its beginning
+    section, bellows = body.section, len(body.inputs)
+    elements = body.sections * body.elements
+    mass = np.full(elements, section.count * section.mass / body.elements)
     return BellowsArm(
-        length=np.full(elements, section.length / per_section),
-        section=np.repeat(np.arange(body.sections), per_section),
-        node_mass=0.5 * mass + np.where(last, 0.0, ahead),
-        link_length=np.where(last, body.plate_length, 0.0),
-        link_mass=np.where(last, body.plate_mass + ahead, 0.0),
+        **in_sections(body.sections, mass, body.plate_length, body.plate_mass),
+        length=np.full(elements, section.length / body.elements),
         base=directors(body),
         gravity=np.array([0.0, 0.0, -GRAVITY]),
         place=np.tile(section.places, (body.sections, 1)),

@@ -1,6 +1,6 @@
 """The imported body as a description."""
 
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 import numpy as np
 from pydantic import Field
@@ -8,7 +8,7 @@ from pydantic import Field
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots.body import Body, Outline
-from softform_core.robots.description import Description, NotNegative, Positive
+from softform_core.robots.description import NotNegative, Positive
 
 
 class ImportedBody(Body):
@@ -90,19 +90,9 @@ class ImportedBody(Body):
         _reject("It cannot be simulated", "Bring its samples: softform import tips (or shapes) TABLE --robot NAME.")
 
     @classmethod
-    def reality_type(cls) -> type[Description]:
-        """Rejected, as `simulator` is."""
+    def _physics(cls) -> NoReturn:
+        """Rejected, as `simulator` is: no reality fits it."""
         _reject("The virtual rig has no such body", "Use the real robot, or describe a body that can be simulated.")
-
-    def real_simulator(self, reality: Any) -> NoReturn:
-        """Rejected, as `simulator` is."""
-        self.reality_type()
-        raise AssertionError
-
-    def drawn_reality(self, draw: np.random.Generator) -> NoReturn:
-        """Rejected, as `simulator` is."""
-        self.reality_type()
-        raise AssertionError
 
 
 def _reject(what: str, instead: str) -> NoReturn:

@@ -1,7 +1,7 @@
 """Layers of chambers over a rigid torso as a description."""
 
 from itertools import combinations
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -10,10 +10,6 @@ from softform_core.arrays import Array
 from softform_core.robots.body import Body, Outline
 from softform_core.robots.description import Description, Finite, Material, NotNegative, Positive
 
-if TYPE_CHECKING:
-    from softform_core.bodies.layered.equilibrium import LayeredProblem
-    from softform_core.simulation.sampled_body import SampledSurface
-
 SKIN = "skin"
 """The one patch: the cover around the whole torso."""
 
@@ -21,7 +17,6 @@ LAYERS = ("inner", "middle")
 """Layers of chambers, from the core outwards."""
 
 _TOUCHING = 1e-9  # of a turn, and m: chambers may share a border
-_SMOOTH = 2  # parts of a cell of the skin: flat cells of 10 mm are 0.15 mm from the sheet that they stand for
 _BULGE = 0.5  # of the body's size: how far its surface may be from the resting one
 
 
@@ -126,6 +121,7 @@ class LayeredBody(Body):
         cell: Largest size of a mesh cell, about, m.
     """
 
+    physics: ClassVar[str] = "softform_core.bodies.layered.reality"
     kind: Literal["layered"]
     core: Core
     chambers: Annotated[list[Chamber], Field(min_length=1, max_length=60)]
@@ -195,39 +191,3 @@ class LayeredBody(Body):
     def is_unrolled(self) -> bool:
         """They are: chambers lie around the torso."""
         return True
-
-    def simulator(self) -> "LayeredProblem":
-        """The meshed sheets under a smooth skin."""
-        return self._meshed(_SMOOTH)
-
-    def sampled(self) -> "SampledSurface":
-        """The meshed sheets for data sets, of the vertices alone."""
-        from softform_core.simulation.sampled_body import SampledSurface
-
-        return SampledSurface(self._meshed(1))
-
-    def _meshed(self, parts: int) -> "LayeredProblem":
-        from softform_core.bodies.layered.equilibrium import LayeredProblem
-        from softform_core.bodies.layered.model import build_layers
-
-        return LayeredProblem(build_layers(self), parts)
-
-    @classmethod
-    def reality_type(cls) -> type[Description]:
-        """Fields of the real sheets."""
-        from softform_core.bodies.layered.reality import RealLayers
-
-        return RealLayers
-
-    def real_simulator(self, reality: Any) -> "LayeredProblem":
-        """The meshed sheets of a reality under a smooth skin."""
-        from softform_core.bodies.layered.equilibrium import LayeredProblem
-        from softform_core.bodies.layered.reality import build_real_layers
-
-        return LayeredProblem(build_real_layers(self, reality), _SMOOTH)
-
-    def drawn_reality(self, draw: np.random.Generator) -> Description:
-        """Sheets of the distribution of realities."""
-        from softform_core.bodies.layered.reality import draw_real_layers
-
-        return draw_real_layers(self, draw)

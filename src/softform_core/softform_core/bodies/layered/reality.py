@@ -1,18 +1,17 @@
 """How real layers differ from the simulator's; docs/robots/mannequin.md explains every field."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from softform_core.bodies.layered.description import LayeredBody, Sheet
-from softform_core.bodies.layered.model import build_layers
+from softform_core.bodies.layered.equilibrium import LayeredProblem
+from softform_core.bodies.layered.model import Layers, build_layers
 from softform_core.bodies.random_fields import SHEETS, another_silicone, some_of
 from softform_core.bodies.spread import Values, positive, spread_values
 from softform_core.robots.description import Description, Material, Positive
-
-if TYPE_CHECKING:
-    from softform_core.bodies.layered.model import Layers
+from softform_core.simulation.sampled_body import SampledSurface
 
 _CHANCES = {
     "material": 0.8,
@@ -23,6 +22,7 @@ _CHANCES = {
 }
 """That drawn layers differ in a field."""
 
+_SMOOTH = 2  # parts of a cell of the skin: flat cells of 10 mm are 0.15 mm from the sheet that they stand for
 _SHEETS = ("inner", "middle", "cover")
 
 
@@ -48,7 +48,25 @@ class RealLayers(Description):
     contact_stiffness: Positive | None = None
 
 
-def build_real_layers(nominal: LayeredBody, real: RealLayers) -> "Layers":
+Reality = RealLayers
+
+
+def simulator(body: LayeredBody) -> LayeredProblem:
+    """The meshed sheets under a smooth skin."""
+    return LayeredProblem(build_layers(body), _SMOOTH)
+
+
+def sampled(body: LayeredBody) -> SampledSurface:
+    """The meshed sheets for data sets, of the vertices alone."""
+    return SampledSurface(LayeredProblem(build_layers(body)))
+
+
+def real_simulator(nominal: LayeredBody, real: RealLayers) -> LayeredProblem:
+    """The meshed sheets of a reality under a smooth skin; errors as `build_real_layers`."""
+    return LayeredProblem(build_real_layers(nominal, real), _SMOOTH)
+
+
+def build_real_layers(nominal: LayeredBody, real: RealLayers) -> Layers:
     """The layers of a reality.
 
     Raises:
@@ -69,13 +87,8 @@ def build_real_layers(nominal: LayeredBody, real: RealLayers) -> "Layers":
     return build_layers(body, np.stack([around, spread_values(real.shift_upwards, count, "shift_upwards")], axis=1))
 
 
-def draw_real_layers(nominal: LayeredBody, draw: np.random.Generator) -> RealLayers:
-    """Layers of the distribution that docs/steps/write-a-reality.md describes.
-
-    Args:
-        nominal: As described.
-        draw: Decides; everything is drawn in any case, so that a field's chance changes nothing else.
-    """
+def drawn_reality(nominal: LayeredBody, draw: np.random.Generator) -> RealLayers:
+    """Layers of the distribution that docs/steps/write-a-reality.md describes."""
     material = another_silicone(nominal.material, (0.75, 1.25), SHEETS, draw)
     deviation, count = 0.006 * nominal.size, len(nominal.chambers)
     differences = {

@@ -4,18 +4,17 @@ Each element has the strains q = (kappa_1, kappa_2, kappa_3, epsilon): curvature
 about the tangent d3, and the stretch of the axis less one. Rigid links follow the sections.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softform_core.arrays import Array
+from softform_core.bodies.placement import Elements, in_sections
 from softform_core.bodies.rod.cross_section import chamber_area, wall_fibres
 from softform_core.bodies.rod.description import RodShape
-from softform_core.errors import SoftformError
 from softform_core.robots.description import Material
-from softform_core.simulation.materials import law_and_coefficients, shear_modulus
+from softform_core.simulation.materials import law_and_coefficients, scaled, shear_modulus
 
 _PLANAR_DIRECTORS = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 """Columns d1 = y, d2 = z, d3 = x: a planar rod rests along x and bends about z."""
@@ -24,13 +23,12 @@ _PLANAR_STRAINS = np.array([1, 3])
 _ALL_STRAINS = np.arange(4)
 
 
-class Rod(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Rod(Elements):
     """E elements with k chambers in all, F fibres a cross-section; SI units.
 
     Attributes:
         strains: (d,) which of the four strains are free.
-        length: (E,) of each element.
-        section: (E,) section of each element.
         scale: (E,) size of each cross-section over the first of its section.
         fibre_place: (F, 2) in the cross-section.
         fibre_area: (F,).
@@ -40,16 +38,9 @@ class Rod(NamedTuple):
         torsion: (E,) torsional stiffness, N m².
         chamber_place: (k, 2) in the cross-section.
         chamber_area: (k,).
-        node_mass: (E,) mass at the end of each element, kg.
-        link_length: (E,) of the rigid link behind each element; 0 where there is none.
-        link_mass: (E,) at the middle of that link.
-        base: (3, 3) directors at the base, as columns, in the robot's frame.
-        gravity: (3,) m/s².
     """
 
     strains: NDArray[np.int64]
-    length: Array
-    section: NDArray[np.int64]
     scale: Array
     fibre_place: Array
     fibre_area: Array
@@ -59,11 +50,6 @@ class Rod(NamedTuple):
     torsion: Array
     chamber_place: Array
     chamber_area: Array
-    node_mass: Array
-    link_length: Array
-    link_mass: Array
-    base: Array
-    gravity: Array
 
     @property
     def elements(self) -> int:
@@ -80,7 +66,8 @@ def build_rod(
     body: RodShape,
     *,
     elements: int | None = None,
-    material: Callable[[int], Material] | Material | None = None,
+    material: Material | None = None,
+    stiffness_scale: ArrayLike = 1.0,
     length_scale: ArrayLike = 1.0,
     chamber_shift: ArrayLike = 0.0,
     chamber_scale: ArrayLike = 1.0,
@@ -92,7 +79,8 @@ def build_rod(
     Args:
         body: The description.
         elements: Number of elements of each section.
-        material: Material of the wall, or of each section's wall by its number; all of one law.
+        material: Material of the wall.
+        stiffness_scale: Modulus of each section's wall over the material's, (sections,) or a number.
         length_scale: Length of each section over the described one, (sections,) or a number.
         chamber_shift: Added to the places of the chambers, (k, 2) m or a number.
         chamber_scale: Area of each chamber over the described one, (k,) or a number.
@@ -100,7 +88,7 @@ def build_rod(
         gravity: (3,) m/s².
 
     Raises:
-        SoftformError: If materials follow different laws, or a cross-section or material is impossible.
+        SoftformError: If a cross-section is impossible.
     """
     section = body.section
     count = elements or body.elements
@@ -109,15 +97,11 @@ def build_rod(
     scale = 1.0 + (section.taper - 1.0) * middle
     length = (section.length * np.broadcast_to(length_scale, body.sections)).repeat(count) / count
     place, area = wall_fibres(section, body.chambers, planar=body.planar)
-    given = [material(s) if callable(material) else material or section.material for s in range(body.sections)]
-    laws = [law_and_coefficients(one) for one in given]
-    if len({law for law, _ in laws}) > 1:
-        raise SoftformError("The sections of the rod follow different material laws.", "Give all the same law.")
-    modulus = np.array([shear_modulus(one) for one in given])[of_section]
+    moduli = np.broadcast_to(stiffness_scale, body.sections)
+    walls = [scaled(material or section.material, float(one)) for one in moduli]
+    modulus = np.array([shear_modulus(one) for one in walls])[of_section]
     polar = float((area * (place**2).sum(axis=1)).sum())
     mass = section.density * area.sum() * scale**2 * section.length / count
-    next_half = np.append(0.5 * mass[1:], 0.0)  # half of an element's mass is lumped at its beginning
-    last = np.tile(np.arange(count) == count - 1, body.sections)
     centres = np.array([chamber.centre for chamber in body.chambers]).reshape(-1, 2)
     chambers = np.tile(centres, (body.sections, 1))
     areas = np.tile([chamber_area(chamber) for chamber in body.chambers], body.sections)
@@ -125,21 +109,18 @@ def build_rod(
     base = turned @ (_PLANAR_DIRECTORS if body.planar else np.eye(3))
     felt = np.asarray(body.gravity if gravity is None else gravity, dtype=np.float64)
     return Rod(
+        **in_sections(body.sections, mass, body.link_length, body.link_mass),
         strains=_PLANAR_STRAINS if body.planar else _ALL_STRAINS,
         length=length,
-        section=of_section,
         scale=scale,
         fibre_place=place,
         fibre_area=area,
-        law=laws[0][0],
-        coefficients=np.array([coefficients for _, coefficients in laws])[of_section],
+        law=law_and_coefficients(walls[0])[0],
+        coefficients=np.array([law_and_coefficients(one)[1] for one in walls])[of_section],
         limiter=np.full(len(length), section.strain_limiter),
         torsion=modulus * polar * scale**4,
         chamber_place=chambers + np.broadcast_to(chamber_shift, chambers.shape),
         chamber_area=areas * np.broadcast_to(chamber_scale, areas.shape),
-        node_mass=0.5 * mass + np.where(last, 0.0, next_half),
-        link_length=np.where(last, body.link_length, 0.0),
-        link_mass=np.where(last, body.link_mass + next_half, 0.0),
         base=base,
         gravity=felt if not body.planar else felt - base[:, 1] * (base[:, 1] @ felt),  # the table carries the rest
     )

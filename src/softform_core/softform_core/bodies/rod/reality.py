@@ -13,7 +13,7 @@ from softform_core.bodies.rod.equilibrium import RodProblem
 from softform_core.bodies.rod.model import Rod, build_rod
 from softform_core.bodies.rod.sampled import SampledRod
 from softform_core.robots.description import Description, Finite, Material, NotNegative, Positive
-from softform_core.simulation.materials import scaled, shear_modulus
+from softform_core.simulation.materials import shear_modulus
 
 Share = Annotated[float, Field(ge=0.0, le=0.2)]
 
@@ -148,18 +148,18 @@ def real_shape(
         length: (sections,) standard normal draws.
         **chambers: Passed to `build_rod`.
     """
-    moduli = 1.0 + made.stiffness * stiffness
-    nominal = body.section.material
+    wall = None
     if real.wall is not None:
-        modulus = real.wall.modulus * shear_modulus(nominal)
-        nominal = Material(law="gent", coefficients=[modulus, real.wall.limit])
+        modulus = real.wall.modulus * shear_modulus(body.section.material)
+        wall = Material(law="gent", coefficients=[modulus, real.wall.limit])
     along, second, third = real.base_turn
     turn = np.array([0.0, 0.0, third]) if body.planar else np.array([second, third, along])
     leaning = Rotation.from_euler("xy", real.tilt).inv()
     return build_rod(
         body,
         elements=real.elements,
-        material=lambda section: scaled(nominal, float(moduli[section])),
+        material=wall,
+        stiffness_scale=1.0 + made.stiffness * stiffness,
         length_scale=1.0 + made.length * length,
         base_rotation=Rotation.from_rotvec(turn).as_matrix(),
         gravity=leaning.apply(body.gravity),

@@ -19,8 +19,8 @@ It follows from three thoughts, and from no constant but those of the descriptio
 import numpy as np
 
 from softform_core.arrays import Array
-from softform_core.bodies.bellows.placement import ring_frames
-from softform_core.bodies.bellows.skin import Skin
+from softform_core.bodies.bellows.skin import Skin, ring_frames
+from softform_core.bodies.placement import in_sections
 from softform_core.bodies.rod.equilibrium import RodProblem
 from softform_core.bodies.rod.model import Rod
 from softform_core.bodies.solid.cross_section import mesh_section
@@ -117,16 +117,14 @@ def _rod(body: SolidBody) -> Rod:
     place, area, stiffer = _fibres(section)
     law, coefficients = law_and_coefficients(body.material)
     elements, chambers = body.segments * _ELEMENTS, section.chambers
-    last = np.tile(np.arange(_ELEMENTS) == _ELEMENTS - 1, body.segments)
-    mass = body.density * area.sum() * length
-    ahead = np.append(np.full(elements - 1, 0.5 * mass), 0.0)  # half of an element's mass is lumped at its beginning
     angle, half = 2.0 * np.pi * np.arange(chambers) / chambers, np.pi / chambers
     centroid = 2.0 / 3.0 * section.radius * np.sin(half) / half
     outline = np.pi * section.radius**2
+    mass = np.full(elements, body.density * area.sum() * length)
     return Rod(
+        **in_sections(body.segments, mass, body.plate, body.density * outline * body.plate),
         strains=np.arange(4),
         length=np.full(elements, length),
-        section=np.repeat(np.arange(body.segments), _ELEMENTS),
         scale=np.ones(elements),
         fibre_place=place,
         fibre_area=stiffer * area,
@@ -136,9 +134,6 @@ def _rod(body: SolidBody) -> Rod:
         torsion=np.full(elements, shear_modulus(body.material) * float(area @ (place**2).sum(axis=1))),
         chamber_place=np.tile(centroid * np.stack([np.cos(angle), np.sin(angle)], axis=1), (body.segments, 1)),
         chamber_area=np.full(body.segments * chambers, outline / chambers),
-        node_mass=0.5 * mass + np.where(last, 0.0, ahead),
-        link_length=np.where(last, body.plate, 0.0),
-        link_mass=np.where(last, body.density * outline * body.plate + ahead, 0.0),
         base=np.eye(3),
         gravity=np.array(body.gravity),
     )
