@@ -20,7 +20,7 @@ from rcl_interfaces.srv import SetParameters
 from stopped_stack import DRIVER, HELD, PLANNER, ROBOT, VENTING_SECONDS, Stack
 
 from softform_bringup.lifecycle_manager import State, Step
-from softform_client.follow_goal import ActuatorPath, FollowGoal
+from softform_client.follow_messages import ActuatorPath, FollowGoal
 from softform_client.follow_messages import goal_to_message as follow_message
 from softform_client.reach_goal import Mode, ReachGoal
 from softform_client.reach_messages import features_to_message, goal_to_message

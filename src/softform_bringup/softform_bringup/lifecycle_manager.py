@@ -1,59 +1,16 @@
 """Brings life-cycle nodes up in order and down in reverse."""
 
-import enum
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from typing import Protocol
 
+from softform_bringup.remote_lifecycle import RemoteLifecycleNode, State, Step
 from softform_core.errors import SoftformError
-
-
-class State(enum.IntEnum):
-    """Primary states of a life-cycle node; the numbers are those of `lifecycle_msgs/State`."""
-
-    UNCONFIGURED = 1
-    INACTIVE = 2
-    ACTIVE = 3
-    FINALIZED = 4
-
-
-class Step(enum.IntEnum):
-    """Transitions between them; the numbers are those of `lifecycle_msgs/Transition`."""
-
-    CONFIGURE = 1
-    CLEANUP = 2
-    ACTIVATE = 3
-    DEACTIVATE = 4
-    SHUTDOWN = 5
-
 
 STEPS_UP = {State.UNCONFIGURED: Step.CONFIGURE, State.INACTIVE: Step.ACTIVATE}
 STEPS_DOWN = {State.ACTIVE: Step.DEACTIVATE, State.INACTIVE: Step.CLEANUP, State.UNCONFIGURED: Step.SHUTDOWN}
 SILENCE = 1.0  # s after which a node that is to go down counts as gone
-
-
-class ManagedNode(Protocol):
-    """What the manager needs of a node."""
-
-    name: str
-
-    def is_there(self) -> bool:
-        """Whether the node's services are known."""
-        ...
-
-    def state(self, timeout: float) -> State | None:
-        """Return the primary state; None while it changes, or without an answer within `timeout` seconds."""
-        ...
-
-    def change(self, step: Step, timeout: float) -> bool | None:
-        """Make one transition; return whether it succeeded, None without an answer within `timeout` seconds."""
-        ...
-
-    def last_error(self) -> str:
-        """Return what the node last reported as an error, or ""."""
-        ...
 
 
 class BringUpError(SoftformError):
@@ -80,7 +37,7 @@ class LifecycleManager:
 
     def __init__(
         self,
-        nodes: Sequence[ManagedNode],
+        nodes: Sequence[RemoteLifecycleNode],
         log: Callable[[str], None],
         start_timeout: float,
         transition_timeout: float,
@@ -113,13 +70,13 @@ class LifecycleManager:
             for its_turn, _ in ahead.values():
                 its_turn.set()
 
-    def _start_ahead(self, node: ManagedNode) -> tuple[threading.Event, threading.Thread]:
+    def _start_ahead(self, node: RemoteLifecycleNode) -> tuple[threading.Event, threading.Thread]:
         its_turn = threading.Event()
         thread = threading.Thread(target=self._configure_ahead, args=(node, its_turn), daemon=True)
         thread.start()
         return its_turn, thread
 
-    def _configure_ahead(self, node: ManagedNode, its_turn: threading.Event) -> None:
+    def _configure_ahead(self, node: RemoteLifecycleNode, its_turn: threading.Event) -> None:
         """Configure a node before its turn; if that fails, its turn reports why."""
         while not node.is_there():
             if its_turn.wait(0.05):
@@ -128,7 +85,7 @@ class LifecycleManager:
             if self._known_state(node) is State.UNCONFIGURED and not its_turn.is_set():
                 node.change(Step.CONFIGURE, self._transition_timeout)
 
-    def _bring_up_one(self, node: ManagedNode) -> None:
+    def _bring_up_one(self, node: RemoteLifecycleNode) -> None:
         self._wait_until_there(node)
         started = time.monotonic()
         state = self._known_state(node)
@@ -166,7 +123,7 @@ class LifecycleManager:
             if self._take_down(node, deadline, lambda state: state is State.FINALIZED):
                 self._log(f"{node.name} is down")
 
-    def _take_down(self, node: ManagedNode, deadline: float, is_enough: Callable[[State], bool]) -> bool:
+    def _take_down(self, node: RemoteLifecycleNode, deadline: float, is_enough: Callable[[State], bool]) -> bool:
         """Take one step down after the other until it is enough; return whether it came so far."""
         silent_after = time.monotonic() + SILENCE
         while node.is_there():
@@ -202,7 +159,7 @@ class LifecycleManager:
         if self._should_stop():
             raise Stopped
 
-    def _wait_until_there(self, node: ManagedNode) -> None:
+    def _wait_until_there(self, node: RemoteLifecycleNode) -> None:
         deadline = time.monotonic() + self._start_timeout
         while not node.is_there():
             self._give_up_if_asked()
@@ -213,7 +170,7 @@ class LifecycleManager:
                 )
             time.sleep(0.05)
 
-    def _known_state(self, node: ManagedNode) -> State:
+    def _known_state(self, node: RemoteLifecycleNode) -> State:
         """Return the node's primary state, waiting while it changes."""
         deadline = time.monotonic() + self._transition_timeout
         while time.monotonic() < deadline:

@@ -1,5 +1,6 @@
 """A life-cycle node of another process, reached through its services."""
 
+import enum
 import threading
 import time
 from collections.abc import Callable
@@ -10,9 +11,27 @@ from rclpy.client import Client
 from rclpy.node import Node
 from rclpy.task import Future
 
-from softform_bringup.lifecycle_manager import State, Step
-
 Response = TypeVar("Response")
+
+
+class State(enum.IntEnum):
+    """Primary states of a life-cycle node; the numbers are those of `lifecycle_msgs/State`."""
+
+    UNCONFIGURED = 1
+    INACTIVE = 2
+    ACTIVE = 3
+    FINALIZED = 4
+
+
+class Step(enum.IntEnum):
+    """Transitions between them; the numbers are those of `lifecycle_msgs/Transition`."""
+
+    CONFIGURE = 1
+    CLEANUP = 2
+    ACTIVATE = 3
+    DEACTIVATE = 4
+    SHUTDOWN = 5
+
 
 # Where each transition begins and ends.
 ENDS = {

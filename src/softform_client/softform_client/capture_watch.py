@@ -77,16 +77,15 @@ class CaptureWatch(Generic[Cloud]):
         Returns:
             The capture, or None if the time was up or `should_stop` ended the wait.
         """
-        newest = self._wait(moment, self._clock() + timeout, should_stop)
-        return None if newest is None else dataclasses.replace(newest, cloud=self._read(newest.cloud))
-
-    def _wait(self, moment: Moment, deadline: float, should_stop: Callable[[], bool]) -> Capture[Cloud] | None:
+        deadline = self._clock() + timeout
         with self._news:
             while not should_stop():
                 newest = self._newest
                 if newest is not None and newest.stamp > moment.stamp and newest.received > moment.received:
-                    return newest
+                    break
                 if self._clock() > deadline:
                     return None
                 self._news.wait(_POLL_SECONDS)
-        return None
+            else:
+                return None
+        return dataclasses.replace(newest, cloud=self._read(newest.cloud))

@@ -11,24 +11,29 @@ docs/client.md has an example of everything that it can do.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Self
 
 import numpy as np
 from builtin_interfaces.msg import Time
+from rcl_interfaces.srv import GetParameters
 
-from softform_client.client_connection import ClientConnection, GoalFailedError
 from softform_client.client_stream import Target, streamed
-from softform_client.follow_goal import ActuatorPath, FollowGoal, Path, PointPath, ShapePath
-from softform_client.follow_goal import Code as FollowCode
+from softform_client.follow_messages import ActuatorPath, FollowGoal, Path, PointPath, ShapePath
+from softform_client.follow_messages import Code as FollowCode
 from softform_client.follow_messages import goal_to_message as follow_message
 from softform_client.reach_goal import Code, Mode, ReachGoal
 from softform_client.reach_messages import goal_to_message as reach_message
 from softform_client.reach_messages import target_to_message
 from softform_core.arrays import Array
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot, load_robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_interfaces.action import CaptureShape, FollowWaypoints, PlanToShape, ReachShape
 from softform_interfaces.msg import ServoState
-from softform_ros.action_caller import NotConnectedError
+from softform_ros.action_caller import ActionCaller, NotConnectedError
+from softform_ros.action_goals import NO_ERROR
+from softform_ros.service_calls import call_service
 
 CaptureCode = CaptureShape.Result
 PlanCode = PlanToShape.Result
@@ -48,14 +53,92 @@ __all__ = [
 ]
 
 
-class ShapeClient(ClientConnection):
+class GoalFailedError(SoftformError):
+    """The goal was rejected or not reached; the message says why and what to do.
+
+    Attributes:
+        code: One of the action's error codes: what went wrong, e.g. `Code.INVALID_TARGET` or `Code.CANCELLED`.
+        result: The result message, with what was found until then.
+    """
+
+    def __init__(self, message: str, code: int, result: Any) -> None:
+        super().__init__(message)
+        self.code, self.result = code, result
+
+
+class ShapeClient:
     """Commands one robot; usable from any thread, one goal at a time.
+
+    Its connections to the actions are opened when they are wanted first; that of `reach_shape` is open from `connect`.
 
     Args:
         namespace: ROS namespace of the stack.
         frame: Frame of targets and paths, any that TF knows; empty for that of the robot.
         timeout: Time to wait for a node, s.
     """
+
+    def __init__(self, namespace: str = "/softform", frame: str = "", timeout: float = 10.0) -> None:
+        self._frame, self._timeout = frame, timeout
+
+        def caller(action: Any, name: str, server: str) -> ActionCaller:
+            return ActionCaller(action, name, server, f"{name}_client", namespace, timeout)
+
+        self._reaching = caller(ReachShape, "reach_shape", "inverse_kinematics")
+        self._following = caller(FollowWaypoints, "follow_waypoints", "inverse_kinematics")
+        self._capturing = caller(CaptureShape, "capture_shape", "inverse_kinematics")
+        self._planning = caller(PlanToShape, "plan_to_shape", "motion_planner")
+        self._callers = self._reaching, self._following, self._capturing, self._planning
+
+    def connect(self) -> Self:
+        """Open the connection and wait for the node `inverse_kinematics`.
+
+        Raises:
+            NotConnectedError: If it does not answer in time.
+            SoftformError: If its robot's description is not on this machine; then name the frame.
+        """
+        self._reaching.connect()
+        if not self._frame:
+            self._frame = self.robot().base_frame
+        return self
+
+    def robot(self) -> Robot:
+        """The robot that is served.
+
+        Raises:
+            NotConnectedError: If `connect` was not called, or the node does not answer.
+            SoftformError: If its description is not on this machine.
+        """
+        server, request = "inverse_kinematics", GetParameters.Request(names=["robot"])
+        asked = f"{server}/get_parameters"
+        answer = call_service(self._reaching.node, server, GetParameters, asked, request, self._timeout)
+        if answer is None:
+            raise NotConnectedError(f"The {server} node does not say which robot it serves.", "Name the frame.")
+        return load_robot(str(answer.values[0].string_value))
+
+    @property
+    def is_served(self) -> bool:
+        """Whether the node is there."""
+        return self._reaching.is_served
+
+    def close(self) -> None:
+        """Close the connection; a goal that runs goes on without this client."""
+        for caller in self._callers:
+            caller.close()
+
+    def __enter__(self) -> Self:
+        return self.connect()
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def cancel(self) -> bool:
+        """Cancel the goal that is waited for, which then raises `GoalFailedError` with the best so far.
+
+        Returns:
+            Whether there was one.
+        """
+        cancelled = [caller.cancel() for caller in self._callers]
+        return any(cancelled)
 
     def reach(
         self,
@@ -213,7 +296,7 @@ class ShapeClient(ClientConnection):
             As `reach` does; the codes are those of `PlanCode`.
         """
         # Imported here: it loads the planner's libraries, which nothing else needs.
-        from softform_client.plan_goal import PlanGoal
+        from softform_client.plan_messages import PlanGoal
         from softform_client.plan_messages import goal_to_message as plan_message
 
         goal = PlanGoal(target, obstacle, start, clearance, max_time, without_sim_to_real, accept_unreachable)
@@ -234,3 +317,17 @@ class ShapeClient(ClientConnection):
             NotConnectedError: If `connect` was not called, or no servo listens.
         """
         return streamed(self._reaching, targets, rate, self._frame)
+
+    def _call(self, caller: ActionCaller, pack: Callable[[Any], Any], on_feedback: Callable[[Any], None] | None) -> Any:
+        """Send a goal, packed with its stamp, and wait for its end.
+
+        Raises:
+            NotConnectedError: If `connect` was not called, or the node is not there.
+            GoalFailedError: If it is rejected, or was not reached.
+        """
+        if self._reaching.is_connected and not caller.is_connected:
+            caller.connect()
+        result = caller.call(pack(caller.now()), on_feedback)
+        if result.error_code != NO_ERROR:
+            raise GoalFailedError(result.error_msg, result.error_code, result)
+        return result

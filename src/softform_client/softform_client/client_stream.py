@@ -1,6 +1,7 @@
 """Sends a stream of targets to the servo, on time, and receives its state."""
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, TypeAlias
@@ -8,13 +9,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, PointStamped
-from rclpy.node import Node
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import PointCloud2
-from shape_msgs.msg import Mesh, MeshTriangle
+from shape_msgs.msg import Mesh
 from std_msgs.msg import Header
 
-from softform_client.reach_messages import as_light, features_to_message
+from softform_client.reach_messages import as_light, features_to_message, triangles_to_message
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.shapes.features import FeaturePoints
@@ -40,65 +40,38 @@ _POLL_SECONDS = 0.05
 
 def streamed(caller: ActionCaller, targets: Iterable[Target], rate: float, frame: str) -> Iterator[ServoState]:
     """Publish each target when it is due, stamped with that moment; see `ShapeClient.stream`."""
-    with _TargetTopics(caller.node) as topics:
+    node, states = caller.node, deque([ServoState()], maxlen=1)
+    publishers = {topic: node.create_publisher(kind, topic, qos.TARGET_SHAPE) for topic, kind in _TOPICS.items()}
+
+    def note(state: ServoState) -> None:  # rclpy asks for the signature, which a deque's methods do not tell
+        states.append(state)
+
+    subscription = node.create_subscription(ServoState, "servo_state", note, qos.SERVO_STATE)
+    try:
         deadline = time.monotonic()
         for target in targets:
             time.sleep(max(0.0, deadline - time.monotonic()))
             deadline = max(deadline + 1.0 / rate, time.monotonic())
-            topics.publish(target, frame)
-            yield topics.state
+            topic, pack = _packing(target)
+            _wait_until_heard(publishers[topic])
+            publishers[topic].publish(pack(frame, node.get_clock().now().to_msg()))
+            yield states[0]
+    finally:
+        node.destroy_subscription(subscription)
+        for publisher in publishers.values():
+            node.destroy_publisher(publisher)
 
 
-class _TargetTopics:
-    """The servo's topics, open in a `with` block."""
-
-    def __init__(self, node: Node) -> None:
-        self._node = node
-        self._state = ServoState()
-
-    def __enter__(self) -> "_TargetTopics":
-        node = self._node
-        self._publishers = {
-            topic: node.create_publisher(kind, topic, qos.TARGET_SHAPE) for topic, kind in _TOPICS.items()
-        }
-        self._subscription = node.create_subscription(ServoState, "servo_state", self._on_state, qos.SERVO_STATE)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._node.destroy_subscription(self._subscription)
-        for publisher in self._publishers.values():
-            self._node.destroy_publisher(publisher)
-
-    @property
-    def state(self) -> ServoState:
-        """What the servo said last; before it said anything, that it is off."""
-        return self._state
-
-    def publish(self, target: Target, frame: str) -> None:
-        """Send a target, stamped now.
-
-        Raises:
-            SoftformError: If no servo listens for such targets, or it is none.
-        """
-        topic, pack = _packing(target)
-        publisher = self._heard(topic)
-        publisher.publish(pack(frame, self._node.get_clock().now().to_msg()))
-
-    def _heard(self, topic: str) -> Publisher:
-        """The publisher of a topic, once the servo listens to it."""
-        publisher, deadline = self._publishers[topic], time.monotonic() + _PATIENCE
-        while not publisher.get_subscription_count():
-            if time.monotonic() > deadline:
-                raise NotConnectedError(
-                    f"No servo listens to {publisher.topic_name}.",
-                    "Launch the stack, and check the namespace; robots with a surface take shapes and feature points, "
-                    "robots with a tip its places.",
-                )
-            time.sleep(_POLL_SECONDS)
-        return publisher
-
-    def _on_state(self, message: ServoState) -> None:
-        self._state = message
+def _wait_until_heard(publisher: Publisher) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while not publisher.get_subscription_count():
+        if time.monotonic() > deadline:
+            raise NotConnectedError(
+                f"No servo listens to {publisher.topic_name}.",
+                "Launch the stack, and check the namespace; robots with a surface take shapes and feature points, "
+                "robots with a tip its places.",
+            )
+        time.sleep(_POLL_SECONDS)
 
 
 def _packing(target: Target) -> tuple[str, Callable[[str, Time], Any]]:
@@ -121,11 +94,10 @@ def _tip_message(place: Array, frame: str, stamp: Time) -> PointStamped:
 
 
 def _mesh_message(target: TargetShape, frame: str, stamp: Time) -> TargetMesh:
-    assert target.faces is not None
     return TargetMesh(
         header=Header(frame_id=frame, stamp=stamp),
         mesh=Mesh(
             vertices=[Point(x=float(x), y=float(y), z=float(z)) for x, y, z in target.points],
-            triangles=[MeshTriangle(vertex_indices=face) for face in target.faces.astype(np.uint32)],
+            triangles=triangles_to_message(target),
         ),
     )

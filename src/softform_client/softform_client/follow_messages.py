@@ -1,6 +1,9 @@
-"""Between the messages of `follow_waypoints` and what is worked with."""
+"""Goals of `follow_waypoints`, what their waypoints must be, and between messages and what is worked with."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -9,75 +12,185 @@ from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import Header
 
 from softform_client.actuator_values import check_taken, values_from_message, values_to_message
-from softform_client.follow_goal import (
-    ActuatorPath,
-    Code,
-    FollowGoal,
-    Path,
-    PathKind,
-    PointPath,
-    ShapePath,
-    check_count,
-    check_due_times,
-    check_has_surface,
-    check_kind,
-    check_points,
-    check_values,
-    checked_waypoint,
-)
-from softform_client.reach_goal import check_header, check_seed, check_shape, check_size, check_whole
-from softform_client.shared_codes import in_codes_of_following
+from softform_client.reach_goal import check_header, check_shape, check_whole, given_values, one_of
+from softform_client.reach_messages import faces_from_message
+from softform_client.shared_codes import CODE_OF_FOLLOWING, in_codes
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.inverse.timing import check_times
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
-from softform_core.shapes.validate import MAX_POINTS
+from softform_core.shapes.validate import MAX_POINTS, check_count, check_scale
+from softform_core.surface.patch_set import on_patches
 from softform_interfaces.action import FollowWaypoints
 from softform_interfaces.msg import SolveOptions
-from softform_ros.conversions import cloud_from_points, points_from_cloud, seconds_from_stamp
+from softform_ros.conversions import cloud_from_points, points_from_cloud
 from softform_ros.goal_error import GoalError, in_code
+
+Code = FollowWaypoints.Result
+"""Error codes, `NONE` … `INTERNAL_ERROR`; the action's definition is their only list."""
+
+MAX_WAYPOINTS = 10_000
+"""More of them are a mistake: at the fastest a robot takes an hour for as many."""
+
+_OFF_PLANE = 1e-3
+"""m that a point may lie off the plane in which a planar robot moves."""
 
 _TAKEN = {"seed", "without_sim_to_real", "accept_unreachable"}
 _SAMPLED_POINTS = 5_000
 """Points that are sampled from each mesh of a path."""
 
 
+class PathKind(IntEnum):
+    """What the waypoints are."""
+
+    POINTS = FollowWaypoints.Goal.POINTS
+    SHAPES = FollowWaypoints.Goal.SHAPES
+    ACTUATORS = FollowWaypoints.Goal.ACTUATORS
+
+
+@dataclass(frozen=True)
+class PointPath:
+    """Places of the tip, or of one point of the surface.
+
+    Attributes:
+        points: (m, 3) m.
+        uv: (2,) which point of the surface is led, its middle if nothing is said; robots with a tip ignore it.
+        point: Which of the robot's frames is led instead of the point (u, v).
+    """
+
+    points: Array
+    uv: Array = field(default_factory=lambda: np.array([0.5, 0.5]))
+    point: str = ""
+
+
+@dataclass(frozen=True)
+class ShapePath:
+    """Target shapes, in m."""
+
+    shapes: tuple[TargetShape, ...]
+
+
+@dataclass(frozen=True)
+class ActuatorPath:
+    """Actuator values, (m, k), in the robot's unit."""
+
+    values: Array
+
+
+Path = PointPath | ShapePath | ActuatorPath
+
+
+@dataclass(frozen=True)
+class FollowGoal:
+    """A checked goal.
+
+    Attributes:
+        path: Path in the robot's frame.
+        times: (m,) s after the start at which each waypoint is due, or None: as fast as the robot settles.
+        plan_only: Never move hardware.
+        seed: (k,) start of the first solve, or None: the present values, else the middle of the range.
+        without_sim_to_real: Plan with the simulated robot alone, to compare.
+        accept_unreachable: Whether the nearest place is wanted even where it misses a waypoint widely.
+    """
+
+    path: Path
+    times: Array | None = None
+    plan_only: bool = False
+    seed: Array | None = None
+    without_sim_to_real: bool = False
+    accept_unreachable: bool = False
+
+
+def _check_points(points: Array, uv: Array, point: str, robot: Robot) -> PointPath:
+    """Points, (m, 3) m, along which a frame of the robot, or the point (2,) of its surface, can be led."""
+    if not np.isfinite(points).all():
+        index = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
+        raise GoalError(Code.INVALID_PATH, f"Waypoint {index + 1} is NaN or infinite.", "Give x, y and z in m.")
+    size = float(np.linalg.norm(robot.extent)) if robot.surfaces else robot.body.size
+    with in_code(Code.INVALID_PATH):
+        check_scale(points, "Waypoint", robot.name, size)
+    if point and point not in robot.frames:
+        known = ", ".join(robot.frames) or "none"
+        raise GoalError(
+            Code.INVALID_PATH,
+            f"Robot '{robot.name}' has no frame '{point}' (known: {known}).",
+            "Name one of the frames in its description; a point of a surface may be given by u and v, too.",
+        )
+    if not robot.surfaces:
+        off_plane = np.abs(points[:, 2])
+        if robot.tip_dimensions == 2 and off_plane.max() > _OFF_PLANE:
+            index = int(off_plane.argmax())
+            raise GoalError(
+                Code.INVALID_PATH,
+                f"Waypoint {index + 1} is {points[index, 2]:g} m off the plane z = 0, in which '{robot.name}' moves.",
+                "Give z = 0.",
+            )
+    elif not point and not on_patches(uv[None], len(robot.surfaces)).all():
+        raise GoalError(
+            Code.INVALID_PATH,
+            f"The surface has no point u = {uv[0]:g}, v = {uv[1]:g}.",
+            "Give u and v between 0 and 1, u of the patch i (from 0) 2 i more; 0.5, 0.5 is the middle of the first.",
+        )
+    return PointPath(points, uv, point)
+
+
+def _check_values(values: Sequence[float], robot: Robot) -> ActuatorPath:
+    """Actuator values, waypoint by waypoint in the robot's unit, that the robot may be given."""
+    count = len(robot.actuators)
+    if len(values) % count:
+        raise GoalError(
+            Code.INVALID_PATH,
+            f"{len(values)} values are no waypoints of {count} actuators.",
+            f"Give {count} values for each waypoint: {', '.join(robot.actuators)}.",
+        )
+    rows = np.asarray(values, dtype=np.float64).reshape(-1, count)
+    checked = []
+    for number, row in enumerate(rows, 1):
+        with in_code(Code.INVALID_PATH, f"Waypoint {number}: "):
+            checked.append(robot.check_commands(row))
+    return ActuatorPath(np.array(checked))
+
+
 def goal_from_message(
     message: FollowWaypoints.Goal, robot: Robot, frame: str, now: float, max_age: float
 ) -> FollowGoal:
-    """Check a goal message and unpack it.
-
-    Args:
-        message: The goal message.
-        robot: Robot that follows the path.
-        frame: The robot's frame.
-        now: Present time, s since the epoch.
-        max_age: Largest age of the path, s.
+    """Check a goal message for a robot with that frame at `now` (s since the epoch), and unpack it.
 
     Raises:
-        GoalError: If the goal cannot be accepted.
+        GoalError: If the goal cannot be accepted, as when its path is older than `max_age`, s.
     """
-    with in_codes_of_following():
-        kind = check_kind(message.kind)
+    options = message.options
+    with in_codes(CODE_OF_FOLLOWING):
+        kind = one_of(PathKind, message.kind, Code.INVALID_PATH, "kind of path")
         # Actuator values have no frame.
         if kind is not PathKind.ACTUATORS:
-            check_header(message.header.frame_id, seconds_from_stamp(message.header.stamp), frame, now, max_age)
-        check_taken(message.options, _TAKEN, "follow_waypoints", Code.INVALID_PATH)
-        seed = check_seed(message.options.seed, robot)
+            check_header(message.header, frame, now, max_age)
+        check_taken(options, _TAKEN, "follow_waypoints", Code.INVALID_PATH)
+        seed = given_values(options.seed, robot, Code.INVALID_SEED, "Seed values")
         path, count = _path(message, kind, robot, frame)
-        times = check_due_times(message.times, count)
-    options = message.options
+    times = None
+    if len(message.times):
+        times = np.asarray(message.times, dtype=np.float64)
+        with in_code(Code.INVALID_TIMES):
+            check_times(times, count)
     return FollowGoal(path, times, message.plan_only, seed, options.without_sim_to_real, options.accept_unreachable)
 
 
 def _path(message: FollowWaypoints.Goal, kind: PathKind, robot: Robot, frame: str) -> tuple[Path, int]:
     """The checked path, and the number of its waypoints."""
     if kind is PathKind.POINTS:
-        check_count(len(message.points), "points")
+        _check_count(len(message.points), "points")
         points = np.array([[point.x, point.y, point.z] for point in message.points], dtype=np.float64)
-        return check_points(points, np.array([message.u, message.v]), message.point, robot), len(points)
+        return _check_points(points, np.array([message.u, message.v]), message.point, robot), len(points)
     if kind is PathKind.SHAPES:
-        surface_robot = check_has_surface(robot)
-        check_count(len(message.shapes), "shapes")
+        if not robot.surfaces:
+            raise GoalError(
+                Code.INVALID_PATH,
+                f"Robot '{robot.name}' has a tip and no surface: it cannot take shapes.",
+                f"Send a path of kind {PathKind.POINTS.value} (POINTS) or {PathKind.ACTUATORS.value} (ACTUATORS).",
+            )
+        _check_count(len(message.shapes), "shapes")
         total = sum(cloud.width * cloud.height for cloud in message.shapes)
         if total > MAX_POINTS:
             raise GoalError(
@@ -86,16 +199,28 @@ def _path(message: FollowWaypoints.Goal, kind: PathKind, robot: Robot, frame: st
                 "Thin the shapes out: a thousand points each show a surface.",
             )
         as_it_is = message.options.accept_unreachable
-        shapes = tuple(
-            checked_waypoint(index, lambda cloud: _shape(cloud, surface_robot, frame, as_it_is), cloud)
-            for index, cloud in enumerate(message.shapes)
-        )
-        return ShapePath(shapes), len(shapes)
-    check_count(math.ceil(len(message.actuators.value) / len(robot.actuators)), "actuators")
+        shapes = []
+        for number, cloud in enumerate(message.shapes, 1):
+            with in_code(Code.INVALID_PATH, f"Waypoint {number}: "):
+                shapes.append(_shape(cloud, robot, frame, as_it_is))
+        return ShapePath(tuple(shapes)), len(shapes)
+    _check_count(math.ceil(len(message.actuators.value) / len(robot.actuators)), "actuators")
     with in_code(Code.INVALID_PATH):
         values = values_from_message(message.actuators, robot)
-    path = check_values(values, robot)
+    path = _check_values(values, robot)
     return path, len(path.values)
+
+
+def _check_count(count: int, what: str) -> None:
+    """Reject a number of waypoints before they are unpacked."""
+    if count == 0:
+        raise GoalError(Code.INVALID_PATH, "The path is empty.", f"Give one waypoint at least, in `{what}`.")
+    if count > MAX_WAYPOINTS:
+        raise GoalError(
+            Code.INVALID_PATH,
+            f"The path has {count} waypoints, at most {MAX_WAYPOINTS} are allowed.",
+            "Send it in parts, one goal after the other.",
+        )
 
 
 def _shape(cloud: PointCloud2, robot: Robot, frame: str, as_it_is: bool) -> TargetShape:
@@ -103,8 +228,8 @@ def _shape(cloud: PointCloud2, robot: Robot, frame: str, as_it_is: bool) -> Targ
         raise SoftformError(
             f"It is in frame '{cloud.header.frame_id}', not in '{frame}'.", "Leave the frame of each shape empty."
         )
-    check_size(cloud.width * cloud.height)
-    shape = check_shape(points_from_cloud(cloud), np.empty((0, 3), dtype=np.int64), robot)
+    check_count(cloud.width * cloud.height, "target")
+    shape = check_shape(points_from_cloud(cloud), faces_from_message([]), robot)
     if not as_it_is:
         check_whole(shape, robot)
     return shape

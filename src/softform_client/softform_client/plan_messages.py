@@ -1,63 +1,79 @@
-"""Between the messages of `plan_to_shape` and what is worked with."""
+"""Goals of `plan_to_shape`, and between their messages and what is worked with."""
+
+from dataclasses import dataclass
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from numpy.typing import NDArray
-from sensor_msgs.msg import PointCloud2
-from shape_msgs.msg import MeshTriangle
 
 from softform_client.actuator_values import check_taken, values_to_message
-from softform_client.plan_goal import Code, PlanGoal, check_choice, check_given_values, check_limits
-from softform_client.reach_goal import check_header, check_shape, check_size, check_upright, check_whole
+from softform_client.reach_goal import check_shape, check_upright, check_whole, given_values
+from softform_client.reach_messages import faces_from_message, points_from_message, triangles_to_message
+from softform_core.arrays import Array
 from softform_core.planning.obstacles import check_obstacle
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_interfaces.action import PlanToShape
 from softform_interfaces.msg import SolveOptions
-from softform_ros.conversions import cloud_from_points, points_from_cloud, seconds_from_stamp
-from softform_ros.goal_error import in_code
+from softform_ros.conversions import cloud_from_points
+from softform_ros.goal_error import GoalError, in_code
+
+Code = PlanToShape.Result
+"""Error codes, `NONE` … `INTERNAL_ERROR`; the action's definition is their only list."""
 
 _TAKEN = {"max_time", "without_sim_to_real", "accept_unreachable"}
 
 
-def goal_from_message(message: PlanToShape.Goal, robot: Robot, frame: str, now: float, max_age: float) -> PlanGoal:
-    """Check a goal message and unpack it.
+@dataclass(frozen=True)
+class PlanGoal:
+    """A checked goal.
 
-    Args:
-        message: The goal message.
-        robot: Robot that moves.
-        frame: The robot's frame.
-        now: Present time, s since the epoch.
-        max_age: Largest age of target and obstacles, s.
-
-    Raises:
-        GoalError: If the goal cannot be accepted.
+    Attributes:
+        target: Goal of the motion: a shape in the robot's frame, m; or actuator values (k,).
+        obstacle: Obstacle to keep clear of, m.
+        start: (k,) actuator values, or None: the present ones.
+        clearance: m that stays between surface and obstacle.
+        max_time: s; 0: the node's default.
+        without_sim_to_real: Plan with the simulated shape alone, to compare.
+        accept_unreachable: Whether the nearest shape is wanted even if it misses the target widely.
     """
 
-    def points_of(cloud: PointCloud2, what: str) -> NDArray[np.float64]:
-        check_header(cloud.header.frame_id, seconds_from_stamp(cloud.header.stamp), frame, now, max_age, what)
-        check_size(cloud.width * cloud.height, what)
-        return points_from_cloud(cloud)
+    target: TargetShape | Array
+    obstacle: TargetShape
+    start: Array | None = None
+    clearance: float = 0.0
+    max_time: float = 0.0
+    without_sim_to_real: bool = False
+    accept_unreachable: bool = False
 
+
+def goal_from_message(message: PlanToShape.Goal, robot: Robot, frame: str, now: float, max_age: float) -> PlanGoal:
+    """Check a goal message for a robot with that frame at `now` (s since the epoch), and unpack it.
+
+    Raises:
+        GoalError: If the goal cannot be accepted, as when target or obstacles are older than `max_age`, s.
+    """
     options = message.options
     check_taken(options, _TAKEN, "plan_to_shape", Code.INVALID_TARGET)
-    check_limits(message.clearance, options.max_time, robot)
+    _check_limits(message, robot)
     has_target = message.target.width * message.target.height > 0
-    check_choice(has_target, len(message.goal.value) > 0)
-    target: TargetShape | NDArray[np.float64]
-    if has_target:
+    if has_target == (len(message.goal.value) > 0):
+        raise GoalError(
+            Code.INVALID_TARGET,
+            f"The goal has {'both a target and' if has_target else 'neither a target nor'} goal values.",
+            "Give one of them.",
+        )
+    target: TargetShape | Array | None = given_values(message.goal, robot, Code.INVALID_TARGET, "goal")
+    if target is None:
         with in_code(Code.INVALID_TARGET):
-            target = check_shape(points_of(message.target, "target"), _faces(message.triangles), robot)
+            points = points_from_message(message.target, frame, now, max_age)
+            target = check_shape(points, faces_from_message(message.triangles), robot)
             if not options.accept_unreachable:
                 check_upright(target, robot)
                 check_whole(target, robot)
-    else:
-        target = check_given_values(message.goal, robot, Code.INVALID_TARGET, "goal")
-    start = None
-    if len(message.start.value):
-        start = check_given_values(message.start, robot, Code.INVALID_START, "start")
+    start = given_values(message.start, robot, Code.INVALID_START, "start")
     with in_code(Code.INVALID_OBSTACLES):
-        obstacle = check_obstacle(points_of(message.obstacles, "obstacle"), _faces(message.obstacle_triangles), robot)
+        points = points_from_message(message.obstacles, frame, now, max_age, "obstacle")
+        obstacle = check_obstacle(points, faces_from_message(message.obstacle_triangles), robot)
     return PlanGoal(
         target,
         obstacle,
@@ -69,11 +85,22 @@ def goal_from_message(message: PlanToShape.Goal, robot: Robot, frame: str, now: 
     )
 
 
+def _check_limits(message: PlanToShape.Goal, robot: Robot) -> None:
+    """Reject limits that are negative or not finite, and a clearance larger than the robot."""
+    clearance, max_time = message.clearance, message.options.max_time
+    if not (np.isfinite(clearance) and 0.0 <= clearance <= float(robot.extent.max())):
+        raise GoalError(
+            Code.INVALID_OBSTACLES, f"clearance is {clearance} m.", "Give metres, from 0 to the robot's size."
+        )
+    if not (np.isfinite(max_time) and max_time >= 0.0):
+        raise GoalError(Code.INVALID_TARGET, f"max_time is {max_time} s.", "Give a positive number, or 0.")
+
+
 def goal_to_message(goal: PlanGoal, frame: str, stamp: Time) -> PlanToShape.Goal:
     """Pack a goal; the inverse of `goal_from_message`."""
     message = PlanToShape.Goal(
         obstacles=cloud_from_points(goal.obstacle.points, frame, stamp),
-        obstacle_triangles=_triangles(goal.obstacle),
+        obstacle_triangles=triangles_to_message(goal.obstacle),
         start=values_to_message(goal.start),
         clearance=float(goal.clearance),
         options=SolveOptions(
@@ -84,17 +111,7 @@ def goal_to_message(goal: PlanGoal, frame: str, stamp: Time) -> PlanToShape.Goal
     )
     if isinstance(goal.target, TargetShape):
         message.target = cloud_from_points(goal.target.points, frame, stamp)
-        message.triangles = _triangles(goal.target)
+        message.triangles = triangles_to_message(goal.target)
     else:
         message.goal = values_to_message(goal.target)
     return message
-
-
-def _faces(triangles: list[MeshTriangle]) -> NDArray[np.int64]:
-    return np.array([triangle.vertex_indices for triangle in triangles], dtype=np.int64).reshape(-1, 3)
-
-
-def _triangles(shape: TargetShape) -> list[MeshTriangle]:
-    if shape.faces is None:
-        return []
-    return [MeshTriangle(vertex_indices=face) for face in shape.faces.astype(np.uint32)]

@@ -2,18 +2,22 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from std_msgs.msg import Header
 
 from softform_client.actuator_values import values_from_message
+from softform_core.arrays import Array
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.open_tube import check_goes_around
 from softform_core.shapes.target import TargetShape
-from softform_core.shapes.validate import check_count, check_target
+from softform_core.shapes.validate import check_target
 from softform_interfaces.action import ReachShape
 from softform_interfaces.msg import ActuatorValues
+from softform_ros.conversions import seconds_from_stamp
 from softform_ros.goal_error import GoalError, in_code
 
 Code = ReachShape.Result
@@ -22,11 +26,7 @@ Code = ReachShape.Result
 MAX_FUTURE = 1.0
 """A stamp this far ahead of the clock is tolerated between machines, s."""
 
-MAX_STARTS = 1000
-"""More starts than this never found anything better: the search ends by itself long before."""
-
-MAX_ROUNDS = 100
-"""More corrections than this are a mistake: a few are enough."""
+Kind = TypeVar("Kind", bound=IntEnum)
 
 
 class Mode(IntEnum):
@@ -76,7 +76,7 @@ class ReachGoal:
     target: TargetShape | None
     mode: Mode
     fix_pose: bool = True
-    seed: NDArray[np.float64] | None = None
+    seed: Array | None = None
     tolerance: float = 0.0
     max_time: float = 0.0
     max_rounds: int = 0
@@ -84,46 +84,26 @@ class ReachGoal:
     features: FeaturePoints | None = None
     partial: bool = False
     starts: int = 0
-    preferred: NDArray[np.float64] | None = None
+    preferred: Array | None = None
     preference: float = 0.0
     accept_unreachable: bool = False
 
 
-def check_mode(mode: int) -> Mode:
-    """Return the mode.
+def check_header(header: Header, frame: str, now: float, max_age: float, what: str = "target") -> None:
+    """Reject points that are not in the robot's frame, or stamped over `max_age` s before `now` (s since the epoch).
 
-    Raises:
-        GoalError: If there is none of that number.
-    """
-    try:
-        return Mode(mode)
-    except ValueError:
-        known = ", ".join(f"{one.value} ({one.name})" for one in Mode)
-        raise GoalError(Code.INVALID_TARGET, f"There is no mode {mode}.", f"Use one of {known}.") from None
-
-
-def check_header(
-    frame_id: str, stamp: float, expected_frame: str, now: float, max_age: float, what: str = "target"
-) -> None:
-    """Reject points in another frame, or stale ones.
-
-    Args:
-        frame_id: Frame of the points.
-        stamp: Seconds since the epoch; 0 means now.
-        expected_frame: The robot's frame.
-        now: Seconds since the epoch.
-        max_age: Largest age of the target, s.
-        what: Name of the points in the error message.
+    A stamp of 0 means now; `what` names the points in the error message.
 
     Raises:
         GoalError: If the frame is another one, or the stamp is too old or lies in the future.
     """
-    if frame_id != expected_frame:
+    if header.frame_id != frame:
         raise GoalError(
             Code.INVALID_TARGET,
-            f"The {what} is in frame '{frame_id}', not in '{expected_frame}'.",
-            f"Transform the points into {expected_frame} and name it in the header.",
+            f"The {what} is in frame '{header.frame_id}', not in '{frame}'.",
+            f"Transform the points into {frame} and name it in the header.",
         )
+    stamp = seconds_from_stamp(header.stamp)
     if stamp == 0.0:
         return
     age = now - stamp
@@ -141,17 +121,7 @@ def check_header(
         )
 
 
-def check_size(points: int, what: str = "target") -> None:
-    """Reject a number of points before they are copied.
-
-    Raises:
-        GoalError: If there are too few or too many.
-    """
-    with in_code(Code.INVALID_TARGET):
-        check_count(points, what)
-
-
-def check_shape(points: NDArray[np.float64], triangles: NDArray[np.int64], robot: Robot) -> TargetShape:
+def check_shape(points: Array, triangles: NDArray[np.int64], robot: Robot) -> TargetShape:
     """Return the target, (N, 3) m with (F, 3) triangles or none, as a shape.
 
     Raises:
@@ -195,38 +165,26 @@ def check_whole(target: TargetShape | None, robot: Robot) -> None:
             check_goes_around(target, robot)
 
 
-def check_seed(values: ActuatorValues, robot: Robot, what: str = "Seed") -> NDArray[np.float64] | None:
-    """Return the seed (or preferred values), (k,), or None if there are none.
+def given_values(values: ActuatorValues, robot: Robot, code: int, what: str) -> Array | None:
+    """Return actuator values (k,) that the robot may be given, or None if there are none.
 
     Raises:
-        GoalError: On a wrong name, unit or number, a value that is not finite, or one out of range.
+        GoalError: With that code, on a wrong name, unit or number, a value that is not finite, or one out of range.
     """
     if len(values.value) == 0:
         return None
-    with in_code(Code.INVALID_SEED, f"{what} values cannot be used: "):
+    with in_code(code, f"{what} cannot be used: "):
         return robot.check_commands(np.asarray(values_from_message(values, robot)))
 
 
-def check_limits(tolerance: float, max_time: float, max_rounds: int, starts: int = 0, preference: float = 0.0) -> None:
-    """Reject invalid limits.
+def one_of(kinds: type[Kind], number: int, code: int, what: str) -> Kind:
+    """Return the member of an enumeration that a message names by its number.
 
     Raises:
-        GoalError: If one is negative or not finite, or there are too many rounds or starts.
+        GoalError: With that code, if there is none.
     """
-    if not 0 <= starts <= MAX_STARTS:
-        raise GoalError(
-            Code.INVALID_TARGET, f"starts is {starts}.", f"Give at most {MAX_STARTS}, or 0 for the default."
-        )
-    if not 0 <= max_rounds <= MAX_ROUNDS:
-        raise GoalError(
-            Code.INVALID_TARGET, f"max_rounds is {max_rounds}.", f"Give at most {MAX_ROUNDS}, or 0 for the default."
-        )
-    for name, value, unit in (
-        ("tolerance", tolerance, "m"),
-        ("max_time", max_time, "s"),
-        ("preference", preference, "mm^2"),
-    ):
-        if not (np.isfinite(value) and value >= 0.0):
-            raise GoalError(
-                Code.INVALID_TARGET, f"{name} is {value} {unit}.", "Give a positive number, or 0 for the default."
-            )
+    try:
+        return kinds(number)
+    except ValueError:
+        known = ", ".join(f"{one.value} ({one.name})" for one in kinds)
+        raise GoalError(code, f"There is no {what} {number}.", f"Use one of {known}.") from None

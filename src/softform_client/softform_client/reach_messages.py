@@ -1,40 +1,36 @@
 """Between the action's messages and what the solver works with."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Pose, Quaternion
+from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import PointCloud2
 from shape_msgs.msg import MeshTriangle
 from std_msgs.msg import Header
 
 from softform_client.actuator_values import values_to_message
-from softform_client.feature_checks import check_features, check_wanted
 from softform_client.reach_goal import (
     Code,
+    Mode,
     ReachGoal,
     check_header,
-    check_limits,
-    check_mode,
-    check_seed,
     check_shape,
-    check_size,
     check_upright,
     check_whole,
+    given_values,
+    one_of,
 )
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
+from softform_core.shapes.validate import check_count, check_scale
 from softform_interfaces.action import CaptureShape, ReachShape
 from softform_interfaces.msg import SolveOptions, TargetPoints
-from softform_ros.conversions import (
-    NORMAL_FIELDS,
-    cloud_from_points,
-    points_from_cloud,
-    seconds_from_stamp,
-    values_from_cloud,
-)
+from softform_ros.conversions import NORMAL_FIELDS, cloud_from_points, points_from_cloud, values_from_cloud
 from softform_ros.goal_error import GoalError, in_code
 
 MOST_TRIANGLES = 20_000
@@ -42,6 +38,12 @@ MOST_TRIANGLES = 20_000
 thousand take most of the second after which the driver vents."""
 
 SAMPLED_POINTS = 20_000
+
+MAX_STARTS = 1000
+"""More starts than this never found anything better: the search ends by itself long before."""
+
+MAX_ROUNDS = 100
+"""More corrections than this are a mistake: a few are enough."""
 
 
 def as_light(shape: TargetShape) -> TargetShape:
@@ -54,32 +56,25 @@ def as_light(shape: TargetShape) -> TargetShape:
 def goal_from_message(
     message: ReachShape.Goal, robot: Robot, frame: str, now: float, max_target_age: float
 ) -> ReachGoal:
-    """Check a goal message and unpack it.
-
-    Args:
-        message: The goal message.
-        robot: Robot that takes the shape.
-        frame: The robot's frame.
-        now: Present time, s since the epoch.
-        max_target_age: Largest age of the target, s.
+    """Check a goal message for a robot with that frame at `now` (s since the epoch), and unpack it.
 
     Raises:
-        GoalError: If the goal cannot be accepted.
+        GoalError: If the goal cannot be accepted, as when its target is older than `max_target_age`, s.
     """
-    mode = check_mode(message.mode)
+    mode = one_of(Mode, message.mode, Code.INVALID_TARGET, "mode")
     options = message.options
-    check_limits(options.tolerance, options.max_time, message.max_rounds, options.starts, options.preference)
+    _check_limits(message)
     features = features_from_message(message.features, robot)
     target = None
     if features is not None:
-        _check_header(message.features.header, frame, now, max_target_age)
+        check_header(message.features.header, frame, now, max_target_age)
     if features is None or message.target.width * message.target.height > 0:
         target = target_from_message(message, robot, frame, now, max_target_age)
     goal = ReachGoal(
         target,
         mode,
         message.fix_pose,
-        check_seed(options.seed, robot),
+        given_values(options.seed, robot, Code.INVALID_SEED, "Seed values"),
         options.tolerance,
         options.max_time,
         message.max_rounds,
@@ -87,7 +82,7 @@ def goal_from_message(
         features,
         message.partial,
         options.starts,
-        check_seed(options.preferred, robot, "Preferred"),
+        given_values(options.preferred, robot, Code.INVALID_SEED, "Preferred values"),
         options.preference,
         options.accept_unreachable,
     )
@@ -95,11 +90,66 @@ def goal_from_message(
         check_upright(target, robot)
     if not (goal.partial or goal.accept_unreachable):
         check_whole(target, robot)
-    return check_wanted(goal)
+    return _check_wanted(goal)
 
 
-def _check_header(header: Header, frame: str, now: float, max_age: float) -> None:
-    check_header(header.frame_id, seconds_from_stamp(header.stamp), frame, now, max_age)
+def _check_limits(message: ReachShape.Goal) -> None:
+    """Reject limits that are negative or not finite, and too many rounds or starts."""
+    options = message.options
+    for name, count, most in (("starts", options.starts, MAX_STARTS), ("max_rounds", message.max_rounds, MAX_ROUNDS)):
+        if not 0 <= count <= most:
+            raise GoalError(Code.INVALID_TARGET, f"{name} is {count}.", f"Give at most {most}, or 0 for the default.")
+    for name, unit in (("tolerance", "m"), ("max_time", "s"), ("preference", "mm^2")):
+        value = getattr(options, name)
+        if not (np.isfinite(value) and value >= 0.0):
+            raise GoalError(
+                Code.INVALID_TARGET, f"{name} is {value} {unit}.", "Give a positive number, or 0 for the default."
+            )
+
+
+def _check_wanted(goal: ReachGoal) -> ReachGoal:
+    """Return a goal whose parts fit together.
+
+    Raises:
+        GoalError: If nothing is wanted, or feature points alone are to be verified or posed by fewer than three.
+    """
+    if goal.target is not None:
+        return goal
+    if goal.features is None:
+        raise GoalError(
+            Code.INVALID_TARGET, "The goal has neither a target nor feature points.", "Give one of them, or both."
+        )
+    if goal.mode.verifies:
+        raise GoalError(
+            Code.INVALID_TARGET,
+            f"{goal.mode.name} compares a capture with the target, and the goal has feature points alone.",
+            "Give a target, too, or use PLAN_ONLY or PLAN_AND_MOVE.",
+        )
+    if goal.partial:
+        raise GoalError(
+            Code.INVALID_TARGET, "partial is about a target, and the goal has feature points alone.", "Leave it out."
+        )
+    if not goal.fix_pose and len(goal.features) < 3:
+        raise GoalError(
+            Code.INVALID_TARGET,
+            f"{len(goal.features)} feature points do not fix the pose of a target.",
+            "Set fix_pose, or give at least 3 points.",
+        )
+    return goal
+
+
+def points_from_message(
+    cloud: PointCloud2, frame: str, now: float, max_age: float, what: str = "target"
+) -> NDArray[np.float64]:
+    """Check a cloud and unpack its points, (N, 3) m; arguments as of `check_header`.
+
+    Raises:
+        GoalError: If it is in another frame, too old, too small or too large, or cannot be read.
+    """
+    check_header(cloud.header, frame, now, max_age, what)
+    with in_code(Code.INVALID_TARGET):
+        check_count(cloud.width * cloud.height, what)  # before they are copied
+        return points_from_cloud(cloud)
 
 
 def target_from_message(
@@ -110,12 +160,8 @@ def target_from_message(
     Raises:
         GoalError: If it is in another frame, too old, or unusable.
     """
-    _check_header(message.target.header, frame, now, max_age)
-    check_size(message.target.width * message.target.height)
-    with in_code(Code.INVALID_TARGET):
-        points = points_from_cloud(message.target)
-    triangles = np.array([triangle.vertex_indices for triangle in message.triangles], dtype=np.int64).reshape(-1, 3)
-    shape = check_shape(points, triangles, robot)
+    points = points_from_message(message.target, frame, now, max_age)
+    shape = check_shape(points, faces_from_message(message.triangles), robot)
     if shape.faces is None and {*NORMAL_FIELDS} <= {field.name for field in message.target.fields}:
         with in_code(Code.INVALID_TARGET):
             normals = values_from_cloud(message.target, NORMAL_FIELDS)
@@ -136,9 +182,25 @@ def features_from_message(message: TargetPoints, robot: Robot) -> FeaturePoints 
             f"Feature points have {len(message.u)} u and {len(message.v)} v.",
             "Give one u and one v for each.",
         )
+    if not (len(message.u) or len(message.position) or len(message.weight)):
+        return None
     uv = np.stack([message.u, message.v], axis=1).astype(np.float64)
     positions = np.array([(point.x, point.y, point.z) for point in message.position], dtype=np.float64).reshape(-1, 3)
-    return check_features(uv, positions, message.weight, robot)
+    with in_code(Code.INVALID_TARGET):
+        features = FeaturePoints.of(uv, positions, message.weight if len(message.weight) else None)
+        robot.patches.split(features.uv)
+        check_scale(features.positions, "Feature point", robot.name, float(np.linalg.norm(robot.extent)))
+    return features
+
+
+def faces_from_message(triangles: Sequence[MeshTriangle]) -> NDArray[np.int64]:
+    """Unpack triangles, (F, 3)."""
+    return np.array([triangle.vertex_indices for triangle in triangles], dtype=np.int64).reshape(-1, 3)
+
+
+def triangles_to_message(shape: TargetShape) -> list[MeshTriangle]:
+    """Pack the triangles of a mesh; none of a cloud."""
+    return [] if shape.faces is None else [MeshTriangle(vertex_indices=face) for face in shape.faces.astype(np.uint32)]
 
 
 def goal_to_message(goal: ReachGoal, frame: str, stamp: Time) -> ReachShape.Goal:
@@ -170,10 +232,7 @@ def target_to_message(target: TargetShape | None, frame: str, stamp: Time) -> tu
     light = TargetShape(np.zeros((0, 3))) if target is None else as_light(target)
     normals = light.normals if light.faces is None else None
     fields = {} if normals is None else dict(zip(NORMAL_FIELDS, normals.T, strict=True))
-    cloud = cloud_from_points(light.points, frame, stamp, fields)
-    if light.faces is None:
-        return cloud, []
-    return cloud, [MeshTriangle(vertex_indices=face) for face in light.faces.astype(np.uint32)]
+    return cloud_from_points(light.points, frame, stamp, fields), triangles_to_message(light)
 
 
 def features_to_message(features: FeaturePoints, frame: str, stamp: Time) -> TargetPoints:

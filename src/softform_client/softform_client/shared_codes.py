@@ -7,28 +7,15 @@ from typing import Any
 from softform_interfaces.action import CaptureShape, FollowWaypoints, ReachShape
 from softform_ros.goal_error import GoalError
 
-_SHARED_NAMES = (
-    "INVALID_TARGET",
-    "INVALID_SEED",
-    "SOLVER_FAILED",
-    "CANCELLED",
-    "PREEMPTED",
-    "UNREACHABLE",
-    "DRIVER_NOT_READY",
-    "DRIVER_FAULT",
-    "SETTLE_TIMEOUT",
-    "CAPTURE_TIMEOUT",
-    "CAPTURE_INVALID",
-    "NODE_DEACTIVATED",
-    "INTERNAL_ERROR",
-)
-
 
 def _codes_of(result: Any, own_names: dict[str, str]) -> dict[int, int]:
-    names = {name: own_names.get(name, name) for name in _SHARED_NAMES}
-    return {
-        getattr(ReachShape.Result, name): getattr(result, own) for name, own in names.items() if hasattr(result, own)
-    }
+    """Codes of `reach_shape` and those of the same name in another action's result, or of the name it gives them."""
+    codes = {}
+    for name in dir(type(ReachShape.Result)):  # constants of a message are its class's
+        own = own_names.get(name, name)
+        if name[0].isalpha() and name.isupper() and name != "NONE" and hasattr(result, own):
+            codes[getattr(ReachShape.Result, name)] = getattr(result, own)
+    return codes
 
 
 CODE_OF_FOLLOWING = _codes_of(FollowWaypoints.Result, {"INVALID_TARGET": "INVALID_PATH"})
@@ -39,21 +26,8 @@ CODE_OF_CAPTURING = _codes_of(CaptureShape.Result, {})
 
 
 @contextmanager
-def in_codes_of_following() -> Iterator[None]:
-    """Give a `GoalError` with a code of `reach_shape` that of `follow_waypoints`; others pass as they are."""
-    with _translated(CODE_OF_FOLLOWING):
-        yield
-
-
-@contextmanager
-def in_codes_of_capturing() -> Iterator[None]:
-    """Give a `GoalError` with a code of `reach_shape` that of `capture_shape`; others pass as they are."""
-    with _translated(CODE_OF_CAPTURING):
-        yield
-
-
-@contextmanager
-def _translated(codes: dict[int, int]) -> Iterator[None]:
+def in_codes(codes: dict[int, int]) -> Iterator[None]:
+    """Give a `GoalError` with a code among the keys that of the value; others pass as they are."""
     try:
         yield
     except GoalError as error:

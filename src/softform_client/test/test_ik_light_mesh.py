@@ -3,7 +3,7 @@
 import numpy as np
 from builtin_interfaces.msg import Time
 
-from softform_client.follow_goal import FollowGoal, ShapePath
+from softform_client.follow_messages import FollowGoal, ShapePath
 from softform_client.follow_messages import goal_to_message as follow_message
 from softform_client.reach_goal import Mode, ReachGoal
 from softform_client.reach_messages import MOST_TRIANGLES, SAMPLED_POINTS, as_light

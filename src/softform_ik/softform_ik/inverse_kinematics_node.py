@@ -1,13 +1,14 @@
 """Node `inverse_kinematics`: parameters, driver, the held command, life cycle; the servers of its robot do the rest."""
 
-from typing import Protocol
+from contextlib import ExitStack
 
 from std_srvs.srv import Trigger
 
 from softform_client.driver_watch import DriverWatch
 from softform_client.held_command import HeldCommand
-from softform_core.robots import Robot, load_robot
-from softform_ik.parameters import PARAMETERS
+from softform_core import priority
+from softform_core.robots import load_robot
+from softform_ik.goals.reach_limit import REACH_PARAMETER, TIP_REACH_PARAMETER
 from softform_ik.robot.commander import Commander
 from softform_ik.server_context import ServerContext
 from softform_ik.surface_servers import SurfaceServers
@@ -19,20 +20,52 @@ from softform_ros.command_lease import CommandLease
 from softform_ros.conversions import seconds_from_stamp
 from softform_ros.diagnostics import OK, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
+from softform_ros.parameters import MODEL_PARAMETERS, Parameter
 from softform_ros.timers import create_steady_timer
 
-
-class Servers(Protocol):
-    """What the node offers to others for one robot: actions and streams."""
-
-    def end_goals(self) -> None:
-        """Ask what is under way to end, since the node is deactivated."""
-
-    def close(self) -> None:
-        """End what is under way and close what is open."""
-
-    def health(self) -> Health:
-        """Health of the node's parts."""
+PARAMETERS = (
+    *MODEL_PARAMETERS,
+    REACH_PARAMETER,
+    TIP_REACH_PARAMETER,
+    Parameter("surface_points", 1000, "points of the surface whose distances to the target are minimised", 100, 10000),
+    Parameter("tolerance", 1e-4, "mean error at which a solve may stop when the goal does not say, m", 0.0, 0.1),
+    Parameter("max_time", 5.0, "time for solving when the goal does not say, s", 0.01, 600.0),
+    Parameter("max_iterations", 200, "most iterations of a solve", 1, 10000),
+    Parameter("starts", 1, "starts of a global search when the goal does not say; 1: the seed's alone", 1, 1000),
+    Parameter("preference", 0.01,
+        "squared error worth an actuator's whole range from the preferred values when the goal gives none, mm^2",
+        0.0, 1e4),
+    Parameter("max_target_age", 60.0, "targets stamped longer ago than this are rejected, s", 0.1, 1e6),
+    Parameter("command_rate", 10.0, "repetitions of the command while the robot holds a shape, Hz", 2.0, 50.0),
+    Parameter("hold_timeout", 600.0,
+        "a shape that neither goal nor stream renews is held for this long at most, then the robot is made safe, s",
+        1.0, 86400.0),
+    Parameter("state_timeout", 1.0, "values measured longer ago than this count as lost, s", 0.1, 10.0),
+    Parameter("settle_timeout", 30.0, "time for the robot to settle, s", 0.5, 600.0),
+    Parameter("capture_timeout", 60.0,
+        "time to wait for each captured cloud of the settled robot, and at most 3 s of it for each frame of markers, s",
+        0.5, 600.0),
+    Parameter("captures", 1,
+        "clouds of the settled robot that make one measurement: a hole in one may be seen in another", 1, 20),
+    Parameter("max_rounds", 5, "corrections of the closed loop when the goal does not say", 1, 100),
+    Parameter("gain", 1.0, "share of each measured residual that the closed loop corrects", 0.1, 1.0),
+    Parameter("least_improvement", 0.005, "share by which the closed loop must expect to lower the mean error to go on",
+        0.0, 0.5),
+    Parameter("servo_rate", 50.0, "least commands a second while targets stream in, Hz", 5.0, 200.0),
+    Parameter("servo_points", 400, "points of the surface whose distances to a streamed target are minimised",
+        100, 10000),
+    Parameter("realtime_priority", priority.STREAM,
+        "SCHED_FIFO priority of the servo's threads, if the system grants it; 0 for none; keep it below the driver's",
+        0, 80),
+    Parameter("stale_after", 0.5, "a target that came longer ago is not followed: the robot holds, s", 0.05, 10.0),
+    Parameter("smoothness", 0.0,
+        "squared error that one actuator's whole range between two answers to the stream is worth, mm^2", 0.0, 1e4),
+    Parameter("path_settle_time", 1.0, "least time at each waypoint of a path without times: for the body to settle, s",
+        0.0, 60.0),
+    Parameter("path_smoothness", 0.01,
+        "squared error that one actuator's whole range between two waypoints is worth, mm^2", 0.0, 1e4),
+    Parameter("feedback_rate", 20.0, "most feedback messages a second, Hz", 1.0, 20.0),
+)  # fmt: skip
 
 
 class InverseKinematicsNode(SoftformLifecycleNode):
@@ -40,30 +73,32 @@ class InverseKinematicsNode(SoftformLifecycleNode):
 
     def __init__(self) -> None:
         super().__init__("inverse_kinematics", PARAMETERS, hardware_id="inverse_kinematics")
-        self._robot: Robot | None = None
-        self._servers: Servers | None = None
+        self._servers: SurfaceServers | TipServers | None = None
+        self._open = ExitStack()
         self._ledger = GoalLedger(self)
         self.frames.listen()
 
     def configure(self) -> None:
         """Load robot and models, and open topics and servers."""
         values = self.parameters
-        robot = self._robot = load_robot(values["robot"])
+        robot = load_robot(values["robot"])
         self.diagnostics.hardware_id = robot.name
         self._driver = DriverWatch(robot, values["state_timeout"], source=self.get_name())
         self._lease = CommandLease(self, robot.actuators, robot.unit)
+        self._open.callback(self._lease.close)
         self._held = HeldCommand(self._lease.send)
         self._commander = Commander(self._held, self._lease, values["stale_after"])
-        link = ServerContext(self, self._driver, self._commander, self._ledger)
-        self._servers = SurfaceServers(link, robot) if robot.surfaces else TipServers(link, robot)
-        self._state_subscription = self.create_subscription(
+        link = ServerContext(self, robot, self._driver, self._commander, self._ledger)
+        self._servers = SurfaceServers(link) if robot.surfaces else TipServers(link)
+        states = self.create_subscription(
             ActuatorState, "actuator_state", self._on_actuator_state, qos.ACTUATOR_STATE_READER
         )
-        self._driver_subscription = self.create_subscription(
-            DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE
-        )
-        self._release_service = self.create_service(Trigger, "release", self._on_release)
-        self._hold_timer = create_steady_timer(self, 1.0 / values["command_rate"], self._hold_on)
+        self._open.callback(self.destroy_subscription, states)
+        states = self.create_subscription(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
+        self._open.callback(self.destroy_subscription, states)
+        self._open.callback(self.destroy_service, self.create_service(Trigger, "release", self._on_release))
+        hold_timer = create_steady_timer(self, 1.0 / values["command_rate"], self._hold_on)
+        self._open.callback(self.destroy_timer, hold_timer)
 
     def activate(self) -> None:
         """Allow commands."""
@@ -82,18 +117,7 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         if self._servers is not None:
             self._servers.close()
             self._servers = None
-        for name, destroy in (
-            ("_hold_timer", self.destroy_timer),
-            ("_driver_subscription", self.destroy_subscription),
-            ("_state_subscription", self.destroy_subscription),
-            ("_release_service", self.destroy_service),
-        ):
-            if hasattr(self, name):
-                destroy(getattr(self, name))
-                delattr(self, name)
-        if hasattr(self, "_lease"):
-            self._lease.close()
-            del self._lease
+        self._open.close()
 
     def health(self) -> Health:
         """Outcome of the last goal, reason of the last rejection, and state of the servers."""

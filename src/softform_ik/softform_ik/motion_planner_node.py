@@ -1,5 +1,6 @@
 """Node `motion_planner`: parameters, models, the action `plan_to_shape`, life cycle. It commands nothing."""
 
+from contextlib import ExitStack
 from pathlib import Path
 
 from softform_client.driver_watch import DriverWatch
@@ -7,7 +8,7 @@ from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.inverse.out_of_reach import largest_deformation
 from softform_core.planning.motion_plan import MotionSettings
 from softform_core.planning.planner_settings import ALGORITHMS, PlannerSettings
-from softform_core.robots import Robot, load_robot
+from softform_core.robots import load_robot
 from softform_ik.goals.reach_limit import REACH_PARAMETER
 from softform_ik.plan.plan import Plan
 from softform_ik.plan.server import PlanServer
@@ -47,25 +48,26 @@ class MotionPlannerNode(SoftformLifecycleNode):
 
     def __init__(self) -> None:
         super().__init__("motion_planner", PARAMETERS, hardware_id="motion_planner")
-        self._robot: Robot | None = None
         self._server: PlanServer | None = None
+        self._open = ExitStack()
         self._ledger = GoalLedger(self)
         self.frames.listen()
 
     def configure(self) -> None:
         """Load robot and models, and open topic and action."""
         values = self.parameters
-        robot = self._robot = load_robot(values["robot"], "surface")
+        robot = load_robot(values["robot"], "surface")
         self.diagnostics.hardware_id = robot.name
         model = Path(values["model"]) if values["model"] else None
         models = self._models = LivePipeline(robot, values["surface_points"], model, values["sim_to_real"])
         warm_up(models.simulated, robot)
         warm_up(models.current, robot)
         self._driver = DriverWatch(robot, values["state_timeout"])
-        self._state_subscription = self.create_subscription(
+        states = self.create_subscription(
             ActuatorState, "actuator_state", self._on_actuator_state, qos.ACTUATOR_STATE_READER
         )
-        self._model_refresh = ModelRefresh(self, models)
+        self._open.callback(self.destroy_subscription, states)
+        self._open.callback(ModelRefresh(self, models).close)
         settings = MotionSettings(
             PlannerSettings(values["planner"], values["seed"], values["max_time"], values["improve_time"]),
             values["goal_starts"],
@@ -75,7 +77,7 @@ class MotionPlannerNode(SoftformLifecycleNode):
             * largest_deformation(models.simulated.points, robot.actuation_min, robot.actuation_max),
         )
         plan = Plan(robot, models, settings, self._driver)
-        self._server = PlanServer(self, robot, plan, self._ledger)
+        self._server = PlanServer(self, robot, plan.run, self._ledger)
         model_in_use = models.description()["sim-to-real"]
         self.get_logger().info(
             f"ready to plan motions of '{robot.name}' over {len(models.current.uv)} points, sim-to-real: {model_in_use}"
@@ -91,12 +93,7 @@ class MotionPlannerNode(SoftformLifecycleNode):
         if self._server is not None:
             self._server.close()
             self._server = None
-        if hasattr(self, "_model_refresh"):
-            self._model_refresh.close()
-            del self._model_refresh
-        if hasattr(self, "_state_subscription"):
-            self.destroy_subscription(self._state_subscription)
-            del self._state_subscription
+        self._open.close()
 
     def health(self) -> Health:
         """Outcome of the last goal, and reason of the last rejection."""

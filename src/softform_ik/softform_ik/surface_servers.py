@@ -1,26 +1,25 @@
 """What the node serves for a robot with a surface: shapes to reach, streams and paths to follow; models kept fresh."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
 
 from softform_client.capture_watch import CaptureWatch
 from softform_client.driver_watch import MeasuredValues
 from softform_client.reach_goal import Code
+from softform_core.arrays import Array
 from softform_core.evaluation.comparison import PredictedSurface
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.inverse.out_of_reach import largest_deformation
-from softform_core.robots import Robot
 from softform_ik.capture.capture import Capture
-from softform_ik.capture.devices import MOCAP, SCANNER, Device, MotionCapture, Scanner
+from softform_ik.capture.devices import MOCAP, SCANNER, MotionCapture, Scanner
 from softform_ik.capture.drift_watch import DriftWatch
 from softform_ik.capture.server import CaptureServer
 from softform_ik.follow.surface import SurfacePathSolver
 from softform_ik.follow.tip_record import TipRecord
-from softform_ik.reach.closed_loop import ClosedLoopSettings
-from softform_ik.reach.course import SolveSettings
+from softform_ik.reach.course import ClosedLoopSettings, SolveSettings
 from softform_ik.reach.reach import Reach, ReachSettings
 from softform_ik.reach.server import ReachServer
 from softform_ik.server_context import ServerContext
@@ -34,25 +33,19 @@ from softform_ros.model_refresh import ModelRefresh
 
 
 class SurfaceServers:
-    """Servers of one robot with a surface, its models and captures.
+    """Servers of one robot with a surface, its models and captures; `SoftformError` if its models cannot be used."""
 
-    Raises:
-        SoftformError: If its models cannot be used.
-    """
-
-    def __init__(self, link: ServerContext, robot: Robot) -> None:
-        """Load and warm up the models, then open topics and servers."""
-        node, self._robot = link.node, robot
-        self._node = node
+    def __init__(self, link: ServerContext) -> None:
+        node, robot = self._node, self._robot = link.node, link.robot
         values = node.parameters
         model = Path(values["model"]) if values["model"] else None
         models = self._models = LivePipeline(robot, values["surface_points"], model, values["sim_to_real"])
         warm_up(models.simulated, robot)
         warm_up(models.current, robot)
-        self._captures: CaptureWatch[PointCloud2] = CaptureWatch()
+        captures: CaptureWatch[PointCloud2] = CaptureWatch()
         past = link.driver.past
         self._drift = DriftWatch(robot, models, past)
-        hardware = link.hardware(robot, self._captures, self._read_capture, self._drift.note)
+        hardware = link.hardware(captures, self._read_capture, self._drift.note)
         deformation_mm = largest_deformation(models.simulated.points, robot.actuation_min, robot.actuation_max)
         most_error_mm = values["most_miss"] * deformation_mm
         solving = SolveSettings(
@@ -66,30 +59,32 @@ class SurfaceServers:
         looping = ClosedLoopSettings(values["max_rounds"], values["gain"], values["least_improvement"])
         reach = Reach(robot, models, ReachSettings(solving, looping), hardware)
         paths = SurfacePathSolver(robot, models, solving, past, values["path_smoothness"])
-        self._cloud_subscription = node.create_subscription(
-            PointCloud2, "captured_cloud", self._on_cloud, qos.CAPTURED_CLOUD
-        )
-        self._markers = link.markers(robot)
-        self._markers_subscription = node.create_subscription(
-            MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS
-        )
+        markers = link.markers()
+
+        def note(watch: CaptureWatch[Any]) -> Callable[[Any], None]:
+            return lambda message: watch.note(message, seconds_from_stamp(message.header.stamp))
+
+        self._subscriptions = [
+            node.create_subscription(PointCloud2, "captured_cloud", note(captures), qos.CAPTURED_CLOUD),
+            node.create_subscription(MarkerFrame, "captured_markers", note(markers), qos.CAPTURED_MARKERS),
+        ]
 
         def predict(still: MeasuredValues) -> PredictedSurface:
             model = models.current
             return PredictedSurface.of(model, past.felt(model.play, still.values))
 
-        devices: dict[str, Device] = {
+        devices: dict[str, Scanner | MotionCapture] = {
             SCANNER: Scanner(robot, predict, hardware),
-            MOCAP: MotionCapture(robot, predict, hardware, self._markers),
+            MOCAP: MotionCapture(robot, predict, hardware, markers),
         }
         self._model_refresh = ModelRefresh(node, models)
         followers = models.current.patches.samples(values["servo_points"])
-        self._streams = link.streams(robot, lambda: models.current, followers, most_error_mm)
+        self._streams = link.streams(lambda: models.current, followers, most_error_mm)
         self._servers = (
             self._streams,
-            ReachServer(node, robot, reach, link.driver, link.commander, link.ledger),
+            ReachServer(node, robot, reach.run, link.ledger, link.driver, link.commander),
             CaptureServer(node, robot, Capture(hardware, devices), link.ledger),
-            link.follow_server(robot, paths, most_error_mm, hardware, TipRecord()),
+            link.follow_server(paths, most_error_mm, hardware, TipRecord()),
         )
         model_in_use = models.description()["sim-to-real"]
         node.get_logger().info(
@@ -106,8 +101,8 @@ class SurfaceServers:
         for server in self._servers:
             server.close()
         self._model_refresh.close()
-        self._node.destroy_subscription(self._markers_subscription)
-        self._node.destroy_subscription(self._cloud_subscription)
+        for subscription in self._subscriptions:
+            self._node.destroy_subscription(subscription)
 
     def health(self) -> Health:
         """Whether the models are in use and the stream is followed, and which and how."""
@@ -119,13 +114,7 @@ class SurfaceServers:
             return Health(WARN, self._drift.finding, values)
         return Health(streams.level, streams.message, values)
 
-    def _read_capture(self, cloud: PointCloud2) -> NDArray[np.float64]:
+    def _read_capture(self, cloud: PointCloud2) -> Array:
         with in_code(Code.CAPTURE_INVALID, "The captured cloud: "):
             cloud = self._node.frames.into(self._robot.base_frame, cloud)
         return points_from_cloud(cloud)
-
-    def _on_markers(self, message: MarkerFrame) -> None:
-        self._markers.note(message, seconds_from_stamp(message.header.stamp))
-
-    def _on_cloud(self, message: PointCloud2) -> None:
-        self._captures.note(message, seconds_from_stamp(message.header.stamp))

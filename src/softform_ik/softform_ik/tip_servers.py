@@ -11,7 +11,7 @@ from softform_core.forward.tip_model import tip_model_in_use
 from softform_core.forward.tip_point import TipPoint
 from softform_core.inverse.follow_path import TIP_UV, pull_mm2
 from softform_core.inverse.out_of_reach import largest_deformation
-from softform_core.robots import TIP_MARKER, Robot
+from softform_core.robots import TIP_MARKER
 from softform_ik.capture.capture import Capture
 from softform_ik.capture.devices import MOCAP, MotionCapture
 from softform_ik.capture.server import CaptureServer
@@ -34,27 +34,28 @@ class TipServers:
         SoftformError: If its model cannot be used.
     """
 
-    def __init__(self, link: ServerContext, robot: Robot) -> None:
-        node, self._frame = link.node, robot.base_frame
-        self._node = node
+    def __init__(self, link: ServerContext) -> None:
+        node, robot = link.node, link.robot
+        self._node, self._frame = node, robot.base_frame
         values = node.parameters
         self._model = tip_model_in_use(robot, values["model"], values["sim_to_real"])
         self._tip = TipRecord()
         simulated = self._model.without_sim_to_real
         deformation_mm = largest_deformation(simulated.tip, robot.actuation_min, robot.actuation_max)
         most_error_mm = values["most_tip_miss"] * deformation_mm
-        hardware = link.hardware(robot, CaptureWatch(), np.asarray)
+        hardware = link.hardware(CaptureWatch(), np.asarray)
         self._markers_subscription = node.create_subscription(
             MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS
         )
-        self._paths = link.follow_server(robot, TipPathSolver(robot, self._model), most_error_mm, hardware, self._tip)
         tip = TipPoint(self._model)
-        self._streams = link.streams(
-            robot, lambda: tip, TIP_UV, most_error_mm, pull_mm2(self._model), self._model.dimensions
-        )
-        self._markers = link.markers(robot)
+        self._streams = link.streams(lambda: tip, TIP_UV, most_error_mm, pull_mm2(self._model), self._model.dimensions)
+        self._markers = link.markers()
         capture = Capture(hardware, {MOCAP: MotionCapture(robot, self._model, hardware, self._markers)})
-        self._captures = CaptureServer(node, robot, capture, link.ledger)
+        self._servers = (
+            self._streams,
+            link.follow_server(TipPathSolver(robot, self._model), most_error_mm, hardware, self._tip),
+            CaptureServer(node, robot, capture, link.ledger),
+        )
 
         def reject(*goal: object) -> NoReturn:
             raise GoalError(
@@ -70,15 +71,13 @@ class TipServers:
 
     def end_goals(self) -> None:
         """Ask what is under way to end, since the node is deactivated."""
-        self._streams.end_goals()
-        self._paths.end_goals()
-        self._captures.end_goals()
+        for server in self._servers:
+            server.end_goals()
 
     def close(self) -> None:
         """End what is under way and close what is open."""
-        self._streams.close()
-        self._paths.close()
-        self._captures.close()
+        for server in self._servers:
+            server.close()
         self._shapes.close()
         self._node.destroy_subscription(self._markers_subscription)
 

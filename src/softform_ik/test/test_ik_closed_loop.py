@@ -22,8 +22,7 @@ from softform_core.shapes.target import TargetShape
 from softform_core.surface.patch_set import SHEET
 from softform_core.units import MM_PER_M
 from softform_ik.reach import course
-from softform_ik.reach.closed_loop import ClosedLoopSettings
-from softform_ik.reach.course import SolveSettings
+from softform_ik.reach.course import ClosedLoopSettings, SolveSettings
 from softform_ik.reach.reach import Reach, ReachSettings
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.hardware import Hardware, HardwareSettings

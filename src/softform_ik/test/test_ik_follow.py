@@ -5,7 +5,7 @@ import pytest
 from granted_lease import GrantedLease
 
 from softform_client.capture_watch import CaptureWatch
-from softform_client.follow_goal import ActuatorPath, Code, FollowGoal, PointPath
+from softform_client.follow_messages import ActuatorPath, Code, FollowGoal, PointPath
 from softform_client.held_command import HeldCommand
 from softform_client.reach_goal import Code as ReachCode
 from softform_core.errors import SoftformError

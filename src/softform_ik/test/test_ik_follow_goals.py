@@ -6,8 +6,16 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point
 from std_msgs.msg import Header
 
-from softform_client.follow_goal import MAX_WAYPOINTS, ActuatorPath, Code, FollowGoal, PointPath, ShapePath
-from softform_client.follow_messages import goal_from_message, goal_to_message
+from softform_client.follow_messages import (
+    MAX_WAYPOINTS,
+    ActuatorPath,
+    Code,
+    FollowGoal,
+    PointPath,
+    ShapePath,
+    goal_from_message,
+    goal_to_message,
+)
 from softform_client.reach_goal import Code as ReachCode
 from softform_client.shared_codes import CODE_OF_FOLLOWING
 from softform_core.robots import load_robot

@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 
-from softform_client.follow_goal import ActuatorPath, FollowGoal, PointPath, ShapePath
-from softform_client.follow_messages import goal_from_message, goal_to_message
+from softform_client.follow_messages import (
+    ActuatorPath,
+    FollowGoal,
+    PointPath,
+    ShapePath,
+    goal_from_message,
+    goal_to_message,
+)
 from softform_core.bodies.bellows.skin import outline_of
 from softform_core.forward.actuator_past import ActuatorPast
 from softform_core.forward.robot_pipeline import load_pipeline

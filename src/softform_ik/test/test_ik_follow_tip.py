@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from softform_client.client import FollowCode
-from softform_client.follow_goal import ActuatorPath, FollowGoal, PointPath
+from softform_client.follow_messages import ActuatorPath, FollowGoal, PointPath
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.halton import halton_actuations
 from softform_core.inverse.follow_path import follow_path

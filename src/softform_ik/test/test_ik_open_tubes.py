@@ -5,10 +5,10 @@ import pytest
 from builtin_interfaces.msg import Time
 
 from softform_client import follow_messages, plan_messages, reach_messages
-from softform_client.follow_goal import Code as FollowCode
-from softform_client.follow_goal import FollowGoal, ShapePath
-from softform_client.plan_goal import Code as PlanCode
-from softform_client.plan_goal import PlanGoal
+from softform_client.follow_messages import Code as FollowCode
+from softform_client.follow_messages import FollowGoal, ShapePath
+from softform_client.plan_messages import Code as PlanCode
+from softform_client.plan_messages import PlanGoal
 from softform_client.reach_goal import Code, Mode, ReachGoal
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape

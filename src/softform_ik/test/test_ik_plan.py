@@ -8,8 +8,7 @@ import pytest
 import trimesh
 
 from softform_client.driver_watch import DriverWatch
-from softform_client.plan_goal import Code, PlanGoal
-from softform_client.plan_messages import goal_from_message, goal_to_message
+from softform_client.plan_messages import Code, PlanGoal, goal_from_message, goal_to_message
 from softform_core.forward.live_pipeline import LiveModels, LivePipeline
 from softform_core.paths import models_dir
 from softform_core.planning.motion_plan import MotionSettings

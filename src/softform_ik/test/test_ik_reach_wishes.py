@@ -11,8 +11,8 @@ from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 from softform_ik.reach.course import SolveSettings
-from softform_ik.reach.messages import result_to_message
 from softform_ik.reach.reach import Reach, ReachSettings
+from softform_ik.reach.server import result_to_message
 from softform_ik.robot.stop_request import StopRequest
 
 HIDDEN = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])

@@ -1,15 +1,14 @@
 """Node `shape_predictor`: parameters, what the driver measures, and the life cycle."""
 
 import time
-from typing import Protocol
+from contextlib import ExitStack
 
 from builtin_interfaces.msg import Time
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.actuator_past import ActuatorPast
-from softform_core.forward.play import Play
-from softform_core.robots import Robot, load_robot
+from softform_core.robots import load_robot
 from softform_inference.prediction import measured_values
 from softform_inference.surface_predictions import SurfacePredictions
 from softform_inference.tip_predictions import TipPredictions
@@ -36,27 +35,6 @@ _REST_SECONDS = 1.0
 """Between two publications of the rest shape, for who comes late."""
 
 
-class Predictions(Protocol):
-    """Predictions of one robot."""
-
-    @property
-    def fault(self) -> str:
-        """Why a model is not in use; empty if all are."""
-
-    @property
-    def play(self) -> Play | None:
-        """What makes of measured values what the body feels; None if its model knows of none."""
-
-    def description(self) -> dict[str, object]:
-        """Which models are in use, for diagnostics."""
-
-    def publish(self, actuation: Array, stamp: Time, stale: bool) -> None:
-        """Tell the shape under an actuation (m,) that was measured then; `stale`: nothing is measured."""
-
-    def close(self) -> None:
-        """Close what is open."""
-
-
 class ShapePredictorNode(SoftformLifecycleNode):
     """Publishes the surface, or the tip's frame, that the measured values make.
 
@@ -67,10 +45,9 @@ class ShapePredictorNode(SoftformLifecycleNode):
 
     def __init__(self) -> None:
         super().__init__("shape_predictor", PARAMETERS, hardware_id="shape_predictor")
-        self._robot: Robot | None = None
-        self._predictions: Predictions | None = None
+        self._predictions: SurfacePredictions | TipPredictions | None = None
+        self._open = ExitStack()
         self._newest: tuple[Array, Time] | None = None
-        self._past: ActuatorPast | None = None
         self._received = self._driver_heard_at = self._rest_shown = -float("inf")
         self._driver_runs = False
         self._fault = ""
@@ -82,28 +59,23 @@ class ShapePredictorNode(SoftformLifecycleNode):
         self.diagnostics.hardware_id = robot.name
         self._past = ActuatorPast(robot)
         self._predictions = SurfacePredictions(self, robot) if robot.surfaces else TipPredictions(self, robot)
+        self._open.callback(self._predictions.close)
         self._newest, self._fault, self._driver_heard_at = None, "", -float("inf")
-        self._actuator_state = self.create_subscription(
+        states = self.create_subscription(
             ActuatorState, "actuator_state", self._on_actuator_state, qos.ACTUATOR_STATE_READER
         )
-        self._driver = self.create_subscription(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
-        self._timer = create_steady_timer(self, 1.0 / values["rate"], self._predict_newest)
+        self._open.callback(self.destroy_subscription, states)
+        states = self.create_subscription(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
+        self._open.callback(self.destroy_subscription, states)
+        timer = create_steady_timer(self, 1.0 / values["rate"], self._predict_newest)
+        self._open.callback(self.destroy_timer, timer)
         used = ", ".join(f"{key}: {value}" for key, value in self._predictions.description().items())
         self.get_logger().info(f"predicts '{robot.name}'; {used}")
 
     def cleanup(self) -> None:
         """Close topics and service, and forget the models."""
-        if self._predictions is not None:
-            self._predictions.close()
-        for name, destroy in (
-            ("_timer", self.destroy_timer),
-            ("_driver", self.destroy_subscription),
-            ("_actuator_state", self.destroy_subscription),
-        ):
-            if hasattr(self, name):
-                destroy(getattr(self, name))
-                delattr(self, name)
-        self._predictions = self._robot = None
+        self._open.close()
+        self._predictions = None
 
     def health(self) -> Health:
         """Say whether predictions follow the robot."""
@@ -122,8 +94,6 @@ class ShapePredictorNode(SoftformLifecycleNode):
 
     def _on_actuator_state(self, message: ActuatorState) -> None:
         self._received = time.monotonic()
-        if self._robot is None or self._past is None:
-            return
         try:
             values = measured_values(self._robot, message.name, message.value)
         except SoftformError as error:
@@ -145,7 +115,7 @@ class ShapePredictorNode(SoftformLifecycleNode):
         return now - self._received > _MEASURED_SECONDS and (is_silent or not self._driver_runs)
 
     def _predict_newest(self) -> None:
-        if not self.is_active or self._robot is None or self._predictions is None or self._past is None:
+        if not self.is_active or self._predictions is None:
             return
         newest, self._newest = self._newest, None
         if newest is None:

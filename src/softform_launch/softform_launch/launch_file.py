@@ -126,7 +126,7 @@ def load_launch_file(file: Path, arguments: Mapping[str, str] | None = None) -> 
         LaunchFileError: With file, line and what to do, at anything that is not understood or not there.
         SoftformError: If an argument is given that no file declares.
     """
-    evaluation = _Evaluation(dict(arguments or {}), dict(os.environ))
+    evaluation = _Evaluation(dict(arguments or {}))
     evaluation.run_file(file.resolve(), None)
     unknown = sorted(set(arguments or {}) - evaluation.declared)
     if unknown:
@@ -152,24 +152,17 @@ def _check(element: Element) -> None:
         if child.tag not in CHILDREN.get(element.tag, ()):
             listed = ", ".join(CHILDREN.get(element.tag, ())) or "nothing"
             raise child.error(f"<{child.tag}> is not understood inside <{element.tag}>.", f"It may hold: {listed}.")
-        if element.tag == "include" and child.tag == "arg":
-            _check_passed_argument(child)
-        else:
+        if element.tag != "include":
             _check(child)
-
-
-def _check_passed_argument(element: Element) -> None:
-    for attribute in element.attributes:
-        if attribute not in ("name", "value"):
-            raise element.error(f"<arg> inside <include> has no attribute '{attribute}'.", "Pass it as name and value.")
+        elif strange := sorted(child.attributes.keys() - {"name", "value"}):
+            raise child.error(f"<arg> inside <include> has no attribute '{strange[0]}'.", "Pass it as name and value.")
 
 
 class _Evaluation:
     """State while files are evaluated: variables, environment and namespace of the current scope, and the outcome."""
 
-    def __init__(self, variables: dict[str, str], environment: dict[str, str]) -> None:
+    def __init__(self, variables: dict[str, str]) -> None:
         self.variables = variables
-        self.environment = environment
         self.changed_environment: dict[str, str] = {}
         self.namespace = ""
         self.open_files: list[Path] = []
@@ -204,7 +197,7 @@ class _Evaluation:
         return self.substituted(written, element)
 
     def substituted(self, text: str, element: Element) -> str:
-        context = SubstitutionContext(self.variables, self.environment, self.open_files[-1].parent)
+        context = SubstitutionContext(self.variables, os.environ | self.changed_environment, self.open_files[-1].parent)
         return substitute(text, context, element)
 
     def boolean(self, element: Element, attribute: str) -> bool:
@@ -248,17 +241,16 @@ class _Evaluation:
 
     def run_set_env(self, element: Element) -> None:
         name, value = self.text(element, "name"), self.text(element, "value")
-        self.environment = {**self.environment, name: value}
         self.changed_environment = {**self.changed_environment, name: value}
 
     def run_push_ros_namespace(self, element: Element) -> None:
         self.namespace = self.joined_namespace(element, self.text(element, "namespace"))
 
     def run_group(self, element: Element) -> None:
-        outside = (self.variables, self.environment, self.changed_environment, self.namespace)
+        outside = (self.variables, self.changed_environment, self.namespace)
         self.variables = dict(self.variables)
         self.run_children(element)
-        self.variables, self.environment, self.changed_environment, self.namespace = outside
+        self.variables, self.changed_environment, self.namespace = outside
 
     def run_include(self, element: Element) -> None:
         passed = {self.text(child, "name"): self.text(child, "value") for child in element.children}

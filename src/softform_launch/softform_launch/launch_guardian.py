@@ -17,8 +17,7 @@ from collections.abc import Callable
 import psutil
 
 from softform_launch.launch_runner import SIGKILL_AFTER, SIGTERM_AFTER
-from softform_launch.noted_signals import STOP_SIGNALS, NotedSignals
-from softform_launch.parent_death import die_with_parent
+from softform_launch.process_signals import STOP_SIGNALS, NotedSignals, die_with_parent
 
 _PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True)

@@ -17,8 +17,7 @@ from typing import IO
 
 from softform_launch.launch_file import ProcessDescription
 from softform_launch.launch_screen import Screen
-from softform_launch.noted_signals import STOP_SIGNALS, NotedSignals
-from softform_launch.parent_death import die_with_parent
+from softform_launch.process_signals import STOP_SIGNALS, NotedSignals, die_with_parent
 
 SIGTERM_AFTER = 5.0  # s after SIGINT
 SIGKILL_AFTER = 5.0  # s after SIGTERM

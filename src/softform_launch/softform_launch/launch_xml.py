@@ -13,7 +13,6 @@ class LaunchFileError(SoftformError):
 
     def __init__(self, file: Path, line: int, message: str, next_step: str = "") -> None:
         super().__init__(f"{file}:{line}: {message}", next_step)
-        self.file = file
         self.line = line
 
 

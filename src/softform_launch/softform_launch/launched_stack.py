@@ -6,16 +6,21 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 from softform_launch.launch_runner import SIGKILL_AFTER, SIGTERM_AFTER
-from softform_launch.noted_signals import hold_sigint
-from softform_launch.parent_death import die_with_parent
+from softform_launch.process_signals import die_with_parent, hold_sigint
 
 
 class LaunchedStack:
-    """Runs a launch file while the `with` block lasts; ends with the program that started it, however that ends."""
+    """Runs a launch file while the `with` block lasts; ends with the program that started it, however that ends.
+
+    Args:
+        file: Path, or name in `launch/`.
+        arguments: Launch arguments by name.
+        output: Destination of the nodes' output (a file, or a `subprocess` constant); None shows it.
+        environment: Variables set on top of this process's own.
+    """
 
     def __init__(
         self,
@@ -24,14 +29,6 @@ class LaunchedStack:
         output: IO[bytes] | int | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Keep what to launch.
-
-        Args:
-            file: Path, or name in `launch/`.
-            arguments: Launch arguments by name.
-            output: Destination of the nodes' output (a file, or a `subprocess` constant); None shows it.
-            environment: Variables set on top of this process's own.
-        """
         words = [f"{name}:={value}" for name, value in (arguments or {}).items()]
         self._command = [sys.executable, "-m", "softform_launch.cli_launch", str(file), *words]
         self._output = output
@@ -57,10 +54,7 @@ class LaunchedStack:
         )
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop the launch."""
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
     @property

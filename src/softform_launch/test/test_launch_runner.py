@@ -14,7 +14,7 @@ import pytest
 from softform_launch.launch_file import ProcessDescription
 from softform_launch.launch_guardian import run_guarded
 from softform_launch.launch_runner import run_launch
-from softform_launch.noted_signals import hold_sigint
+from softform_launch.process_signals import hold_sigint
 
 STUBBORN = (
     "import signal, time; [signal.signal(s, signal.SIG_IGN) for s in (2, 15)]; print('up', flush=True); time.sleep(99)"

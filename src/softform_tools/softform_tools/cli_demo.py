@@ -14,8 +14,7 @@ import click
 
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
-from softform_tools.poses import POSE_OPTION
-from softform_tools.target_options import target_options
+from softform_tools.target_options import POSE_OPTION, target_options
 
 
 @click.command()

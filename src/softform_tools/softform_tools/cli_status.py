@@ -62,7 +62,3 @@ def status(namespace: str, watch: bool, as_json: bool) -> None:
             except KeyboardInterrupt:
                 break
     sys.exit(1 if seen.troubles and not watch else 0)
-
-
-if __name__ == "__main__":
-    status(prog_name="softform status")

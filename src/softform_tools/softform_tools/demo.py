@@ -39,7 +39,7 @@ from softform_rig.best_fit import STARTS, find_best_fit
 from softform_rig.reality import load_reality
 from softform_ros.stack_state import wait_until_active
 from softform_tools.demo_report import DemoResult, DemoRun, draw_run, summarise_run, table
-from softform_tools.poses import FIXED, FREE, POSE_ADVICE
+from softform_tools.target_options import FIXED, FREE, POSE_ADVICE
 
 START_TIMEOUT = 60.0
 """Seconds that the stack may take to come up; it takes about ten on two cores."""
@@ -66,7 +66,7 @@ class DemoRequest:
         reality: Name or description of the virtual rig's reality.
         seed: Seed of a random target and of the scanner's noise.
         sim_to_real: Folder of a model, `none`, or None for the reality's own if there is one.
-        pose: Where the target lies: one of `poses.POSES`.
+        pose: Where the target lies: one of `target_options.POSES`.
     """
 
     target: str | None
@@ -213,36 +213,29 @@ def reach_in_three_ways(client: ShapeClient, target: TargetShape, pose: str, has
         SoftformError: If a goal is rejected or fails.
     """
     tell("planning by the simulation alone")
-    simulated = client.reach(
-        target, Mode.PLAN_MOVE_AND_VERIFY, without_sim_to_real=True, on_feedback=_StageTeller(tell)
-    )
+    simulated = client.reach(target, Mode.PLAN_MOVE_AND_VERIFY, without_sim_to_real=True, on_feedback=_moves(tell))
     tell(f"measured mean error {simulated.measured.mean_error * MM_PER_M:.2f} mm")
     learned = None
     if has_model:
         tell("planning with sim-to-real")
-        learned = client.reach(target, Mode.PLAN_MOVE_AND_VERIFY, on_feedback=_StageTeller(tell))
+        learned = client.reach(target, Mode.PLAN_MOVE_AND_VERIFY, on_feedback=_moves(tell))
         tell(f"measured mean error {learned.measured.mean_error * MM_PER_M:.2f} mm")
     tell("closing the loop: scan, correct, repeat")
     start = np.asarray((learned or simulated).actuators.value)
-    closed_loop = client.reach(
-        target, Mode.CLOSED_LOOP, seed=start, max_rounds=_MAX_ROUNDS, on_feedback=_StageTeller(tell)
-    )
+    closed_loop = client.reach(target, Mode.CLOSED_LOOP, seed=start, max_rounds=_MAX_ROUNDS, on_feedback=_moves(tell))
     means = ", ".join(f"{error * MM_PER_M:.2f}" for error in closed_loop.round_mean_errors)
     tell(f"measured mean error of each round {means} mm")
     return DemoRun(simulated, learned, closed_loop, target, pose)
 
 
-class _StageTeller:
-    """Prints each stage of the action once."""
+def _moves(tell: Say) -> Callable[[ReachShape.Feedback], None]:
+    """What tells of feedback that the robot moves, once a round."""
+    told: set[int] = set()
 
-    def __init__(self, tell: Say) -> None:
-        self._tell = tell
-        self._shown: set[tuple[int, str]] = set()
-
-    def __call__(self, feedback: ReachShape.Feedback) -> None:
-        if (feedback.round, feedback.stage) in self._shown:
-            return
-        self._shown.add((feedback.round, feedback.stage))
-        if feedback.stage == "moving":
+    def note(feedback: ReachShape.Feedback) -> None:
+        if feedback.stage == "moving" and feedback.round not in told:
+            told.add(feedback.round)
             place = f"round {feedback.round}: " if feedback.round else ""
-            self._tell(f"  {place}moving, predicted mean error {feedback.mean_error * MM_PER_M:.2f} mm")
+            tell(f"  {place}moving, predicted mean error {feedback.mean_error * MM_PER_M:.2f} mm")
+
+    return note

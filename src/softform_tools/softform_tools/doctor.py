@@ -11,6 +11,7 @@ import shutil
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from glob import glob
 from importlib.metadata import PackageNotFoundError, version
@@ -219,9 +220,10 @@ def check_serial() -> Iterator[Finding]:
     """Permission to open the board's serial port."""
     ports = [*glob("/dev/ttyUSB*"), *glob("/dev/ttyACM*")]
     closed = [port for port in ports if not os.access(port, os.R_OK | os.W_OK)]
-    user = pwd.getpwuid(os.getuid()).pw_name
+    user, in_group = pwd.getpwuid(os.getuid()).pw_name, os.getuid() == 0
     remedy = f"sudo usermod -aG dialout {user}, then log in again."
-    in_group = os.getuid() == 0 or "dialout" in {group.gr_name for group in map(_group, os.getgroups()) if group}
+    with suppress(KeyError):
+        in_group = in_group or grp.getgrnam("dialout").gr_gid in os.getgroups()
     if closed:
         yield Finding("serial port", Level.FAIL, f"no permission to open {', '.join(closed)}", remedy)
     elif ports:
@@ -315,13 +317,6 @@ def doctor(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"healthy": not failed, "findings": [asdict(finding) for finding in findings]}, indent=2))
     sys.exit(1 if failed else 0)
-
-
-def _group(number: int) -> grp.struct_group | None:
-    try:
-        return grp.getgrgid(number)
-    except KeyError:
-        return None
 
 
 def _size(count: int) -> str:

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from softform_client.shared_codes import in_codes_of_capturing
+from softform_client.shared_codes import CODE_OF_CAPTURING, in_codes
 from softform_core.arrays import Array
 from softform_core.evaluation.measured_errors import MeasuredErrors
 from softform_core.shapes.target import TargetShape
-from softform_ik.capture.devices import Device, Seen
+from softform_ik.capture.devices import MotionCapture, Scanner, Seen
 from softform_ik.robot.hardware import Hardware
-from softform_ik.robot.stop_request import StopRequest, stop_messages
+from softform_ik.robot.stop_request import Outcome, StopRequest, stop_messages
 from softform_interfaces.action import CaptureShape
 from softform_ros.goal_error import failure
 
@@ -21,39 +20,23 @@ _STOPPED = stop_messages(Code)
 
 @dataclass(frozen=True)
 class CaptureGoal:
-    """A checked goal.
-
-    Attributes:
-        target: Shape to compare with the capture, in the robot's frame, m; None: the prediction.
-        captures: Clouds or frames of markers that make one capture; 0: the node's default.
-        via: Device that captures; empty: the robot's first.
-    """
+    """A checked goal, in the robot's frame; its fields are the arguments of `ShapeClient.capture`."""
 
     target: TargetShape | None
-    captures: int = 0
-    via: str = ""
-
-
-class CaptureProgress(NamedTuple):
-    """Where a goal stands."""
-
-    stage: str
+    captures: int
+    via: str
 
 
 @dataclass(frozen=True)
-class CaptureOutcome:
+class CaptureOutcome(Outcome):
     """What became of a goal.
 
     Attributes:
-        code: One of the action's error codes; `NONE` is success.
-        message: Error and remedy; empty on success.
         seen: Capture that passed the checks; None without one.
         values: (k,) of the actuators, measured before the capture; None if the robot did not stand still.
         measured: Errors of the capture.
     """
 
-    code: int
-    message: str = ""
     seen: Seen | None = None
     values: Array | None = None
     measured: MeasuredErrors | None = None
@@ -62,21 +45,23 @@ class CaptureOutcome:
 class Capture:
     """Captures one robot as it stands, with the device that a goal names, else the first."""
 
-    def __init__(self, hardware: Hardware, devices: Mapping[str, Device]) -> None:
+    def __init__(self, hardware: Hardware, devices: Mapping[str, Scanner | MotionCapture]) -> None:
         self._hardware, self.devices = hardware, devices
 
-    def run(self, goal: CaptureGoal, stop: StopRequest, tell: Callable[[CaptureProgress], None]) -> CaptureOutcome:
+    def run(
+        self, goal: CaptureGoal, stop: StopRequest, tell: Callable[[CaptureShape.Feedback], None]
+    ) -> CaptureOutcome:
         """Carry out a goal; returns an outcome whatever happens."""
         seen = values = measured = None
         code, message = Code.NONE, ""
         device = self.devices[goal.via or next(iter(self.devices))]
         try:
-            with in_codes_of_capturing():
-                tell(CaptureProgress("settling"))
+            with in_codes(CODE_OF_CAPTURING):
+                tell(CaptureShape.Feedback(stage="settling"))
                 still = self._hardware.wait_until_still(stop)
                 if still is not None:
                     values = still.values
-                    tell(CaptureProgress("capturing"))
+                    tell(CaptureShape.Feedback(stage="capturing"))
                     seen = device.see(still, goal.captures, stop)
                     if seen is not None:
                         measured = device.compare(seen, still, goal.target)

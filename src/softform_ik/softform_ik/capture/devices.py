@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -54,8 +54,11 @@ class Seen:
     names: list[str] = field(default_factory=list)
 
 
-class Device(Protocol):
-    """One way to look at a robot."""
+class Scanner:
+    """Clouds of the surface."""
+
+    def __init__(self, robot: Robot, predict: Predict, hardware: Hardware) -> None:
+        self._robot, self._predict, self._hardware = robot, predict, hardware
 
     def see(self, still: MeasuredValues, captures: int, stop: StopRequest) -> Seen | None:
         """Look at a robot that stands still; None if stopped.
@@ -68,6 +71,8 @@ class Device(Protocol):
         Raises:
             GoalError: If nothing comes in time, the robot moves meanwhile, or what comes cannot be true.
         """
+        points = self._hardware.look_on(still, captures, stop)
+        return None if points is None else Seen(check_capture(points, self._predict(still).points, self._robot))
 
     def compare(self, seen: Seen, still: MeasuredValues, target: TargetShape | None) -> MeasuredErrors:
         """Distances to a target in m, or to what is predicted for the measured values.
@@ -75,21 +80,6 @@ class Device(Protocol):
         Raises:
             SoftformError: If they cannot be compared.
         """
-
-
-class Scanner:
-    """Clouds of the surface."""
-
-    def __init__(self, robot: Robot, predict: Predict, hardware: Hardware) -> None:
-        self._robot, self._predict, self._hardware = robot, predict, hardware
-
-    def see(self, still: MeasuredValues, captures: int, stop: StopRequest) -> Seen | None:
-        """As `Device.see`."""
-        points = self._hardware.look_on(still, captures, stop)
-        return None if points is None else Seen(check_capture(points, self._predict(still).points, self._robot))
-
-    def compare(self, seen: Seen, still: MeasuredValues, target: TargetShape | None) -> MeasuredErrors:
-        """As `Device.compare`."""
         return measure_errors(seen.points, target or self._predict(still).mesh, RigidTransform())
 
 
@@ -102,7 +92,7 @@ class MotionCapture:
         self._robot, self._predict, self._hardware, self._markers = robot, predict, hardware, markers
 
     def see(self, still: MeasuredValues, captures: int, stop: StopRequest) -> Seen | None:
-        """As `Device.see`; markers that are seen in half of the frames at least. If none is, it looks again."""
+        """As `Scanner.see`; markers that are seen in half of the frames at least. If none is, it looks again."""
         for _ in range(_MOST_LOOKS):
             taken = self._hardware.look_on_markers(still, self._markers, captures or _AVERAGED_MARKERS, stop)
             if taken is None:
@@ -135,7 +125,7 @@ class MotionCapture:
         return Seen(positions[visible], [names[index] for index in visible])
 
     def compare(self, seen: Seen, still: MeasuredValues, target: TargetShape | None) -> MeasuredErrors:
-        """As `Device.compare`: of each marker on a surface to the surface; of a tip from its predicted place."""
+        """As `Scanner.compare`: of each marker on a surface to the surface; of a tip from its predicted place."""
         if isinstance(self._predict, TipModel):
             points, errors = self._from_tip(self._predict, seen, still)
         else:

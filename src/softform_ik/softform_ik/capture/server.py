@@ -2,12 +2,12 @@
 
 from softform_client.actuator_values import values_to_message
 from softform_client.reach_messages import target_from_message
-from softform_client.shared_codes import in_codes_of_capturing
+from softform_client.shared_codes import CODE_OF_CAPTURING
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-from softform_ik.capture.capture import Capture, CaptureGoal, CaptureOutcome, CaptureProgress
+from softform_ik.capture.capture import Capture, CaptureGoal, CaptureOutcome
 from softform_ik.goals.goal_server import GoalServer
-from softform_ik.reach.messages import fit_to_message
+from softform_ik.reach.server import fit_to_message
 from softform_interfaces.action import CaptureShape
 from softform_ros.action_goals import GoalLedger
 from softform_ros.conversions import cloud_from_points, marker_message
@@ -21,11 +21,11 @@ MAX_CAPTURES = 20
 class CaptureServer(GoalServer[CaptureGoal, CaptureOutcome]):
     """Serves `capture_shape`; it moves nothing, and interrupts no goal that does."""
 
-    action, name = CaptureShape, "capture_shape"
+    action, name, unpack, codes = CaptureShape, "capture_shape", target_from_message, CODE_OF_CAPTURING
 
     def __init__(self, node: SoftformLifecycleNode, robot: Robot, capture: Capture, ledger: GoalLedger) -> None:
         self._devices = capture.devices
-        super().__init__(node, robot, capture, ledger)
+        super().__init__(node, robot, capture.run, ledger)
 
     def read(self, message: CaptureShape.Goal) -> CaptureGoal:
         """Check and unpack."""
@@ -49,13 +49,7 @@ class CaptureServer(GoalServer[CaptureGoal, CaptureOutcome]):
                 f"Robot '{self.robot.name}' has a tip and no surface to compare with a target.",
                 "Send no target: the tip is compared with its predicted place.",
             )
-        with in_codes_of_capturing():
-            target = self.unpacked(message, target_from_message)
-        return CaptureGoal(target, message.captures, message.via)
-
-    def feedback(self, progress: CaptureProgress) -> CaptureShape.Feedback:
-        """Pack the progress of a goal."""
-        return CaptureShape.Feedback(stage=progress.stage)
+        return CaptureGoal(super().read(message), message.captures, message.via)
 
     def result(self, outcome: CaptureOutcome) -> CaptureShape.Result:
         """Pack."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from softform_client.follow_goal import ActuatorPath, Code, FollowGoal, PointPath
-from softform_client.shared_codes import in_codes_of_following
+from softform_client.follow_messages import ActuatorPath, Code, FollowGoal, PointPath
+from softform_client.shared_codes import CODE_OF_FOLLOWING, in_codes
 from softform_core.arrays import Array
 from softform_core.inverse.timing import Schedule, fastest_schedule, timed_schedule
 from softform_core.units import MM_PER_M
@@ -15,7 +15,7 @@ from softform_ik.follow.motion import Motion, PathMover
 from softform_ik.follow.solver import PathSolver
 from softform_ik.follow.tip_record import TipRecord
 from softform_ik.goals.reach_limit import check_reachable
-from softform_ik.robot.stop_request import StopRequest, stop_messages
+from softform_ik.robot.stop_request import Outcome, StopRequest, stop_messages
 from softform_ros.goal_error import failure, in_code
 
 _STOPPED = stop_messages(Code)
@@ -56,12 +56,10 @@ class FollowProgress:
 
 
 @dataclass(frozen=True)
-class FollowOutcome:
+class FollowOutcome(Outcome):
     """What became of a goal.
 
     Attributes:
-        code: One of the action's error codes; `NONE` is success.
-        message: Error and remedy; empty on success.
         values: (s, k) of the waypoints that were solved.
         due: (s,) s after the start: when each was reached or would have been due; empty if they were not timed.
         errors_mm: (s,) predicted.
@@ -70,8 +68,6 @@ class FollowOutcome:
         used_sim_to_real: Whether the plan saw the learned reality.
     """
 
-    code: int
-    message: str
     values: Array
     due: Array
     errors_mm: Array
@@ -126,7 +122,7 @@ class Follow:
     ) -> tuple[int, str]:
         """Error code and message of the end."""
         try:
-            with in_codes_of_following():
+            with in_codes(CODE_OF_FOLLOWING):
                 here = self._mover.here
                 self._solve(goal, here, course, stop, on_progress)
                 if not stop():

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from softform_client.driver_watch import DriverWatch
-from softform_client.follow_goal import Code
-from softform_client.shared_codes import in_codes_of_following
+from softform_client.follow_messages import Code
 from softform_core.arrays import Array
 from softform_core.inverse.timing import Schedule
 from softform_ik.robot.commander import Commander
@@ -20,17 +19,9 @@ _SHORTEST_SLEEP = 1e-3
 
 @dataclass(frozen=True)
 class MotionSettings:
-    """How the robot is moved; SI units.
-
-    Attributes:
-        command_period: Time between two commands, s.
-        settle_tolerance: Largest difference of a settled value from its command, in the robot's unit.
-        settle_timeout: Time allowed to settle at each waypoint, s.
-    """
+    """Time between two commands, s."""
 
     command_period: float = 0.1
-    settle_tolerance: float = 250.0
-    settle_timeout: float = 30.0
 
     @property
     def longest_step(self) -> float:
@@ -56,17 +47,7 @@ class Motion:
 
 
 class PathMover:
-    """Commands one robot along schedules, through the one held command.
-
-    Args:
-        settings: Period, tolerances.
-        driver: State of the driver.
-        commander: Owner of the held command.
-        hardware: Holds the robot where it is.
-        clock: Steady time, s.
-        wall_clock: s since the epoch, the clock of stamps.
-        sleep: Lets so many s pass.
-    """
+    """Commands one robot along schedules, through the one held command; all times are in s."""
 
     def __init__(
         self,
@@ -115,11 +96,8 @@ class PathMover:
         begun = before = self._clock()
         moment = 0.0
 
-        def command(at: Array) -> None:
-            self._command(values_of(at), stop)
-
         for due in schedule.due:
-            moment, before = self._play(schedule, moment, before, due, command, stop)
+            moment, before = self._play(schedule, values_of, moment, before, due, stop)
             if settles:
                 self._settle(values_of(schedule.at(due)), stop)
                 moment, before = due, self._clock()
@@ -131,33 +109,23 @@ class PathMover:
         if not stop() and not settles:
             self._settle(values_of(schedule.at(schedule.duration)), stop)
         if stop.code == Code.CANCELLED:
-            with in_codes_of_following():
-                self._hardware.stay(stop)
+            self._hardware.stay(stop)
 
     def _play(
         self,
         schedule: Schedule,
+        values_of: Callable[[Array], Array],
         moment: float,
         before: float,
         until: float,
-        command: Callable[[Array], None],
         stop: StopRequest,
     ) -> tuple[float, float]:
-        """Command the schedule from one of its moments until another, s.
+        """Command the schedule from a `moment` of it, s, which was at the steady time `before`, until another.
 
-        Args:
-            schedule: The schedule to command.
-            moment: Time in the schedule, s; may already lie after `until`.
-            before: Steady time of that moment, s.
-            until: Time in the schedule that is commanded last, s.
-            command: Takes a point of the schedule.
-            stop: Request to end.
-
-        Returns:
-            `moment` and `before` as they are then: what a sleep took too long is not lost, or it would add up.
+        Returns both as they are then: what a sleep took too long is not lost, or it would add up.
         """
         while not stop():
-            command(schedule.at(min(moment, until)))
+            self._command(values_of(schedule.at(min(moment, until))), stop)
             if moment >= until:
                 break
             self._sleep(max(_SHORTEST_SLEEP, min(self._settings.command_period, until - moment)))
@@ -166,25 +134,13 @@ class PathMover:
         return moment, before
 
     def _command(self, values: Array, stop: StopRequest) -> None:
-        with in_codes_of_following():
-            if not self._commander.hold(values, stop, self._is_ready) and not stop():
-                raise GoalError(
-                    Code.DRIVER_FAULT,
-                    "The driver stopped following, and nothing is held any longer.",
-                    "Its last driver_state says why; then send the rest of the path.",
-                )
+        if not self._commander.hold(values, stop, self._hardware.is_ready) and not stop():
+            raise GoalError(
+                Code.DRIVER_FAULT,
+                "The driver stopped following, and nothing is held any longer.",
+                "Its last driver_state says why; then send the rest of the path.",
+            )
 
     def _settle(self, values: Array, stop: StopRequest) -> None:
-        with in_codes_of_following():
-            self._driver.wait_until_settled(
-                values,
-                self._settings.settle_tolerance,
-                self._settings.settle_timeout,
-                self._wall_clock(),
-                lambda: self._commander.is_over(stop),
-            )
-            self._hardware.check_held(stop)
-
-    def _is_ready(self) -> bool:
-        self._driver.check_ready()
-        return True
+        self._hardware.settle(values, self._wall_clock(), stop)
+        self._hardware.check_held(stop)

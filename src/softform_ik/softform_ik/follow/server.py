@@ -4,9 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_client.actuator_values import values_to_message
-from softform_client.follow_goal import FollowGoal
-from softform_client.follow_messages import goal_from_message
-from softform_client.shared_codes import in_codes_of_following
+from softform_client.follow_messages import FollowGoal, goal_from_message
+from softform_client.shared_codes import CODE_OF_FOLLOWING
 from softform_core.units import MM_PER_M
 from softform_ik.follow.follow import FollowOutcome, FollowProgress
 from softform_ik.goals.goal_server import MovingGoalServer
@@ -17,15 +16,7 @@ from softform_interfaces.msg import SolveReport
 class FollowServer(MovingGoalServer[FollowGoal, FollowOutcome]):
     """Serves `follow_waypoints`."""
 
-    action, name = FollowWaypoints, "follow_waypoints"
-
-    def read(self, message: FollowWaypoints.Goal) -> FollowGoal:
-        """Check and unpack."""
-        goal = self.unpacked(message, goal_from_message)
-        if self.moves(goal):
-            with in_codes_of_following():
-                self._driver.check_ready()
-        return goal
+    action, name, unpack, codes = FollowWaypoints, "follow_waypoints", goal_from_message, CODE_OF_FOLLOWING
 
     def moves(self, goal: FollowGoal) -> bool:
         """Whether the goal moves the robot: not if it is only planned."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from softform_client.follow_goal import ActuatorPath, FollowGoal
+from softform_client.follow_messages import ActuatorPath, FollowGoal, PointPath, ShapePath
 from softform_core.arrays import Array
 from softform_core.robots import Robot
 
@@ -37,9 +37,8 @@ class PathSolver(ABC):
     def __init__(self, robot: Robot) -> None:
         self._robot = robot
 
-    @abstractmethod
     def solve(self, goal: FollowGoal, here: Array | None, should_stop: Callable[[], bool]) -> Iterator[SolvedWaypoint]:
-        """Solve the waypoints, one after the other.
+        """Solve the waypoints, one after the other; actuator values are what they are.
 
         Args:
             goal: Goal that holds the path.
@@ -49,6 +48,15 @@ class PathSolver(ABC):
         Raises:
             SoftformError: If one cannot be solved for.
         """
+        if isinstance(goal.path, ActuatorPath):
+            return (SolvedWaypoint(values, float("nan")) for values in goal.path.values)
+        return self._solve(goal, goal.path, here, should_stop)
+
+    @abstractmethod
+    def _solve(
+        self, goal: FollowGoal, path: PointPath | ShapePath, here: Array | None, should_stop: Callable[[], bool]
+    ) -> Iterator[SolvedWaypoint]:
+        """As `solve`, along the path of the goal."""
 
     @abstractmethod
     def uses_sim_to_real(self, goal: FollowGoal) -> bool:
@@ -67,8 +75,3 @@ class PathSolver(ABC):
     def slew_rate(self, goal: FollowGoal) -> Array:
         """Fastest change of each of the d values, per second."""
         return self._robot.slew_rate if isinstance(goal.path, ActuatorPath) else self._robot.actuation_slew
-
-
-def given_values(path: ActuatorPath) -> Iterator[SolvedWaypoint]:
-    """Waypoints that are actuator values already."""
-    return (SolvedWaypoint(values, float("nan")) for values in path.values)

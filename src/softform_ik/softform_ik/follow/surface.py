@@ -6,10 +6,11 @@ many actuations lead one point to its place.
 
 from collections.abc import Callable, Iterator
 
-from softform_client.follow_goal import ActuatorPath, FollowGoal, PointPath, ShapePath
+from softform_client.follow_messages import FollowGoal, PointPath, ShapePath
 from softform_core.arrays import Array
 from softform_core.forward.actuator_past import ActuatorPast
 from softform_core.forward.forward_model import ForwardModel
+from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.forward.mean_point import MeanPoint
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.inverse.ik_options import IkOptions, Termination
@@ -17,45 +18,32 @@ from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
-from softform_ik.follow.solver import PathSolver, SolvedWaypoint, given_values
+from softform_ik.follow.solver import PathSolver, SolvedWaypoint
 from softform_ik.reach.course import SolveSettings
-from softform_ik.reach.reach import Pipelines
 
 
 class SurfacePathSolver(PathSolver):
     """Leads a robot with a surface along shapes, or one point of its surface along points.
 
-    Args:
-        robot: The robot.
-        pipelines: Forward kinematics of the robot, with and without sim-to-real.
-        settings: Limits of each solve.
-        past: What the robot's actuators were commanded before.
-        smoothness_mm2: Squared error that an actuator's whole range away from the last waypoint is worth, mm^2: of the
-            many actuations that lead one point to its place, the nearest is chosen.
+    An actuator's whole range away from the last waypoint is worth `smoothness_mm2` of squared error: of the many
+    actuations that lead one point to its place, the nearest is chosen.
     """
 
     def __init__(
-        self,
-        robot: Robot,
-        pipelines: Pipelines,
-        settings: SolveSettings,
-        past: ActuatorPast,
-        smoothness_mm2: float,
+        self, robot: Robot, pipelines: LivePipeline, settings: SolveSettings, past: ActuatorPast, smoothness_mm2: float
     ) -> None:
         super().__init__(robot)
         self._pipelines, self._settings, self._past = pipelines, settings, past
         self._smoothness_mm2 = smoothness_mm2
 
-    def solve(self, goal: FollowGoal, here: Array | None, should_stop: Callable[[], bool]) -> Iterator[SolvedWaypoint]:
-        """As `PathSolver.solve`."""
-        if isinstance(goal.path, ActuatorPath):
-            yield from given_values(goal.path)
-            return
-        model = self._led(goal.path, self._pipeline(goal))
+    def _solve(
+        self, goal: FollowGoal, path: PointPath | ShapePath, here: Array | None, should_stop: Callable[[], bool]
+    ) -> Iterator[SolvedWaypoint]:
+        model = self._led(path, self._pipeline(goal))
         given = goal.seed if goal.seed is not None else here
         before = None if given is None else self._robot.nearest_actuation(given)
         inverse = self._past.inverse(self._pipeline(goal).play, here)
-        for target, features in _wanted(goal.path):
+        for target, features in _wanted(path):
             solution = solve_inverse_kinematics(
                 model, target, self._options(before), features=features, should_stop=should_stop
             )

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator
 
-from softform_client.follow_goal import ActuatorPath, FollowGoal, PointPath
+from softform_client.follow_messages import FollowGoal, PointPath, ShapePath
 from softform_core.arrays import Array
 from softform_core.forward.tip_model import TipModel
 from softform_core.halton import halton_actuations
 from softform_core.inverse.follow_path import follow_path, start_near
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-from softform_ik.follow.solver import PathSolver, SolvedWaypoint, given_values
+from softform_ik.follow.solver import PathSolver, SolvedWaypoint
 
 
 class TipPathSolver(PathSolver):
@@ -23,14 +23,12 @@ class TipPathSolver(PathSolver):
         super().__init__(robot)
         self._model = model
 
-    def solve(self, goal: FollowGoal, here: Array | None, should_stop: Callable[[], bool]) -> Iterator[SolvedWaypoint]:
-        """As `PathSolver.solve`."""
-        if isinstance(goal.path, ActuatorPath):
-            yield from given_values(goal.path)
-            return
-        assert isinstance(goal.path, PointPath)  # shapes are rejected with the goal
+    def _solve(
+        self, goal: FollowGoal, path: PointPath | ShapePath, here: Array | None, should_stop: Callable[[], bool]
+    ) -> Iterator[SolvedWaypoint]:
+        assert isinstance(path, PointPath)  # shapes are rejected with the goal
         model = self._model.without_sim_to_real if goal.without_sim_to_real else self._model
-        points = goal.path.points[:, : model.dimensions] * MM_PER_M
+        points = path.points[:, : model.dimensions] * MM_PER_M
         begun: list[SolvedWaypoint] = []
         last: Array | None = None  # where all starts miss the first point, the first of them is where the robot is
         for start in self._starts(goal, here, model, points[0]):

@@ -4,84 +4,77 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from rclpy.action.server import ServerGoalHandle
+from std_msgs.msg import Header
 
 from softform_client.driver_watch import DriverWatch
-from softform_client.goal_frames import bring_into
+from softform_client.shared_codes import in_codes
 from softform_core.robots import Robot
 from softform_ik.robot.commander import Commander
-from softform_ik.robot.stop_request import StopRequest
+from softform_ik.robot.stop_request import Outcome, StopRequest
+from softform_interfaces.action import CaptureShape, FollowWaypoints, PlanToShape, ReachShape
+from softform_interfaces.msg import TargetPoints
 from softform_ros.action_goals import GoalLedger
 from softform_ros.checked_action import CheckedAction, in_worker
+from softform_ros.frames import Frames
+from softform_ros.goal_error import in_code
 from softform_ros.lifecycle import SoftformLifecycleNode
 
-
-class Outcome(Protocol):
-    """What became of a goal."""
-
-    @property
-    def code(self) -> int:
-        """One of the action's error codes."""
-
-    @property
-    def message(self) -> str:
-        """What went wrong and what to do; empty on success."""
-
-
 Goal = TypeVar("Goal")
-Taken = TypeVar("Taken", contravariant=True)
-Unpacked = TypeVar("Unpacked")
 Ended = TypeVar("Ended", bound=Outcome)
-Left = TypeVar("Left", covariant=True)
+Run = Callable[[Goal, StopRequest, Callable[[Any], None]], Ended]
+"""Carries out a goal, in the worker thread; returns an outcome whatever happens and tells its progress."""
 
-
-class Work(Protocol[Taken, Left]):
-    """What carries out goals."""
-
-    def run(self, goal: Taken, stop: StopRequest, tell: Callable[[Any], None], /) -> Left:
-        """Carry out a goal, in the worker thread; returns an outcome whatever happens and tells its progress."""
+_PARTS = {
+    CaptureShape.Goal: {"target": CaptureShape.Result.INVALID_TARGET},
+    ReachShape.Goal: {"target": ReachShape.Result.INVALID_TARGET, "features": ReachShape.Result.INVALID_TARGET},
+    PlanToShape.Goal: {"target": PlanToShape.Result.INVALID_TARGET, "obstacles": PlanToShape.Result.INVALID_OBSTACLES},
+}
+"""Fields with points, and the error code of each."""
 
 
 class GoalServer(ABC, Generic[Goal, Ended]):
     """Serves one action; works in a worker thread so that the executor answers cancels and feeds the driver.
 
-    Args:
-        node: Node that serves the action and has parameters and clock.
-        robot: Robot of the goals.
-        work: Carries out goals.
-        ledger: Outcomes of the node's goals.
-
     Attributes:
         action: Action type; the constants of its result are the error codes.
         name: Name of the action.
+        unpack: Checks a message and makes a goal of it; called with message, robot, its frame, the time (s since the
+            epoch) and `max_target_age`.
+        codes: Codes of `reach_shape`, which shared parts raise, and those of this action.
     """
 
     action: ClassVar[Any]
     name: ClassVar[str]
+    unpack: ClassVar[Callable[[Any, Robot, str, float, float], Any]]
+    codes: ClassVar[dict[int, int]] = {}
 
-    def __init__(self, node: SoftformLifecycleNode, robot: Robot, work: Work[Goal, Ended], ledger: GoalLedger) -> None:
+    def __init__(self, node: SoftformLifecycleNode, robot: Robot, run: Run[Goal, Ended], ledger: GoalLedger) -> None:
         self.node, self.robot = node, robot
-        action, name = self.action, self.name
-        self._codes = action.Result
-        self._work, self._ledger = work, ledger
+        self._codes = self.action.Result
+        self._run, self._ledger = run, ledger
         self._stop = StopRequest()
         self._stops: dict[bytes, StopRequest] = {}
-        self._workers = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
-        self._server = CheckedAction(node, action, name, ledger, self.read, self._begin, self._carry_out, self._cancel)
+        self._workers = ThreadPoolExecutor(max_workers=1, thread_name_prefix=self.name)
+        self._server = CheckedAction(
+            node, self.action, self.name, ledger, self._check, self._begin, self._carry_out, self._cancel
+        )
 
-    @abstractmethod
-    def read(self, message: Any) -> Goal:
-        """Check a goal message and unpack it.
+    def read(self, message: Any) -> Any:
+        """Check a goal message, bring it into the robot's frame, and unpack it.
 
         Raises:
             GoalError: If the goal cannot be carried out, or the driver would not follow it.
         """
+        _bring_into(self.robot.base_frame, message, self.node.frames)
+        now, oldest = self.node.get_clock().now().nanoseconds * 1e-9, self.node.parameters["max_target_age"]
+        return type(self).unpack(message, self.robot, self.robot.base_frame, now, oldest)
 
-    @abstractmethod
     def feedback(self, progress: Any) -> Any:
-        """Pack the progress of a goal."""
+        """Pack the progress of a goal, if it is no message yet."""
+        return progress
 
     @abstractmethod
     def result(self, outcome: Ended) -> Any:
@@ -90,17 +83,6 @@ class GoalServer(ABC, Generic[Goal, Ended]):
     @abstractmethod
     def summary(self, outcome: Ended) -> str:
         """What was achieved, in a line for the log; empty if nothing was."""
-
-    def unpacked(self, message: Any, unpack: Callable[[Any, Robot, str, float, float], Unpacked]) -> Unpacked:
-        """A goal message in the robot's frame, unpacked.
-
-        Args:
-            message: Goal with a header.
-            unpack: Called with message, robot, its frame, the time (s since the epoch) and `max_target_age`.
-        """
-        bring_into(self.robot.base_frame, message, self.node.frames)
-        now, oldest = self.node.get_clock().now().nanoseconds * 1e-9, self.node.parameters["max_target_age"]
-        return unpack(message, self.robot, self.robot.base_frame, now, oldest)
 
     def begun(self, goal: Goal, stop: StopRequest) -> None:
         """Called with a good goal, before it is carried out."""
@@ -118,6 +100,10 @@ class GoalServer(ABC, Generic[Goal, Ended]):
         self._workers.shutdown(wait=True)
         self._server.close()
 
+    def _check(self, message: Any) -> Any:
+        with in_codes(self.codes):
+            return self.read(message)
+
     def _begin(self, goal: Goal, handle: ServerGoalHandle) -> None:
         self._stop.request(self._codes.PREEMPTED)
         self._stop = self._stops[bytes(handle.goal_id.uuid)] = StopRequest()
@@ -133,7 +119,7 @@ class GoalServer(ABC, Generic[Goal, Ended]):
             handle.publish_feedback(self.feedback(progress))
 
         tell = FeedbackThrottle(publish, self.node.parameters["feedback_rate"])
-        outcome = await in_worker(self._workers, lambda: self._work.run(goal, stop, tell))
+        outcome = await in_worker(self._workers, lambda: self._run(goal, stop, tell))
         self.ended(stop)
         del self._stops[bytes(handle.goal_id.uuid)]
         self._ledger.conclude(handle, outcome.code, outcome.message, self.summary(outcome))
@@ -141,32 +127,30 @@ class GoalServer(ABC, Generic[Goal, Ended]):
 
 
 class MovingGoalServer(GoalServer[Goal, Ended]):
-    """Serves an action whose goals may command the robot.
-
-    Args:
-        node: Node that serves the action and has parameters and clock.
-        robot: Robot of the goals.
-        work: Carries out goals.
-        driver: State of the driver.
-        commander: Owner of the held command.
-        ledger: Outcomes of the node's goals.
-    """
+    """Serves an action whose goals may command the robot, through `commander`, if its `driver` is ready."""
 
     def __init__(
         self,
         node: SoftformLifecycleNode,
         robot: Robot,
-        work: Work[Goal, Ended],
+        run: Run[Goal, Ended],
+        ledger: GoalLedger,
         driver: DriverWatch,
         commander: Commander,
-        ledger: GoalLedger,
     ) -> None:
         self._driver, self._commander = driver, commander
-        super().__init__(node, robot, work, ledger)
+        super().__init__(node, robot, run, ledger)
 
     @abstractmethod
     def moves(self, goal: Goal) -> bool:
         """Whether a goal moves the robot."""
+
+    def read(self, message: Any) -> Any:
+        """As `GoalServer.read`."""
+        goal = super().read(message)
+        if self.moves(goal):
+            self._driver.check_ready()
+        return goal
 
     def begun(self, goal: Goal, stop: StopRequest) -> None:
         """Give the robot to a goal that moves it."""
@@ -198,3 +182,30 @@ class FeedbackThrottle:
             return
         self._phase, self._sent = phase, moment
         self._publish(progress)
+
+
+def _bring_into(frame: str, goal: Any, frames: Frames) -> None:
+    """Bring the points of a goal, in place, into a frame; those in no frame stay as they are, for the checks to reject.
+
+    Raises:
+        GoalError: If TF cannot tell the motion at the points' stamp, with the reason.
+    """
+    if isinstance(goal, FollowWaypoints.Goal):
+        with in_code(FollowWaypoints.Result.INVALID_PATH):
+            _bring_path_into(frame, goal, frames)
+        return
+    for part, code in _PARTS[type(goal)].items():
+        with in_code(code):
+            setattr(goal, part, frames.into(frame, getattr(goal, part)))
+
+
+def _bring_path_into(frame: str, goal: FollowWaypoints.Goal, frames: Frames) -> None:
+    """The stamp of the path is that of all its shapes; a shape without a frame is in the path's."""
+    if goal.kind == FollowWaypoints.Goal.ACTUATORS:
+        return
+    goal.points = frames.into(frame, TargetPoints(header=goal.header, position=goal.points)).position
+    for shape in goal.shapes:
+        shape.header = Header(stamp=goal.header.stamp, frame_id=shape.header.frame_id or goal.header.frame_id)
+    goal.shapes = [frames.into(frame, shape) for shape in goal.shapes]
+    if goal.header.frame_id and (goal.points or goal.shapes):
+        goal.header.frame_id = frame

@@ -2,15 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
 from softform_client.driver_watch import DriverWatch
-from softform_client.plan_goal import Code, PlanGoal
+from softform_client.plan_messages import Code, PlanGoal
 from softform_core.arrays import Array
-from softform_core.forward.live_pipeline import LiveModels
-from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.forward.play import InversePlay, Play
 from softform_core.inverse.timing import slew_durations
 from softform_core.planning.motion import plan_motion
@@ -27,7 +25,7 @@ from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_ik.goals.reach_limit import OVERRIDE
-from softform_ik.robot.stop_request import StopRequest, stop_messages
+from softform_ik.robot.stop_request import Outcome, StopRequest, stop_messages
 from softform_ros.goal_error import GoalError, failure
 
 CODE_OF = {
@@ -41,25 +39,11 @@ CODE_OF = {
 _STOPPED = stop_messages(Code)
 
 
-class Models(Protocol):
-    """The models of a robot; `LivePipeline` is the one that ships."""
-
-    @property
-    def models(self) -> LiveModels:
-        """Models of the real robot that belong together."""
-
-    @property
-    def simulated(self) -> ForwardPipeline:
-        """Forward kinematics of the simulated robot."""
-
-
 @dataclass(frozen=True)
-class PlanOutcome:
+class PlanOutcome(Outcome):
     """What became of a goal.
 
     Attributes:
-        code: One of the action's error codes; `NONE` is success.
-        message: Error and remedy; empty on success.
         plan: The motion, or None if there is none; its actuations are what the body is to feel.
         commands: (n, k) values of the actuators at which it does, one for each waypoint; None without a plan.
         seconds: Duration, s.
@@ -67,8 +51,6 @@ class PlanOutcome:
         used_sim_to_real: Whether the plan saw the learned reality.
     """
 
-    code: int
-    message: str
     plan: MotionPlan | None
     commands: Array | None
     seconds: float
@@ -79,7 +61,7 @@ class PlanOutcome:
 class Plan:
     """Plans motions of one robot, one at a time, from where its driver says that it is."""
 
-    def __init__(self, robot: Robot, models: Models, settings: MotionSettings, driver: DriverWatch) -> None:
+    def __init__(self, robot: Robot, models: LivePipeline, settings: MotionSettings, driver: DriverWatch) -> None:
         self._robot, self._models, self._settings, self._driver = robot, models, settings, driver
 
     def run(self, goal: PlanGoal, stop: StopRequest, on_progress: Callable[[Progress], None]) -> PlanOutcome:

@@ -1,8 +1,7 @@
 """The action `plan_to_shape`; the work is done in `plan`."""
 
 from softform_client.actuator_values import values_to_message
-from softform_client.plan_goal import PlanGoal
-from softform_client.plan_messages import goal_from_message
+from softform_client.plan_messages import PlanGoal, goal_from_message
 from softform_core.planning.motion_plan import Progress
 from softform_core.units import MM_PER_M
 from softform_ik.goals.goal_server import GoalServer
@@ -14,11 +13,7 @@ from softform_interfaces.msg import SolveReport
 class PlanServer(GoalServer[PlanGoal, PlanOutcome]):
     """Serves `plan_to_shape`; it moves nothing."""
 
-    action, name = PlanToShape, "plan_to_shape"
-
-    def read(self, message: PlanToShape.Goal) -> PlanGoal:
-        """Check and unpack."""
-        return self.unpacked(message, goal_from_message)
+    action, name, unpack = PlanToShape, "plan_to_shape", goal_from_message
 
     def feedback(self, progress: Progress) -> PlanToShape.Feedback:
         """Pack the progress of a goal."""

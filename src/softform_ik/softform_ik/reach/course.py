@@ -1,4 +1,12 @@
-"""The course of one goal: solve, move, settle, capture and compare, and in a closed loop correct and repeat."""
+"""The course of one goal: solve, move, settle, capture and compare, and in a closed loop correct and repeat.
+
+The plans of the closed loop aim at what was measured instead of what was predicted. After each round the captured
+surface is compared with the predicted one along the normals. A smooth field of what the prediction lacks
+(`ResidualField`) is added to it, and the inverse kinematics is solved again from where the robot is; that is the same
+as correcting the target by what is left. The field is kept and refined from round to round, so that a hole in one scan
+is filled by another. The rounds end when the corrected prediction promises too little, and the robot ends at the best
+round that was measured.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,6 +15,7 @@ from softform_client.driver_watch import MeasuredValues
 from softform_client.reach_goal import Code, Mode, ReachGoal
 from softform_core.arrays import Array
 from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors
+from softform_core.forward.corrected_pipeline import CorrectedPipeline
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.geometry.rigid import RigidTransform
@@ -15,11 +24,11 @@ from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.ik_result import IkResult
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.inverse.multi_start import solve_globally
+from softform_core.inverse.residual_field import ResidualField, surface_residuals
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ik.goals.reach_limit import check_reachable
 from softform_ik.reach.capture_checks import check_capture
-from softform_ik.reach.closed_loop import ClosedLoopSettings, Round, best_of, close_loop
 from softform_ik.robot.hardware import Hardware
 from softform_ik.robot.stop_request import StopRequest
 from softform_ros.goal_error import GoalError, in_code
@@ -27,6 +36,10 @@ from softform_ros.goal_error import GoalError, in_code
 _PROMISE_POINTS = 10_000
 """Surface points of a promise: about as close as those of a scan, so that both are compared by area. A solve's own
 points lie further apart, and an eighth of them on the clamped rim, where nothing can be wrong."""
+
+_RELAXATION = 0.5
+"""A round that is worse than the best was led astray: the model's response differs from the robot's. The gain
+is lowered by this factor."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +61,35 @@ class SolveSettings:
     starts: int = 1
     preference: float = 0.01
     most_error_mm: float = float("inf")
+
+
+@dataclass(frozen=True)
+class ClosedLoopSettings:
+    """How long, and how boldly.
+
+    Attributes:
+        max_rounds: Corrections after the open-loop round at most.
+        gain: Share of each measured residual that is added, 0 … 1.
+        least_improvement: Share by which the corrected prediction must promise to lower the mean error.
+    """
+
+    max_rounds: int = 5
+    gain: float = 1.0
+    least_improvement: float = 0.005
+
+
+@dataclass(frozen=True)
+class Round:
+    """Where the robot was sent, what was captured there, (N, 3) m, and its errors to the target."""
+
+    solution: IkResult
+    captured: Array
+    measured: MeasuredErrors
+
+
+def best_of(rounds: list[Round]) -> Round:
+    """The round with the least measured mean error."""
+    return min(rounds, key=lambda one: one.measured.mean)
 
 
 @dataclass(frozen=True)
@@ -76,14 +118,7 @@ class Course:
     """One goal under way; what was found so far can be read after any end.
 
     Attributes:
-        robot: Robot that takes the shape.
         pipeline: Forward kinematics of the robot; a newer model does not change a running goal.
-        hardware: Driver and scanner.
-        goal: The goal.
-        stop: Request to end it.
-        on_progress: Called with the progress at each step.
-        solving: Limits of a solve.
-        looping: Limits of the closed loop.
         plan: The open-loop plan, once there is one.
         rounds: Measured rounds, in order.
         promised: Mean error that the closed loop's last plan promises, m, of the same kind as the measured ones.
@@ -145,24 +180,47 @@ class Course:
         if mode is Mode.PLAN_AND_MOVE:
             self._move(self.plan, 0)
         elif mode is Mode.PLAN_MOVE_AND_VERIFY:
-            verified = self.visit(self.plan, 0)
-            if verified is not None:
-                self.rounds.append(verified)
+            self._visit(self.plan, 0)
         else:
-            self.promised = self._promise(self.pipeline, self.plan)
+            self._close_loop(self.plan)
+
+    def _close_loop(self, plan: IkResult) -> None:
+        """Visit a plan, then better ones, and end at the best.
+
+        After a capture that is missing or unusable the robot is sent back to the best round, and the error raised.
+        """
+        model, settings, rounds = self.pipeline, self.looping, self.rounds
+        self.promised = self._promise(model, plan)
+        field, gain = ResidualField.zero(model.patches), settings.gain
+        for number in range(settings.max_rounds + 1):
+            try:
+                visited = self._visit(plan, number)
+            except GoalError as error:
+                if rounds and error.code in (Code.CAPTURE_TIMEOUT, Code.CAPTURE_INVALID):
+                    self._move(best_of(rounds).solution, number)
+                raise
+            if visited is None:
+                return
             tolerance = self.goal.tolerance or self.solving.tolerance
-            close_loop(self, self.pipeline, self.plan, tolerance, self.looping, self.rounds)
+            if visited.measured.mean <= tolerance or number == settings.max_rounds:
+                break
+            if visited is not best_of(rounds):
+                gain *= _RELAXATION
+            predicted = model.points(plan.actuation)
+            field = field.towards(surface_residuals(predicted, visited.captured * MM_PER_M, model.patches), gain)
+            corrected = CorrectedPipeline(model, _along_normals(field, plan.actuation))
+            better = self._solve(corrected, plan.actuation, plan.pose, number + 1)
+            if self.stop():
+                return
+            self.promised = self._promise(corrected, better)
+            if better.mean_error_mm > (1.0 - settings.least_improvement) * better.history[0].mean_error_mm:
+                break
+            plan = better
+        if best_of(rounds) is not rounds[-1]:
+            self._move(best_of(rounds).solution, len(rounds) - 1)
 
-    def solve(self, model: ForwardModel, start: IkResult, number: int) -> IkResult | None:
-        """Plan a round of the closed loop from where another plan ended; None if stopped."""
-        solution = self._solve(model, start.actuation, start.pose, number)
-        if self.stop():
-            return None
-        self.promised = self._promise(model, solution)
-        return solution
-
-    def visit(self, solution: IkResult, number: int) -> Round | None:
-        """Move, settle, capture and compare; None if stopped."""
+    def _visit(self, solution: IkResult, number: int) -> Round | None:
+        """Move, settle, capture and compare: one round more; None if stopped."""
         settled = self._move(solution, number)
         if settled is None:
             return None
@@ -176,22 +234,19 @@ class Course:
             except GoalError as error:
                 next_step = f"{error.next_step} The robot holds the best shape that was measured."
                 raise GoalError(error.code, error.message, next_step) from error
-        return Round(solution, captured, self._measure(captured, solution))
+        self.rounds.append(Round(solution, captured, self._measure(captured, solution)))
+        return self.rounds[-1]
 
     def _promise(self, model: ForwardModel, solution: IkResult) -> float:
         points = model.at(self.robot.patches.samples(_PROMISE_POINTS)).forward(solution.actuation[None]).points[0]
         return self._measure(points / MM_PER_M, solution).mean
 
     def _measure(self, points: Array, solution: IkResult) -> MeasuredErrors:
-        # `goal_checks.check_wanted` lets no goal verify that has no target.
+        # `goal_from_message` lets no goal verify that has no target.
         assert self.goal.target is not None
         with in_code(Code.CAPTURE_INVALID):
             found = measure_errors(points, self.goal.target, solution.pose.scaled(1.0 / MM_PER_M))
         return found
-
-    def go_back(self, solution: IkResult, number: int) -> None:
-        """Move to where the robot has been, and settle."""
-        self._move(solution, number)
 
     def _move(self, solution: IkResult, number: int) -> MeasuredValues | None:
         commands = self._commands_for(solution.actuation)
@@ -245,6 +300,11 @@ class Course:
         errors = solution.mean_error_mm / MM_PER_M, solution.max_error_mm / MM_PER_M
         assert self._moved_to is not None
         self.on_progress(Progress(stage, solution.iterations, *errors, self._moved_to[1], number))
+
+
+def _along_normals(field: ResidualField, actuation: Array) -> Callable[[ForwardPipeline], Array]:
+    """Displacement of a pipeline's points by the field, along the normals at an actuation."""
+    return lambda model: field.values(model.uv)[:, None] * model.normals(actuation)
 
 
 def _check_improved(solution: IkResult) -> None:

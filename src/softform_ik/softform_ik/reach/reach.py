@@ -2,37 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from softform_client.reach_goal import Code, ReachGoal
 from softform_core.arrays import Array
 from softform_core.evaluation.measured_errors import MeasuredErrors
-from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.inverse.ik_result import IkResult
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-from softform_ik.reach.closed_loop import ClosedLoopSettings, Round, best_of
-from softform_ik.reach.course import Course, Progress, SolveSettings
+from softform_ik.reach.course import ClosedLoopSettings, Course, Progress, Round, SolveSettings, best_of
 from softform_ik.robot.hardware import Hardware
-from softform_ik.robot.stop_request import StopRequest, stop_messages
+from softform_ik.robot.stop_request import Outcome, StopRequest, stop_messages
 from softform_ros.goal_error import failure
 
 _STOPPED = stop_messages(Code, "; the result is the best found until then")
-
-
-class Pipelines(Protocol):
-    """The models of a robot; `LivePipeline` is the one that ships."""
-
-    @property
-    def current(self) -> ForwardPipeline:
-        """Model of the real robot: with sim-to-real, if there is a model of it."""
-
-    @property
-    def simulated(self) -> ForwardPipeline:
-        """Forward kinematics of the simulated robot."""
-
-    def mean_error_mm(self, pipeline: ForwardPipeline) -> float:
-        """Mean error of one of them on data held out from its training, mm."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +27,10 @@ class ReachSettings:
 
 
 @dataclass(frozen=True)
-class ReachOutcome:
+class ReachOutcome(Outcome):
     """What became of a goal.
 
     Attributes:
-        code: One of the action's error codes; `NONE` is success.
-        message: Error and remedy; empty on success.
         solution: The best found, or None if nothing was solved: of the plans that were measured, the best of these.
         rounds: Measured rounds, in order; the first is the open loop's.
         used_sim_to_real: Whether the plans saw the learned reality.
@@ -58,8 +39,6 @@ class ReachOutcome:
         commands: (k,) actuator values that have brought the robot to the solution, or would from where it is.
     """
 
-    code: int
-    message: str = ""
     solution: IkResult | None = None
     rounds: tuple[Round, ...] = ()
     used_sim_to_real: bool = False
@@ -76,7 +55,7 @@ class ReachOutcome:
 class Reach:
     """Carries out goals for one robot, one at a time."""
 
-    def __init__(self, robot: Robot, pipelines: Pipelines, settings: ReachSettings, hardware: Hardware) -> None:
+    def __init__(self, robot: Robot, pipelines: LivePipeline, settings: ReachSettings, hardware: Hardware) -> None:
         self._robot, self._pipelines, self._settings, self._hardware = robot, pipelines, settings, hardware
 
     def run(self, goal: ReachGoal, stop: StopRequest, on_progress: Callable[[Progress], None]) -> ReachOutcome:

@@ -8,39 +8,14 @@ after a stop, a fault or a deactivation, so that nothing moves for an earlier re
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 from softform_client.held_command import HeldCommand
 from softform_client.reach_goal import Code
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_ik.robot.stop_request import StopRequest
+from softform_ros.command_lease import CommandLease
 from softform_ros.goal_error import in_code
-
-STREAM_PAUSE_SECONDS = 0.5
-"""Without targets, after which a stream that had been released is a new one; `stale_after` of the node."""
-
-
-class Lease(Protocol):
-    """The right to command; `CommandLease` is the one that ships."""
-
-    @property
-    def epoch(self) -> int:
-        """The driver's epoch, as `DriverState` has it."""
-
-    @property
-    def is_held(self) -> bool:
-        """Whether it is held."""
-
-    def acquire(self, epoch: int) -> None:
-        """Acquire the lease for what was asked for in that epoch, unless it is held.
-
-        Raises:
-            SoftformError: If it is rejected.
-        """
-
-    def release(self) -> bool:
-        """Give it up; returns whether it was held."""
 
 
 class Commander:
@@ -60,8 +35,8 @@ class Commander:
     def __init__(
         self,
         held: HeldCommand,
-        lease: Lease,
-        stream_pause: float = STREAM_PAUSE_SECONDS,
+        lease: CommandLease,
+        stream_pause: float = 0.5,
         wall_clock: Callable[[], int] = time.time_ns,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -54,17 +54,10 @@ class _Source(Generic[Captured, Seen]):
 
 
 class Hardware:
-    """Driver and scanner behind two calls that wait.
+    """Driver and scanner behind calls that wait.
 
-    Args:
-        robot: The robot.
-        settings: Time limits.
-        driver: State of the driver.
-        captures: Captured clouds.
-        commander: Owner of the held command.
-        read_points: (N, 3) m of a captured cloud.
-        wall_clock: s since the epoch, the clock of stamps.
-        on_look: Takes what each look at the robot saw, (N, 3) m, and the values at which it had settled.
+    `read_points` makes (N, 3) m of a captured cloud; `on_look` takes what each look at the robot saw, (N, 3) m, and the
+    values at which it had settled.
     """
 
     def __init__(
@@ -90,34 +83,34 @@ class Hardware:
 
         Cancelled meanwhile, it stays where it is: the values measured then are held.
 
-        Args:
-            values: Within the robot's range.
-            stop: Request to end the wait, of the goal that has the robot.
-            on_commanded: Called when the command is out.
-
         Returns:
-            What the driver measured when it had settled; None if stopped.
+            What the driver measured when it had settled; None if stopped, by the goal that has the robot.
 
         Raises:
             GoalError: If the driver does not follow, or has stopped following since the goal began, or the time is up.
         """
         commanded_at = self._wall_clock()
-        if not self._commander.hold(values, stop, lambda: self._is_ready() and not stop()):
+        if not self._commander.hold(values, stop, lambda: self.is_ready() and not stop()):
             if stop():
                 return None
             raise self._lost()
         on_commanded()
-        settled = self._driver.wait_until_settled(
-            values,
-            self._settings.settle_tolerance,
-            self._settings.settle_timeout,
-            commanded_at,
-            lambda: self._commander.is_over(stop),
-        )
+        settled = self.settle(values, commanded_at, stop)
         self.check_held(stop)
         if settled is None and stop.code == Code.CANCELLED:
             self.stay(stop)
         return settled
+
+    def settle(self, values: Array, since: float, stop: StopRequest) -> MeasuredValues | None:
+        """Wait until the robot has settled at values (k,) after a moment, s since the epoch; None if stopped.
+
+        Raises:
+            GoalError: For the reasons of `DriverWatch.wait_until_settled`.
+        """
+        settings = self._settings
+        return self._driver.wait_until_settled(
+            values, settings.settle_tolerance, settings.settle_timeout, since, lambda: self._commander.is_over(stop)
+        )
 
     def inverse(self, play: Play | None) -> InversePlay:
         """What finds the commands at which a body of this play feels what is wanted next."""
@@ -132,7 +125,7 @@ class Hardware:
         here = self._driver.values
         if here is not None:
             here = np.clip(here, self._robot.actuator_min, self._robot.actuator_max)
-            self._commander.hold(here, goal, self._is_ready)
+            self._commander.hold(here, goal, self.is_ready)
 
     def check_held(self, goal: StopRequest) -> None:
         """See to it that a goal that goes on still has the robot: the driver may have vented it and be ready again.
@@ -154,7 +147,8 @@ class Hardware:
             "Remove the cause, reset the driver if it is at fault, and send the goal again.",
         )
 
-    def _is_ready(self) -> bool:
+    def is_ready(self) -> bool:
+        """True; raises as `DriverWatch.check_ready` where a command would not be followed."""
         self._driver.check_ready()
         return True
 

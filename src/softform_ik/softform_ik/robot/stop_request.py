@@ -1,9 +1,23 @@
-"""A request to end a goal, and its error code and message."""
+"""A request to end a goal, its error code and message, and what every goal leaves."""
 
 import threading
+from dataclasses import dataclass
 from typing import Any
 
 from softform_client.reach_goal import Code
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a goal.
+
+    Attributes:
+        code: One of the action's error codes; `NONE` is success.
+        message: Error and remedy; empty on success.
+    """
+
+    code: int
+    message: str
 
 
 def stop_messages(codes: Any, result: str = "") -> dict[int, str]:

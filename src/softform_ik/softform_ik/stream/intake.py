@@ -1,7 +1,6 @@
 """What a target of the stream must be, and how it is made ready to be followed; outside of the servo's thread."""
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from shape_msgs.msg import Mesh
 from std_msgs.msg import Header
 
 from softform_client.reach_goal import check_header, check_upright
-from softform_client.reach_messages import features_from_message
+from softform_client.reach_messages import faces_from_message, features_from_message
 from softform_core.errors import SoftformError
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.follow_path import tip_wanted_at
@@ -20,7 +19,7 @@ from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_count, check_target
 from softform_interfaces.msg import TargetMesh, TargetPoints
-from softform_ros.conversions import nanoseconds_from_stamp, points_from_cloud, seconds_from_stamp
+from softform_ros.conversions import nanoseconds_from_stamp, points_from_cloud
 
 
 class ServoIntake:
@@ -37,53 +36,42 @@ class ServoIntake:
         self._robot, self._stale_after, self._dimensions = robot, stale_after, dimensions
 
     @property
-    def topics(self) -> dict[str, tuple[type, Callable[[Any], ServoTarget]]]:
-        """Topics of targets that fit the robot: their type, and what makes them ready."""
+    def topics(self) -> dict[str, type]:
+        """Topics of targets that fit the robot, and their type."""
         if not self._robot.surfaces:
-            return {"target_tip": (PointStamped, self.of_tip)}
-        return {
-            "target_shape": (PointCloud2, self.of_cloud),
-            "target_mesh": (TargetMesh, self.of_mesh),
-            "target_points": (TargetPoints, self.of_points),
-        }
+            return {"target_tip": PointStamped}
+        return {"target_shape": PointCloud2, "target_mesh": TargetMesh, "target_points": TargetPoints}
 
-    def of_cloud(self, message: PointCloud2) -> ServoTarget:
-        """Target of a cloud.
+    def target(self, message: Any) -> ServoTarget:
+        """Target of a message of one of the topics.
 
         Raises:
             SoftformError: If it cannot be followed, with the reason.
         """
         arrived, stamp = time.monotonic(), self._stamp(message.header)
-        check_count(message.width * message.height, "target")
-        points = check_target(points_from_cloud(message), self._robot)
-        return ServoTarget(stamp, arrived, closest_points_on(TargetShape(points)))
+        if isinstance(message, PointStamped):
+            place = np.array([message.point.x, message.point.y, message.point.z])[: self._dimensions]
+            if not np.isfinite(place).all():
+                raise SoftformError("The place of the tip has NaN or infinite values.", "Give finite metres.")
+            return ServoTarget(stamp, arrived, features=tip_wanted_at(place))
+        if isinstance(message, TargetPoints):
+            features = features_from_message(message, self._robot)
+            if features is None:
+                raise SoftformError("There are no feature points.", "Give at least one, or stop the stream.")
+            return ServoTarget(stamp, arrived, features=features)
+        shape = self._of_mesh(message.mesh) if isinstance(message, TargetMesh) else self._of_cloud(message)
+        return ServoTarget(stamp, arrived, closest_points_on(shape))
 
-    def of_mesh(self, message: TargetMesh) -> ServoTarget:
-        """Target of a mesh; raises as `of_cloud` does."""
-        arrived, stamp = time.monotonic(), self._stamp(message.header)
-        mesh: Mesh = message.mesh
+    def _of_cloud(self, cloud: PointCloud2) -> TargetShape:
+        check_count(cloud.width * cloud.height, "target")
+        return TargetShape(check_target(points_from_cloud(cloud), self._robot))
+
+    def _of_mesh(self, mesh: Mesh) -> TargetShape:
         check_count(len(mesh.vertices), "target")
         points = check_target(np.array([[point.x, point.y, point.z] for point in mesh.vertices]), self._robot)
-        faces = np.array([triangle.vertex_indices for triangle in mesh.triangles], dtype=np.int64).reshape(-1, 3)
-        target = TargetShape.from_mesh(points, faces)
+        target = TargetShape.from_mesh(points, faces_from_message(mesh.triangles))
         check_upright(target, self._robot)
-        return ServoTarget(stamp, arrived, closest_points_on(target))
-
-    def of_points(self, message: TargetPoints) -> ServoTarget:
-        """Target of feature points; raises as `of_cloud` does."""
-        arrived, stamp = time.monotonic(), self._stamp(message.header)
-        features = features_from_message(message, self._robot)
-        if features is None:
-            raise SoftformError("There are no feature points.", "Give at least one, or stop the stream.")
-        return ServoTarget(stamp, arrived, features=features)
-
-    def of_tip(self, message: PointStamped) -> ServoTarget:
-        """Target of a place of the tip; raises as `of_cloud` does."""
-        arrived, stamp = time.monotonic(), self._stamp(message.header)
-        place = np.array([message.point.x, message.point.y, message.point.z])[: self._dimensions]
-        if not np.isfinite(place).all():
-            raise SoftformError("The place of the tip has NaN or infinite values.", "Give finite metres.")
-        return ServoTarget(stamp, arrived, features=tip_wanted_at(place))
+        return target
 
     def _stamp(self, header: Header) -> int:
         """Stamp of a target that is neither of another frame nor of another time, ns since the epoch."""
@@ -92,6 +80,5 @@ class ServoIntake:
             raise SoftformError(
                 "The target has no stamp.", "Stamp it with the time of now: a stream must not follow what is long past."
             )
-        seconds = seconds_from_stamp(header.stamp)
-        check_header(header.frame_id, seconds, self._robot.base_frame, time.time(), self._stale_after)
+        check_header(header, self._robot.base_frame, time.time(), self._stale_after)
         return stamp

@@ -1,15 +1,14 @@
-"""The streams of the servo: targets in, its state out; the work is done in `servo_loop`."""
+"""The streams of the servo: targets in, its state out; the work is done in `loop`."""
 
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any
 
 from softform_client.driver_watch import DriverWatch
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.inverse.servo import Servo, ServoSettings
-from softform_core.inverse.servo_target import ServoTarget
 from softform_core.priority import ask_for_priority, threads_of_this_process
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
@@ -22,8 +21,6 @@ from softform_ros.conversions import stamp_from_nanoseconds
 from softform_ros.diagnostics import ERROR, OK, WARN, Health
 from softform_ros.lifecycle import SoftformLifecycleNode
 
-Message = TypeVar("Message")
-
 _TELL_SECONDS = 1.0
 """Rejected targets are logged no more often than this."""
 
@@ -33,16 +30,7 @@ class ServoStreams:
 
     Targets are unpacked and prepared by the executor, so that the servo's thread only solves. A newly trained model is
     taken into use with the next target.
-
-    Args:
-        node: Node that has the topics, parameters and clock.
-        robot: The robot that follows the targets.
-        intake: Checks the targets.
-        settings: Limits of the servo.
-        model: Returns the robot's present forward kinematics.
-        uv: Points (M, 2) of the model that follow a shape.
-        driver: State of the driver.
-        commander: Owner of the held command.
+    Of the present forward kinematics, `model`, the points `uv`, (M, 2), follow a shape.
     """
 
     def __init__(
@@ -56,7 +44,7 @@ class ServoStreams:
         driver: DriverWatch,
         commander: Commander,
     ) -> None:
-        self._node, self._commander, self._frame = node, commander, robot.base_frame
+        self._node, self._intake, self._commander, self._frame = node, intake, commander, robot.base_frame
         self._targets = self._rejected = 0
         self._last_rejection = ""
         self._rejection_told_at = -_TELL_SECONDS
@@ -68,8 +56,7 @@ class ServoStreams:
             robot, Servo(settings), settings.period, lambda: self._model, commander, driver, self._on_report
         )
         self._subscriptions = [
-            node.create_subscription(kind, topic, self._taker(prepare), qos.TARGET_READER)
-            for topic, (kind, prepare) in intake.topics.items()
+            node.create_subscription(kind, name, self._take, qos.TARGET_READER) for name, kind in intake.topics.items()
         ]
         self._loop.start()
         # Executor and middleware too: a target that is taken late is answered late.
@@ -107,22 +94,19 @@ class ServoStreams:
             return Health(WARN, f"the stream is not followed: {report.reason}", values)
         return Health(OK, "", values)
 
-    def _taker(self, prepare: Callable[[Message], ServoTarget]) -> Callable[[Message], None]:
-        def take(message: Message) -> None:
-            self._targets += 1
-            self._commander.note_target()
-            if not self._node.is_active or self._commander.is_moved_by_goal:
-                return
-            if self._current() is not self._made_of:
-                self._take_model()
-            try:
-                self._loop.aim(prepare(self._node.frames.into(self._frame, message)))
-            except (SoftformError, ValueError) as error:
-                self._reject(str(error))
-                return
-            self._last_rejection = ""
-
-        return take
+    def _take(self, message: Any) -> None:
+        self._targets += 1
+        self._commander.note_target()
+        if not self._node.is_active or self._commander.is_moved_by_goal:
+            return
+        if self._current() is not self._made_of:
+            self._take_model()
+        try:
+            self._loop.aim(self._intake.target(self._node.frames.into(self._frame, message)))
+        except (SoftformError, ValueError) as error:
+            self._reject(str(error))
+            return
+        self._last_rejection = ""
 
     def _take_model(self) -> None:
         """Use the model of the moment, at the servo's points, from the next command on."""

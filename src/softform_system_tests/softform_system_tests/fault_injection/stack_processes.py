@@ -15,7 +15,7 @@ import psutil
 from softform_launch.cli_launch import find_launch_file
 from softform_launch.launch_file import load_launch_file
 from softform_launch.launched_stack import LaunchedStack
-from softform_launch.parent_death import die_with_parent
+from softform_launch.process_signals import die_with_parent
 from softform_ros.stack_state import wait_until_active
 
 LAUNCH_FILE = "softform"

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from softform_core.errors import SoftformError
-from softform_tools.commands.goals import PATIENCE, UNIT_OPTION, Progress, carried_out, stack_options, tell
+from softform_tools.commands import goals
 
 _VIA = {".ply": "scanner", ".pcd": "scanner", ".csv": "mocap"}
 
@@ -19,9 +19,9 @@ _VIA = {".ply": "scanner", ".pcd": "scanner", ".csv": "mocap"}
     help="A cloud of the scanner as .ply or .pcd, or the markers of motion capture as .csv; m, in the robot's frame.",
 )
 @click.option("--target", type=click.Path(path_type=Path), help="Compare with this.  [default: what is predicted]")
-@UNIT_OPTION
+@goals.UNIT_OPTION
 @click.option("--captures", default=0, help="Clouds or frames that make one capture.  [default: the node's]")
-@stack_options
+@goals.stack_options
 def capture(
     output: Path, target: Path | None, unit: Any, captures: int, namespace: str, frame: str, json_path: str | None
 ) -> None:
@@ -44,8 +44,8 @@ def capture(
         raise SoftformError(f"{output} is of no type that is written.", f"End it with {', '.join(_VIA)}.")
     via = _VIA[output.suffix.lower()]
     shape = None if target is None else read_shape(target, unit)
-    with ShapeClient(namespace, frame, PATIENCE) as client, Progress() as bar:
-        result = carried_out(
+    with ShapeClient(namespace, frame, goals.PATIENCE) as client, goals.Progress() as bar:
+        result = goals.carried_out(
             lambda: client.capture(
                 shape, via=via, captures=captures, on_feedback=lambda feedback: bar.note(feedback.stage)
             ),
@@ -54,7 +54,7 @@ def capture(
     count = _write(output, result)
     mean, largest = (MM_PER_M * error for error in (result.measured.mean_error, result.measured.max_error))
     fit = f"mean error {mean:.2f} mm, largest {largest:.2f} mm"
-    tell([f"{count} {'points' if via == 'scanner' else 'markers'} in {output}", fit], result, json_path)
+    goals.tell([f"{count} {'points' if via == 'scanner' else 'markers'} in {output}", fit], result, json_path)
 
 
 def _write(output: Path, result: Any) -> int:

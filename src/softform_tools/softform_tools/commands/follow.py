@@ -5,16 +5,7 @@ from typing import Any
 
 import click
 
-from softform_tools.commands.goals import (
-    ACCEPT_OPTION,
-    PATIENCE,
-    SIMULATED_OPTION,
-    Progress,
-    carried_out,
-    stack_options,
-    tell,
-    values_option,
-)
+from softform_tools.commands import goals
 
 
 @click.command()
@@ -22,10 +13,10 @@ from softform_tools.commands.goals import (
 @click.option("--point", default="", metavar="NAME", help="Frame of the robot's description that is led.")
 @click.option("--uv", nargs=2, type=float, help="Surface point that is led, if no frame is named.  [default: 0.5 0.5]")
 @click.option("--plan-only", is_flag=True, help="Solve, and move nothing.")
-@values_option("--seed", "Where the first solve starts, one value for each actuator.")
-@SIMULATED_OPTION
-@ACCEPT_OPTION
-@stack_options
+@goals.values_option("--seed", "Where the first solve starts, one value for each actuator.")
+@goals.SIMULATED_OPTION
+@goals.ACCEPT_OPTION
+@goals.stack_options
 def follow(
     path: Path,
     point: str,
@@ -58,18 +49,20 @@ def follow(
 
     if point and uv:
         raise click.UsageError("--point and --uv name two points. Give one of them.")
-    with ShapeClient(namespace, frame, PATIENCE) as client:
+    with ShapeClient(namespace, frame, goals.PATIENCE) as client:
         points, times = read_path(path, client.robot(), np.array(uv or (0.5, 0.5)), point)
         count = len(points.points if hasattr(points, "points") else points.values)
-        with Progress(count, "waypoint") as bar:
+        with goals.Progress(count, "waypoint") as bar:
 
             def note(feedback: FollowWaypoints.Feedback) -> None:
                 bar.note(feedback.stage, feedback.waypoint)
 
-            result = carried_out(lambda: client.follow(points, times=times, on_feedback=note, **options), client.cancel)
+            result = goals.carried_out(
+                lambda: client.follow(points, times=times, on_feedback=note, **options), client.cancel
+            )
     lines = [f"{len(result.times)} waypoints {'planned' if options['plan_only'] else 'followed'}"]
     for name, errors in (("predicted", result.errors), ("measured", result.measured_errors)):
         known = MM_PER_M * np.array([error for error in errors if np.isfinite(error)])
         if len(known):
             lines.append(f"{name} error {known.mean():.2f} mm in the mean, {known.max():.2f} mm at most")
-    tell(lines, result, json_path)
+    goals.tell(lines, result, json_path)

@@ -5,30 +5,20 @@ from typing import Any
 
 import click
 
-from softform_tools.commands.goals import (
-    ACCEPT_OPTION,
-    PATIENCE,
-    SIMULATED_OPTION,
-    UNIT_OPTION,
-    Progress,
-    carried_out,
-    stack_options,
-    tell,
-    values_option,
-)
+from softform_tools.commands import goals
 
 
 @click.command()
 @click.argument("target", type=click.Path(path_type=Path), metavar="FILE")
 @click.option("--obstacle", type=click.Path(path_type=Path), required=True, help="What to keep clear of.")
 @click.option("--output", type=click.Path(path_type=Path), help="CSV for the motion, which `softform follow` takes.")
-@UNIT_OPTION
+@goals.UNIT_OPTION
 @click.option("--clearance", default=0.0, help="m that must stay, beside the model's uncertainty.  [default: 0]")
-@values_option("--start", "Where the motion begins.  [default: where the robot is]")
+@goals.values_option("--start", "Where the motion begins.  [default: where the robot is]")
 @click.option("--max-time", default=0.0, help="s.  [default: the node's]")
-@SIMULATED_OPTION
-@ACCEPT_OPTION
-@stack_options
+@goals.SIMULATED_OPTION
+@goals.ACCEPT_OPTION
+@goals.stack_options
 def plan(
     target: Path,
     obstacle: Path,
@@ -58,12 +48,12 @@ def plan(
     from softform_tools.commands.tables import write_table
 
     shape, in_the_way = read_shape(target, unit), read_shape(obstacle, unit)
-    with ShapeClient(namespace, frame, PATIENCE) as client, Progress() as bar:
+    with ShapeClient(namespace, frame, goals.PATIENCE) as client, goals.Progress() as bar:
 
         def note(feedback: PlanToShape.Feedback) -> None:
             bar.note(f"{feedback.stage}, {feedback.elapsed:.1f} s, {feedback.states_checked} surfaces checked")
 
-        result = carried_out(lambda: client.plan(shape, in_the_way, on_feedback=note, **options), client.cancel)
+        result = goals.carried_out(lambda: client.plan(shape, in_the_way, on_feedback=note, **options), client.cancel)
     names = list(result.actuators.name)
     if output is not None:
         values = np.reshape(result.actuators.value, (-1, len(names)))
@@ -71,4 +61,4 @@ def plan(
     line = (
         f"{len(result.times)} waypoints in {result.times[-1]:.1f} s, {min(result.clearances) * MM_PER_M:.1f} mm clear"
     )
-    tell([line if output is None else f"{line}: {output}"], result, json_path)
+    goals.tell([line if output is None else f"{line}: {output}"], result, json_path)

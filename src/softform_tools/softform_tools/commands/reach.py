@@ -5,39 +5,28 @@ from typing import Any
 
 import click
 
-from softform_tools.commands.goals import (
-    ACCEPT_OPTION,
-    PATIENCE,
-    SIMULATED_OPTION,
-    UNIT_OPTION,
-    Progress,
-    carried_out,
-    stack_options,
-    tell,
-    values_line,
-    values_option,
-)
-from softform_tools.poses import FREE, PLACE, POSE_ADVICE, POSE_OPTION
+from softform_tools.commands import goals
+from softform_tools.target_options import FREE, PLACE, POSE_ADVICE, POSE_OPTION
 
 MODES = ("plan-only", "plan-and-move", "plan-move-and-verify", "closed-loop")
 
 
 @click.command()
 @click.argument("target", type=click.Path(path_type=Path), metavar="FILE")
-@UNIT_OPTION
+@goals.UNIT_OPTION
 @click.option("--mode", type=click.Choice(MODES), default="plan-and-move", show_default=True, help="What to do.")
 @POSE_OPTION
 @click.option("--partial", is_flag=True, help="The target shows only a part of the shape.")
-@values_option("--seed", "Where the solver starts, one value for each actuator.")
+@goals.values_option("--seed", "Where the solver starts, one value for each actuator.")
 @click.option("--starts", default=0, help="Of a global search.  [default: the node's]")
-@values_option("--preferred", "Of all solutions the one nearest to these values.")
+@goals.values_option("--preferred", "Of all solutions the one nearest to these values.")
 @click.option("--preference", default=0.0, help="mm² that an actuator's whole range is worth.  [default: the node's]")
 @click.option("--tolerance", default=0.0, help="m, mean error at which to stop.  [default: the node's]")
 @click.option("--max-time", default=0.0, help="s for each solve.  [default: the node's]")
 @click.option("--max-rounds", default=0, help="Corrections of the closed loop.  [default: the node's]")
-@SIMULATED_OPTION
-@ACCEPT_OPTION
-@stack_options
+@goals.SIMULATED_OPTION
+@goals.ACCEPT_OPTION
+@goals.stack_options
 def reach(
     target: Path, unit: Any, mode: str, pose: str, namespace: str, frame: str, json_path: str | None, **options: Any
 ) -> None:
@@ -60,7 +49,7 @@ def reach(
 
     shape = read_shape(target, unit)
     chosen = Mode[mode.upper().replace("-", "_")]
-    with ShapeClient(namespace, frame, PATIENCE) as client, Progress() as bar:
+    with ShapeClient(namespace, frame, goals.PATIENCE) as client, goals.Progress() as bar:
         if pose == PLACE:
             shape = placed(shape, client.robot())
 
@@ -68,7 +57,7 @@ def reach(
             place = f" (round {feedback.round})" if feedback.round else ""
             bar.note(f"{feedback.stage}{place}, predicted {feedback.mean_error * MM_PER_M:.2f} mm")
 
-        result = carried_out(
+        result = goals.carried_out(
             lambda: client.reach(shape, chosen, fix_pose=pose != FREE, on_feedback=note, **options),
             client.cancel,
             {ReachShape.Result.UNREACHABLE: POSE_ADVICE[pose]},
@@ -78,4 +67,4 @@ def reach(
         f"{name} mean error {one.mean_error * MM_PER_M:.2f} mm, largest {one.max_error * MM_PER_M:.2f} mm"
         for name, one in errors
     ]
-    tell([*lines, values_line(result.actuators)], result, json_path)
+    goals.tell([*lines, goals.values_line(result.actuators)], result, json_path)

@@ -9,15 +9,7 @@ from typing import Any
 import click
 
 from softform_core.errors import SoftformError
-from softform_tools.commands.goals import (
-    EXIT_FAILED,
-    EXIT_INTERRUPTED,
-    PATIENCE,
-    UNIT_OPTION,
-    Progress,
-    stack_options,
-    tell,
-)
+from softform_tools.commands import goals
 
 _LAST_SECONDS = 1.0
 """For which the last target is sent again, so that the servo's state for it is received."""
@@ -25,11 +17,11 @@ _LAST_SECONDS = 1.0
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path), metavar="FOLDER|CSV")
-@UNIT_OPTION
+@goals.UNIT_OPTION
 @click.option(
     "--rate", default=50.0, show_default=True, type=click.FloatRange(0.1, 200.0), help="Targets a second, Hz."
 )
-@stack_options
+@goals.stack_options
 def stream(path: Path, unit: Any, rate: float, namespace: str, frame: str, json_path: str | None) -> None:
     """Let the robot of a running stack follow the shapes of a folder, or its tip the places of a table.
 
@@ -52,18 +44,18 @@ def stream(path: Path, unit: Any, rate: float, namespace: str, frame: str, json_
     is_table = path.suffix.lower() == ".csv"
     named = [] if is_table else _shapes(path, unit)
 
-    def targets(bar: Progress) -> Iterator[Any]:
+    def targets(bar: goals.Progress) -> Iterator[Any]:
         for number, (name, target) in enumerate(named, 1):
             bar.note(name, number)
             yield target
         yield from itertools.repeat(named[-1][1], max(1, round(_LAST_SECONDS * rate)))
 
     last, is_interrupted = ServoState(), False
-    with ShapeClient(namespace, frame, PATIENCE) as client:
+    with ShapeClient(namespace, frame, goals.PATIENCE) as client:
         if is_table:
             places = read_places(path, client.robot(), rate)
             named = [(f"{number / rate:.1f} s", place) for number, place in enumerate(places)]
-        with Progress(len(named), "place" if is_table else "shape") as bar:
+        with goals.Progress(len(named), "place" if is_table else "shape") as bar:
             try:
                 for state in client.stream(targets(bar), rate):
                     last = state
@@ -71,9 +63,9 @@ def stream(path: Path, unit: Any, rate: float, namespace: str, frame: str, json_
                 is_interrupted = True
     follows = last.state == ServoState.TRACKING
     line = f"followed, predicted mean error {last.mean_error * MM_PER_M:.2f} mm at the end"
-    tell([line if follows else f"not followed: {last.reason or 'the servo said nothing'}"], last, json_path)
+    goals.tell([line if follows else f"not followed: {last.reason or 'the servo said nothing'}"], last, json_path)
     if is_interrupted or not follows:
-        sys.exit(EXIT_INTERRUPTED if is_interrupted else EXIT_FAILED)
+        sys.exit(goals.EXIT_INTERRUPTED if is_interrupted else goals.EXIT_FAILED)
 
 
 def _shapes(folder: Path, unit: Any) -> list[tuple[str, Any]]:

@@ -95,7 +95,6 @@ class _Asked:
     """The life cycle of one node: the last answer, and the question that is open."""
 
     client: Client
-    asked: float | None = None
     state: str = ""
     open_since: float = field(default_factory=time.monotonic)
     question: Future | None = None

@@ -149,9 +149,9 @@ class StackStatus:
         yield from (f"{one.missing} messages are missing in {one.bag}" for one in self.recorders if one.missing)
         if len(self.robots) > 1:
             yield f"nodes were started for different robots: {', '.join(self.robots)}"
-        yield from (
-            f"the disk of {disk.folder} has {disk.free / 1e6:.0f} MB left" for disk in self.disks if _is_full(disk)
-        )
+        for disk in self.disks:
+            if disk.free < LEAST_FREE:
+                yield f"the disk of {disk.folder} has {disk.free / 1e6:.0f} MB left"
 
     def as_dict(self) -> dict[str, object]:
         """For JSON; SI units and bytes."""
@@ -170,10 +170,6 @@ def held_shape(values: Mapping[str, str]) -> str:
 
 LEAST_FREE = 1_000_000_000
 """Bytes; hours of recording need more."""
-
-
-def _is_full(disk: DiskStatus) -> bool:
-    return disk.free < LEAST_FREE
 
 
 def nothing_runs(namespace: str, domain: int, elsewhere: list[str], other_domains: list[int]) -> SoftformError:

@@ -1,11 +1,27 @@
-"""Signals noted instead of acted on, so that they can be handled between two steps and never within one."""
+"""Signals of processes: noted instead of acted on, held back, or sent by the kernel when a parent ends (Linux)."""
 
+import ctypes
 import os
 import signal
 from contextlib import suppress
 from types import FrameType
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def die_with_parent(parent: int) -> None:
+    """Let the kernel send this process SIGTERM when `parent` ends, and leave at once if it has ended already.
+
+    SIGTERM and not SIGKILL: a node that drives actuators must be able to make them safe first. Meant for the
+    `preexec_fn` of `subprocess.Popen`; the signal comes when the parent's *thread* ends, so start the process from one
+    that lasts.
+    """
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def hold_sigint() -> None:
@@ -18,7 +34,10 @@ def hold_sigint() -> None:
 
 
 class NotedSignals:
-    """Notes the stop signals of this process and wakes up what waits for `descriptor` when one, or SIGCHLD, came."""
+    """Notes the stop signals of this process and wakes up what waits for `descriptor` when one, or SIGCHLD, came.
+
+    So they can be handled between two steps and never within one.
+    """
 
     def __init__(self) -> None:
         """Install the handlers; from now on this process does not end by a stop signal."""
