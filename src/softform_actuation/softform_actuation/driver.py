@@ -31,7 +31,7 @@ from softform_actuation.states import DriverReport, DriverSettings, Readings, St
 from softform_actuation.statistics import LoopStatistics
 from softform_actuation.supervisor import Supervisor
 from softform_core.errors import SoftformError
-from softform_core.priority import ask_for_priority, threads_of_this_process
+from softform_core.priority import ask_for_priority, make_ordinary, threads_of_this_process
 from softform_core.robots import Robot
 
 _log = logging.getLogger(__name__)
@@ -297,13 +297,17 @@ class Driver:
         return self._is_wanted_elsewhere() or self._clock.now() > end
 
     def _run(self) -> None:
+        threads = threads_of_this_process()
+        self._scheduling = ask_for_priority(self._settings.realtime_priority, threads)
         try:
             self._follow_until_exit()
         finally:
+            # A process that goes on is none that holds air: it would keep others from the processor.
+            if self._settings.realtime_priority:
+                make_ordinary(threads)
             self._has_ended.set()
 
     def _follow_until_exit(self) -> None:
-        self._scheduling = ask_for_priority(self._settings.realtime_priority, threads_of_this_process())
         deadlines = self._deadlines = Deadlines(1.0 / self._settings.loop_rate, self._clock.now())
         supervisor = self._supervisor
         try:

@@ -32,6 +32,13 @@ def ask_for_priority(priority: int, threads: Iterable[int] = (0,)) -> str:
     return f"SCHED_FIFO {priority}"
 
 
+def make_ordinary(threads: Iterable[int]) -> None:
+    """Let threads, by their ids, run as all others again; what the system does not allow stays."""
+    for thread in threads:
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
+
+
 def threads_of_this_process() -> list[int]:
     """Ids of all threads that run now, those of the middleware among them."""
     return [int(entry.name) for entry in Path("/proc/self/task").iterdir()]

@@ -1,5 +1,6 @@
 """The driver's thread against a scripted board: following, settling, and every way that must end in venting."""
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -448,6 +449,18 @@ def test_settings_may_be_changed(make_driver: Callable[..., Driver]) -> None:
     driver = make_driver(replace(SETTINGS, loop_rate=50.0))
     driver.connect()
     assert driver.state is State.SAFE
+
+
+def test_a_process_goes_on_as_an_ordinary_one_once_its_driver_is_closed(
+    make_driver: Callable[..., Driver], wait_until: WaitUntil
+) -> None:
+    driver = make_driver(replace(SETTINGS, realtime_priority=1))
+    driver.connect()
+    wait_until(lambda: driver.health()["loop thread"] != "not running")
+    if driver.health()["loop thread"] == "SCHED_FIFO 1":  # else this user has no right to it
+        assert os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK == os.SCHED_FIFO
+    driver.close()
+    assert os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK == os.SCHED_OTHER
 
 
 def test_connecting_moves_no_air(scripted_board: Any, driver: Driver) -> None:
