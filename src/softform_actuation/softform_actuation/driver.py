@@ -297,14 +297,15 @@ class Driver:
         return self._is_wanted_elsewhere() or self._clock.now() > end
 
     def _run(self) -> None:
-        threads = threads_of_this_process()
-        self._scheduling = ask_for_priority(self._settings.realtime_priority, threads)
+        threads: list[int] = []
         try:
+            if self._settings.realtime_priority:
+                threads = threads_of_this_process()
+            self._scheduling = ask_for_priority(self._settings.realtime_priority, threads)
             self._follow_until_exit()
         finally:
             # A process that goes on is none that holds air: it would keep others from the processor.
-            if self._settings.realtime_priority:
-                make_ordinary(threads)
+            make_ordinary(threads)
             self._has_ended.set()
 
     def _follow_until_exit(self) -> None:
