@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
@@ -143,7 +144,7 @@ class MeshSearch:
         if not solid.any():
             raise SoftformError("The triangles of the target have no area.", "Give its points as a cloud instead.")
         self._normals = normals[solid] / doubled_area[solid, None]
-        self._border = border_edges(faces)[solid]
+        self._rim, self._solid = Rim(faces), np.flatnonzero(solid)
         self._tree = TriangleTree(corners[solid])
 
     def query(self, points: Array) -> Matches:
@@ -155,9 +156,7 @@ class MeshSearch:
         triangle, closest, barycentric = self._tree.query(_finite(points))
         offset = points - closest
         distances = np.sqrt(np.einsum("px,px->p", offset, offset))
-        # The closest point lies on edge ab where the barycentric coordinate of c is zero, and so on.
-        on_border = ((barycentric[:, [2, 0, 1]] < 1e-9) & self._border[triangle]).any(axis=1)
-        return Matches(closest, self._normals[triangle], distances, on_border)
+        return Matches(closest, self._normals[triangle], distances, self._rim.holds(self._solid[triangle], barycentric))
 
 
 def posed_query(target: ClosestPoints, pose: RigidTransform, points: Array) -> Matches:
@@ -176,9 +175,32 @@ def _finite(points: Array) -> Array:
     return points
 
 
+class Rim:
+    """Where a mesh of faces (F, 3) ends, at its outside or at a hole."""
+
+    def __init__(self, faces: NDArray[np.integer]) -> None:
+        self._edges = border_edges(faces)
+        vertices = np.zeros(int(faces.max()) + 1, dtype=bool)
+        vertices[faces[self._edges]] = vertices[np.roll(faces, -1, axis=1)[self._edges]] = True
+        self._corners = vertices[faces]
+
+    def holds(self, faces: NDArray[np.integer], barycentric: Array, zero: float = 1e-9) -> NDArray[np.bool_]:
+        """Which points (P, 3) on faces (P,) lie on the rim, where coordinates below `zero` are none; (P,).
+
+        A triangle may touch the rim at a corner only: a point there lies on it, whichever of the triangles is named.
+        """
+        # A point lies on edge ab where the barycentric coordinate of c is zero, and so on.
+        on_edge = (barycentric[:, [2, 0, 1]] < zero) & self._edges[faces]
+        on_corner = (barycentric > 1.0 - 2.0 * zero) & self._corners[faces]
+        return np.asarray((on_edge | on_corner).any(axis=1))
+
+
 def border_edges(faces: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Whether the edges ab, bc, ca of each face belong to it alone, (F, 3)."""
-    edges = np.sort(np.stack([faces, np.roll(faces, -1, axis=1)], axis=2).reshape(-1, 2).astype(np.int64), axis=1)
-    keys = edges[:, 0] * (int(faces.max()) + 1) + edges[:, 1]
-    _, index, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    return np.asarray(counts[index] == 1).reshape(-1, 3)
+    starts, ends = faces.ravel(), np.roll(faces, -1, axis=1).ravel()
+    pairs = np.minimum(starts, ends), np.maximum(starts, ends)
+    # Sparse matrices sum what stands at one place: of an edge that is used once the second one holds its number.
+    uses, numbers = (csr_array((values, pairs)) for values in (np.ones(faces.size, np.int32), np.arange(faces.size)))
+    border = np.zeros(faces.size, dtype=bool)
+    border[numbers.data[uses.data == 1]] = True
+    return border.reshape(-1, 3)

@@ -1,16 +1,18 @@
 """Closest points: exact on meshes (against brute force and trimesh), sensible on clouds, honest at rims and holes."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 import trimesh
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.spatial import cKDTree
+from scipy.spatial import Delaunay, cKDTree
 
 from softform_core.errors import SoftformError
 from softform_core.geometry.point_tree import PointTree
 from softform_core.geometry.triangle_tree import TriangleTree
-from softform_core.inverse.closest_points import CloudSearch, MeshSearch, closest_points_on
+from softform_core.inverse.closest_points import CloudSearch, MeshSearch, border_edges, closest_points_on
 from softform_core.shapes.target import TargetShape
 from softform_core.surface.patch_set import SHEET
 
@@ -71,6 +73,27 @@ def test_rim_and_holes_of_a_mesh_are_known():
     assert matches.on_border.tolist() == [True, False, True, False]
     assert matches.distances[1:] == pytest.approx([1.0, 20.0, 5.0])
     assert np.abs(matches.normals[1]) == pytest.approx([0.0, 0.0, 1.0])
+
+
+def test_all_that_lies_beyond_a_round_rim_is_on_it():
+    rng = np.random.default_rng(6)
+    inner, angle = rng.uniform(-65.0, 65.0, (600, 2)), np.linspace(0.0, 2.0 * np.pi, 60, endpoint=False)
+    xy = np.concatenate([inner, 100.0 * np.column_stack([np.cos(angle), np.sin(angle)])])
+    search = MeshSearch(np.column_stack([xy, np.zeros(len(xy))]), Delaunay(xy).simplices)
+    points = np.column_stack([rng.uniform(-300.0, 300.0, (5000, 2)), rng.normal(size=5000)])
+    away = np.linalg.norm(points[:, :2], axis=1)
+    on_border = search.query(points).on_border
+    assert on_border[away > 100.1].all()
+    assert not on_border[away < 99.0].any()
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 60), names=st.integers(3, 40))
+def test_edges_of_any_faces_are_counted(seed, count, names):
+    faces = np.random.default_rng(seed).integers(names, size=(count, 3))
+    edges = [[frozenset((face[corner], face[(corner + 1) % 3])) for corner in range(3)] for face in faces.tolist()]
+    uses = Counter(edge for face in edges for edge in face)
+    assert border_edges(faces).tolist() == [[uses[edge] == 1 for edge in face] for face in edges]
 
 
 def test_degenerate_triangles_are_passed_over():

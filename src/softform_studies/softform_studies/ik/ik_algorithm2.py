@@ -75,7 +75,7 @@ def algorithm2(
     ours = partial(solve_inverse_kinematics, pipeline)
     opponents: dict[str, Solve] = {
         "algorithm_2": partial(solve_by_algorithm2, autograd),
-        "algorithm_2_analytic": partial(solve_by_algorithm2, pipeline, prepared=library_search),
+        "algorithm_2_analytic": partial(solve_by_algorithm2, pipeline, prepared=partial(library_search, exact=False)),
         "algorithm_2_compiled": partial(solve_by_algorithm2, pipeline),
         "lm_autograd": partial(solve_inverse_kinematics, autograd),
     }

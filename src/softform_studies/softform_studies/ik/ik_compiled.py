@@ -1,9 +1,9 @@
 """Section `compiled` of `bench ik`: compiled code beside a library, in whole solves, in turns on the same targets.
 
-Compiled code stays where it wins by 1.3 times from end to end, the target's preparation included, or is more exact.
+Compiled code stays where it wins by 1.3 times from end to end at equal exactness, the target's preparation included.
 Matrix products (numpy, BLAS) are all that prediction and Jacobian need; the searches for closest points are compiled:
 on clouds against scipy's k-d tree (and pykdtree's where it is installed), on meshes against Open3D's RaycastingScene,
-which computes in single precision; the comparison at equal exactness computes the feet again in double precision.
+which computes in single precision; the comparison at equal exactness takes the nearest triangle in double precision.
 """
 
 import time
@@ -53,7 +53,7 @@ def compiled(points: int = SURFACE_POINTS) -> dict[str, object]:
         figures["cloud_search_and_pykdtree"] = _compared(ours, solve_with(partial(library_search, tree=tree)), clouds)
     if find_spec("open3d") is not None:
         figures["mesh_search_and_open3d"] = _compared(ours, solve_with(library_search), meshes)
-        in_single = solve_with(partial(library_search, in_double=False))
+        in_single = solve_with(partial(library_search, exact=False))
         figures["mesh_search_and_open3d_in_single_precision"] = _compared(ours, in_single, meshes)
     return figures
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
-from softform_core.inverse.closest_points import Matches, border_edges, on_planes
+from softform_core.inverse.closest_points import Matches, Rim, on_planes
 from softform_core.inverse.inverse import Target
 from softform_core.inverse.surface_target import SurfaceTarget
 from softform_core.shapes.target import NEIGHBOURS, upwards
@@ -22,6 +23,9 @@ _SPACING_OF = 6
 _ON_EDGE, _ON_EDGE_IN_SINGLE = 1e-9, 1e-6
 """Barycentric coordinates below these are zero, in double and in single precision."""
 
+_NEAR_EDGE = 1e-4
+"""Where a foot comes as near as this to an edge, single precision may have taken a neighbour of its triangle."""
+
 _EDGES = (0, 1), (1, 2), (2, 0)
 
 
@@ -31,13 +35,13 @@ def scipy_tree(points: Array) -> Any:
 
 
 def library_search(
-    target: Target, tree: Callable[[Array], Any] = scipy_tree, in_double: bool = True
+    target: Target, tree: Callable[[Array], Any] = scipy_tree, exact: bool = True
 ) -> "LibraryCloudSearch | LibraryMeshSearch":
     """The library's closest points on a target, m; arguments as of the two searches."""
     shape = target.as_mesh() if isinstance(target, SurfaceTarget) else target
     if shape.faces is None:
         return LibraryCloudSearch(MM_PER_M * shape.points, tree)
-    return LibraryMeshSearch(MM_PER_M * shape.points, shape.faces, in_double)
+    return LibraryMeshSearch(MM_PER_M * shape.points, shape.faces, exact)
 
 
 class LibraryCloudSearch:
@@ -73,31 +77,52 @@ class LibraryMeshSearch:
     Args:
         vertices: (V, 3) mm.
         faces: (F, 3) indices of triangles with area.
-        in_double: Whether the foot on the triangle that was found is computed again in double precision.
+        exact: Whether the foot on the triangle that was found is computed again in double precision, and where it lies
+            at an edge those on all triangles around are as well.
     """
 
-    def __init__(self, vertices: Array, faces: NDArray[np.integer], in_double: bool = True) -> None:
-        self._in_double = in_double
+    def __init__(self, vertices: Array, faces: NDArray[np.integer], exact: bool = True) -> None:
+        self._exact = exact
         tensor = import_module("open3d.core").Tensor
-        self.vertices, self._corners, self._tensor = vertices, vertices[faces], tensor
+        self.vertices, self._faces, self._corners, self._tensor = vertices, faces, vertices[faces], tensor
         normals = np.cross(self._corners[:, 1] - self._corners[:, 0], self._corners[:, 2] - self._corners[:, 0])
         self._normals = normals / np.linalg.norm(normals, axis=1, keepdims=True)
-        self._border = border_edges(faces)
+        self._rim = Rim(faces)
         self._scene = import_module("open3d.t.geometry").RaycastingScene(nthreads=1)
         self._scene.add_triangles(tensor(vertices.astype(np.float32)), tensor(faces.astype(np.uint32)))
+        if exact:
+            rows, columns = faces.ravel(), np.repeat(np.arange(len(faces)), 3)
+            around = csr_array((np.ones(faces.size, dtype=bool), (rows, columns)), (len(vertices), len(faces)))
+            self._around, self._first = around.indices, around.indptr
 
     def query(self, points: Array) -> Matches:
         """Closest point of each of (P, 3) mm."""
         found = self._scene.compute_closest_points(self._tensor(points.astype(np.float32)), nthreads=1)
         triangle = found["primitive_ids"].numpy()
-        if self._in_double:
-            barycentric, on_edge = _barycentric(points, self._corners[triangle]), _ON_EDGE
+        if self._exact:
+            triangle, barycentric = self._improved(points, triangle)
         else:
-            along, on_edge = found["primitive_uvs"].numpy().astype(np.float64), _ON_EDGE_IN_SINGLE
+            along = found["primitive_uvs"].numpy().astype(np.float64)
             barycentric = np.column_stack([1.0 - along.sum(axis=1), along])
         closest = np.einsum("pc,pcx->px", barycentric, self._corners[triangle])
-        on_border = ((barycentric[:, [2, 0, 1]] < on_edge) & self._border[triangle]).any(axis=1)
+        on_border = self._rim.holds(triangle, barycentric, _ON_EDGE if self._exact else _ON_EDGE_IN_SINGLE)
         return Matches(closest, self._normals[triangle], np.linalg.norm(points - closest, axis=1), on_border)
+
+    def _improved(self, points: Array, triangle: NDArray[np.integer]) -> tuple[NDArray[np.integer], Array]:
+        """The nearest of the triangles found (P,) and, of feet at an edge, those around; barycentrics (P, 3) on it."""
+        barycentric = _barycentric(points, self._corners[triangle])
+        near = np.flatnonzero(barycentric.min(axis=1) < _NEAR_EDGE)
+        vertices = self._faces[triangle[near]].ravel()
+        count = self._first[vertices + 1] - self._first[vertices]
+        point = np.repeat(np.repeat(near, 3), count)
+        start = np.repeat(self._first[vertices] - (np.cumsum(count) - count), count)
+        candidates = self._around[start + np.arange(len(point))]
+        feet = _barycentric(points[point], self._corners[candidates])
+        offset = points[point] - np.einsum("pc,pcx->px", feet, self._corners[candidates])
+        order = np.lexsort((np.einsum("px,px->p", offset, offset), point))
+        best = order[np.searchsorted(point[order], near)]
+        triangle[near], barycentric[near] = candidates[best], feet[best]
+        return triangle, barycentric
 
 
 def _barycentric(points: Array, corners: Array) -> Array:
