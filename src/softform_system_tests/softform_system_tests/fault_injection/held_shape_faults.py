@@ -34,7 +34,8 @@ _ENDED_SECONDS = 10.0
 _RESET_SECONDS = 25.0
 
 _SOLVING = "frozen while solving, stop and reset"
-_STARTS = 200  # of the search for a solution: some seconds
+_STARTS = 200  # of the search for a solution, which ends when some have led to the same
+_ATTEMPTS = 5  # to freeze the holder before its search ends
 _REJECTED = "after 'inverse_kinematics' was asked to move", "has stopped following in the meantime"
 """Reasons of the driver, and of the holder if it reads of the stop before it asks for the lease."""
 
@@ -70,16 +71,14 @@ class HeldShape:
 
     def __exit__(self, *error: object) -> None:
         """Let go of the robot, if its holder is there."""
-        node = self._stack.watch.node
-        if self.is_held:
-            call_service(node, HOLDER, Trigger, "release", Trigger.Request(), _ANSWER_SECONDS)
+        _let_go(self._stack)
         self._client.close()
         self._goal.join(_ANSWER_SECONDS)
 
     @property
     def is_held(self) -> bool:
         """Whether the driver says that the node holds its lease."""
-        return self._stack.watch.lease[0] == HOLDER
+        return _is_held(self._stack)
 
     def _reach(self) -> None:
         try:
@@ -132,6 +131,15 @@ def _frozen(stack: RigStack) -> Outcome:
 
 def _solving(stack: RigStack) -> Outcome:
     """The goal was asked for before the operator's stop: it is rejected, though all looks as before."""
+    outcomes = (_stopped_while_solving(stack) for _ in range(_ATTEMPTS))
+    found = next((outcome for outcome in outcomes if outcome is not None), None)
+    if found is None:
+        raise SoftformError(f"The goal had been solved before it was frozen, {_ATTEMPTS} times.", "Try again.")
+    return found
+
+
+def _stopped_while_solving(stack: RigStack) -> Outcome | None:
+    """None if the goal had been solved before its holder was frozen; the robot is free again then."""
     _free_the_robot(stack)
     process, solves, ends = stack.required(HOLDER), threading.Event(), []
     with ShapeClient(NAMESPACE) as client:
@@ -150,12 +158,15 @@ def _solving(stack: RigStack) -> Outcome:
             return judged("the goal was not begun", hung=True)
         process.suspend()
         try:
-            if stack.watch.lease[0]:
-                raise SoftformError("The goal had been solved before it was frozen.", "Raise _STARTS.")
+            is_solved = bool(stack.watch.lease[0])
             moment = time.monotonic()
-            answers = [stack.watch.trigger(name, _RESET_SECONDS) for name in ("stop", "reset")]
+            answers = [] if is_solved else [stack.watch.trigger(name, _RESET_SECONDS) for name in ("stop", "reset")]
         finally:
             process.resume()
+        if is_solved:
+            goal.join(_REACH_SECONDS)
+            _let_go(stack)
+            return None
         if not all(answer is not None and answer.success for answer in answers):
             return judged(f"stop and reset: {answers}", hung=None in answers)
         outcome = vents(stack, moment, moment)
@@ -190,6 +201,15 @@ HELD_SHAPE = FaultClass(
     _inject,
 )
 """What happens to a shape that is held, or to its holder, also on the way there."""
+
+
+def _is_held(stack: RigStack) -> bool:
+    return stack.watch.lease[0] == HOLDER
+
+
+def _let_go(stack: RigStack) -> None:
+    if _is_held(stack):
+        call_service(stack.watch.node, HOLDER, Trigger, "release", Trigger.Request(), _ANSWER_SECONDS)
 
 
 def _free_the_robot(stack: RigStack) -> None:

@@ -130,17 +130,23 @@ class StackWatch:
         self._written.clear()
 
     def inject(self, fault: str) -> None:
-        """Have the rig's devices fail, as `KIND[=VALUE][+DURATION]`; a rejection is raised."""
-        self._ask(request_from_fault(parse_fault(fault)))
+        """Have the rig's devices fail, as `KIND[=VALUE][+DURATION]`.
+
+        Raises:
+            SoftformError: If the rig rejects it, or does not answer.
+        """
+        if not self._ask(request_from_fault(parse_fault(fault))):
+            raise SoftformError(f"The rig did not answer when '{fault}' was to be injected.", "See the launch's log.")
 
     def clear_faults(self) -> None:
-        """End all faults that are on."""
+        """End all faults that are on, if the rig answers; a rejection is raised."""
         self._ask(request_from_fault(None))
 
-    def _ask(self, request: InjectFault.Request) -> None:
+    def _ask(self, request: InjectFault.Request) -> bool:
         answer = call_service(self.node, "rig", InjectFault, "rig/inject_fault", request, _INJECTED_SECONDS)
         if answer is not None and not answer.success:
             raise SoftformError(answer.message)
+        return answer is not None
 
     def fault_moment(self, kind: str, event: str, since: float, seconds: float) -> float | None:
         """When a fault `starts`, `shows` or `ends`, s of `time.monotonic`; None if it does not in time."""
