@@ -5,7 +5,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
@@ -13,6 +12,7 @@ from softform_core.geometry.point_tree import PointTree
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.geometry.triangle_tree import TriangleTree
 from softform_core.shapes.target import NEIGHBOURS, TargetShape, upwards
+from softform_core.surface.mesh import border_edges, directed_edges
 from softform_core.units import MM_PER_M
 
 _NO_ROTATION = np.eye(3)
@@ -181,7 +181,7 @@ class Rim:
     def __init__(self, faces: NDArray[np.integer]) -> None:
         self._edges = border_edges(faces)
         vertices = np.zeros(int(faces.max()) + 1, dtype=bool)
-        vertices[faces[self._edges]] = vertices[np.roll(faces, -1, axis=1)[self._edges]] = True
+        vertices[directed_edges(faces)[self._edges]] = True
         self._corners = vertices[faces]
 
     def holds(self, faces: NDArray[np.integer], barycentric: Array, zero: float = 1e-9) -> NDArray[np.bool_]:
@@ -193,14 +193,3 @@ class Rim:
         on_edge = (barycentric[:, [2, 0, 1]] < zero) & self._edges[faces]
         on_corner = (barycentric > 1.0 - 2.0 * zero) & self._corners[faces]
         return np.asarray((on_edge | on_corner).any(axis=1))
-
-
-def border_edges(faces: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Whether the edges ab, bc, ca of each face belong to it alone, (F, 3)."""
-    starts, ends = faces.ravel(), np.roll(faces, -1, axis=1).ravel()
-    pairs = np.minimum(starts, ends), np.maximum(starts, ends)
-    # Sparse matrices sum what stands at one place: of an edge that is used once the second one holds its number.
-    uses, numbers = (csr_array((values, pairs)) for values in (np.ones(faces.size, np.int32), np.arange(faces.size)))
-    border = np.zeros(faces.size, dtype=bool)
-    border[numbers.data[uses.data == 1]] = True
-    return border.reshape(-1, 3)

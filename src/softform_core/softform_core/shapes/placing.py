@@ -8,6 +8,7 @@ from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform, centroid
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
+from softform_core.surface.mesh import border_edges, directed_edges
 
 _SAMPLES = 20_000
 _FACES = 0.1
@@ -59,7 +60,5 @@ def _rim(target: TargetShape) -> Array | None:
     """Vertices (n, 3) of the edges that belong to one triangle only, m; None of a cloud or a closed mesh."""
     if target.faces is None:
         return None
-    edges = np.sort(target.faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
-    found, count = np.unique(edges, axis=0, return_counts=True)
-    border = found[count == 1]
+    border = directed_edges(target.faces)[border_edges(target.faces)]
     return target.points[np.unique(border)] if len(border) >= _OPEN_SIDES else None

@@ -2,7 +2,7 @@
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_matrix
+from scipy.sparse import coo_matrix, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from softform_core.arrays import Array
@@ -43,9 +43,20 @@ def doubled_areas(points: Array, faces: Indices) -> Array:
     return np.asarray(np.linalg.norm(np.cross(b - a, c - a), axis=1))
 
 
-def directed_edges(faces: Indices) -> Indices:
+def directed_edges(faces: NDArray[np.integer]) -> NDArray[np.integer]:
     """The three edges of each face in its sense, (F, 3, 2): edge c runs from corner c to corner c + 1."""
     return np.stack([faces, np.roll(faces, -1, axis=1)], axis=2)
+
+
+def border_edges(faces: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Whether the edges of `directed_edges` belong to one face only, (F, 3)."""
+    starts, ends = directed_edges(faces).reshape(-1, 2).T
+    pairs = np.minimum(starts, ends), np.maximum(starts, ends)
+    # Sparse matrices sum what stands at one place: of an edge that is used once the second one holds its number.
+    uses, numbers = (csr_array((values, pairs)) for values in (np.ones(faces.size, np.int32), np.arange(faces.size)))
+    border = np.zeros(faces.size, dtype=bool)
+    border[numbers.data[uses.data == 1]] = True
+    return border.reshape(-1, 3)
 
 
 def shared_edges(faces: Indices) -> tuple[Indices, Indices]:

@@ -12,8 +12,9 @@ from scipy.spatial import Delaunay, cKDTree
 from softform_core.errors import SoftformError
 from softform_core.geometry.point_tree import PointTree
 from softform_core.geometry.triangle_tree import TriangleTree
-from softform_core.inverse.closest_points import CloudSearch, MeshSearch, border_edges, closest_points_on
+from softform_core.inverse.closest_points import CloudSearch, MeshSearch, closest_points_on
 from softform_core.shapes.target import TargetShape
+from softform_core.surface.mesh import border_edges
 from softform_core.surface.patch_set import SHEET
 
 

@@ -63,7 +63,7 @@ class HeldShape:
             begun = self._stack.wire.first(inflates, began, _REACH_SECONDS) is not None
         else:
             self._goal.join(_REACH_SECONDS)
-            begun = not self._goal.is_alive() and self.is_held
+            begun = not self._goal.is_alive() and _is_held(self._stack)
         if not begun:
             self.__exit__(None, None, None)
             raise SoftformError(f"No shape is held: {self._failure}", "See the launch's log.")
@@ -74,11 +74,6 @@ class HeldShape:
         _let_go(self._stack)
         self._client.close()
         self._goal.join(_ANSWER_SECONDS)
-
-    @property
-    def is_held(self) -> bool:
-        """Whether the driver says that the node holds its lease."""
-        return _is_held(self._stack)
 
     def _reach(self) -> None:
         try:
@@ -92,17 +87,17 @@ def _inject(stack: RigStack, variant: str) -> Outcome:
     if variant == _SOLVING:
         return _solving(stack)
     what, _, midway = variant.partition(", ")
-    with HeldShape(stack, midway=bool(midway)) as held:
+    with HeldShape(stack, midway=bool(midway)):
         match what:
             case "a collection begins":
-                return _collection(stack, held)
+                return _collection(stack)
             case "frozen for 5 s":
                 return _frozen(stack)
             case _:
                 return _ended(stack, signal.SIGKILL if what == "kill -9" else signal.SIGTERM)
 
 
-def _collection(stack: RigStack, held: HeldShape) -> Outcome:
+def _collection(stack: RigStack) -> Outcome:
     """It is rejected with the name of the holder."""
     began = time.monotonic()
     output = stack.folder / f"rejected-{time.monotonic_ns()}.zarr"
@@ -111,7 +106,7 @@ def _collection(stack: RigStack, held: HeldShape) -> Outcome:
         result = caller.call(goal)
     reported = result.error_msg if result.error_code and HOLDER in result.error_msg else None
     time.sleep(_WATCHED_SECONDS)
-    if result.captured or not held.is_held:
+    if result.captured or not _is_held(stack):
         return judged(f"the collection took the robot: {stack.watch.lease}")
     return undisturbed(stack, began, reported)
 
@@ -204,6 +199,7 @@ HELD_SHAPE = FaultClass(
 
 
 def _is_held(stack: RigStack) -> bool:
+    """Whether the driver says that the holder has its lease."""
     return stack.watch.lease[0] == HOLDER
 
 
