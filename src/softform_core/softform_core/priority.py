@@ -9,6 +9,9 @@ DRIVER, EMULATED_BOARD, STREAM = 20, 15, 10
 """Priorities of what holds the air, of the emulated board (in a lab a computer of its own), of what streams targets."""
 
 
+_THREADS = Path("/proc/self/task")
+
+
 def ask_for_priority(priority: int, threads: Iterable[int] = (0,)) -> str:
     """Ask the system to run threads before all ordinary ones; return what they run as now.
 
@@ -33,12 +36,17 @@ def ask_for_priority(priority: int, threads: Iterable[int] = (0,)) -> str:
 
 
 def make_ordinary(threads: Iterable[int]) -> None:
-    """Let threads, by their ids, run as all others again; what the system does not allow stays."""
+    """Let threads of this process, by their ids, run as all others again; what the system does not allow stays."""
     for thread in threads:
+        if not (_THREADS / str(thread)).exists():  # it has ended, and another process may have its id now
+            continue
         with contextlib.suppress(OSError):
-            os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
+            try:
+                os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
+            except PermissionError:  # who has a right to SCHED_FIFO by limits.conf alone may not clear the flag
+                os.sched_setscheduler(thread, os.SCHED_OTHER | os.SCHED_RESET_ON_FORK, os.sched_param(0))
 
 
 def threads_of_this_process() -> list[int]:
     """Ids of all threads that run now, those of the middleware among them."""
-    return [int(entry.name) for entry in Path("/proc/self/task").iterdir()]
+    return [int(entry.name) for entry in _THREADS.iterdir()]

@@ -1,6 +1,8 @@
 """Priority is asked for, and what asks for it runs without it too."""
 
 import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -61,3 +63,24 @@ def test_a_system_that_rejects_is_reported(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(os, "sched_setscheduler", reject)
     assert ask_for_priority(20, threads_of_this_process()) == "ordinary (no right to SCHED_FIFO)"
+
+
+_NOBODY = 65534
+_LOWER = f"""
+import os
+from softform_core.priority import ask_for_priority, make_ordinary
+print(ask_for_priority(1))
+if os.getuid() == 0:
+    os.setuid({_NOBODY})  # has no more rights than who may raise threads by limits.conf
+make_ordinary([os.getpid()])
+print(os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK)
+"""
+
+
+def test_who_may_only_raise_threads_makes_them_ordinary_again() -> None:
+    done = subprocess.run([sys.executable, "-c", _LOWER], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    raised, policy = done.stdout.splitlines()
+    if raised != "SCHED_FIFO 1":
+        pytest.skip(f"This user has no right to SCHED_FIFO: {raised}")
+    assert int(policy) == os.SCHED_OTHER
