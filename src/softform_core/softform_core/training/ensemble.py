@@ -188,12 +188,12 @@ def train_ensemble(
                 save_checkpoint(folder, state, FINISHED_FILE)
             bar.update()
     members = []
-    for number, folder in enumerate(folders):
+    for number in range(recipe.members):
         problem, state = _problem(make, number, run.seed), finished[number]
         problem.nets.load_state_dict(state.pop("nets"))
         members.append(Member(problem, np.flatnonzero(folds == number % recipe.folds), **state))
-        if folder is not None:
-            remove_checkpoint(folder)
+    for folder in filter(None, folders):  # not before all of them are there
+        remove_checkpoint(folder)
     return members
 
 
