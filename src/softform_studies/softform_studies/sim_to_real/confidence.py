@@ -51,4 +51,4 @@ def area_under_curve(shown: Array, hidden: Array) -> float:
     """How often a shown point has the higher confidence of a pair (Mann-Whitney), ties by half; NaN without pairs."""
     if not len(shown) or not len(hidden):
         return float("nan")
-    return float(mannwhitneyu(shown, hidden).statistic / (len(shown) * len(hidden)))
+    return float(mannwhitneyu(shown, hidden, method="asymptotic").statistic / (len(shown) * len(hidden)))
