@@ -5,12 +5,12 @@ import time
 import numpy as np
 import pytest
 
-from softform_actuation.clock import Clock as SteadyClock
+from softform_actuation.clock import Clock
 from softform_actuation.lease import LeaseCode, LeasedCommands, LeaseError
 from softform_ros.command_lease import KnownLease
 
 
-class Clock(SteadyClock):
+class SetClock(Clock):
     """A clock that is set by hand."""
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class Clock(SteadyClock):
 
 
 def test_who_lost_the_answer_asks_again_at_once_until_it_has_commanded() -> None:
-    commands = LeasedCommands(SteadyClock(), 3.0)
+    commands = LeasedCommands(Clock(), 3.0)
     lost = commands.acquire("collector", 5)
     with pytest.raises(LeaseError, match="'collector' holds the lease"):
         commands.acquire("planner", 6)
@@ -38,7 +38,7 @@ def test_who_lost_the_answer_asks_again_at_once_until_it_has_commanded() -> None
 
 @pytest.mark.parametrize(("holder", "other"), [(5, 6), (5, 0), (0, 0), (0, 6)])
 def test_a_second_program_of_the_same_name_is_reported_and_takes_nothing(holder: int, other: int) -> None:
-    commands = LeasedCommands(Clock(), 3.0)
+    commands = LeasedCommands(SetClock(), 3.0)
     lease = commands.acquire("planner", holder)
     with pytest.raises(LeaseError, match="Another program named 'planner' holds the lease"):
         commands.acquire("planner", other)
@@ -47,7 +47,7 @@ def test_a_second_program_of_the_same_name_is_reported_and_takes_nothing(holder:
 
 
 def test_a_program_that_is_started_again_gets_the_lease_once_that_of_the_killed_one_has_run_out() -> None:
-    clock = Clock()
+    clock = SetClock()
     commands = LeasedCommands(clock, 3.0)
     killed = commands.acquire("planner", 5)
     assert not commands.expire(2.9)
@@ -69,19 +69,19 @@ def test_a_lease_of_a_driver_that_was_killed_is_known_to_be_dead_from_the_next_o
     """Whatever the time of day is then: a clock may be set back between two drivers."""
     for year in (2030, 2020, 2010, 2000):
         monkeypatch.setattr(time, "time_ns", lambda year=year: (year - 1970) * 31_557_600 * 10**9)
-        killed = LeasedCommands(SteadyClock(), 3.0)
+        killed = LeasedCommands(Clock(), 3.0)
         known = KnownLease()
         known.grant(killed.acquire("planner"))
         assert not known.note(*killed.holder)
         monkeypatch.setattr(time, "time_ns", lambda year=year: (year - 1971) * 31_557_600 * 10**9)
-        after_it = LeasedCommands(SteadyClock(), 3.0)
+        after_it = LeasedCommands(Clock(), 3.0)
         assert known.note(*after_it.holder) and known.lease == 0
         known.grant(after_it.acquire("planner"))
         assert not known.note(*after_it.holder)
 
 
 def test_what_the_driver_said_before_it_gave_a_lease_does_not_end_it() -> None:
-    leases = LeasedCommands(SteadyClock(), 3.0)
+    leases = LeasedCommands(Clock(), 3.0)
     said_before = leases.holder
     known = KnownLease()
     known.grant(leases.acquire("planner"))
@@ -91,7 +91,7 @@ def test_what_the_driver_said_before_it_gave_a_lease_does_not_end_it() -> None:
 
 
 def test_a_lease_is_not_given_for_what_was_asked_for_before_a_stop() -> None:
-    leases = LeasedCommands(SteadyClock(), 3.0)
+    leases = LeasedCommands(Clock(), 3.0)
     before = leases.epoch
     leases.begin_epoch()
     with pytest.raises(
@@ -100,7 +100,7 @@ def test_a_lease_is_not_given_for_what_was_asked_for_before_a_stop() -> None:
         leases.acquire("planner", 5, before)
     assert rejected.value.code is LeaseCode.OUTDATED and leases.holder[0] == ""
     with pytest.raises(LeaseError, match="after 'planner' was asked"):  # an epoch of another driver
-        leases.acquire("planner", 5, LeasedCommands(SteadyClock(), 3.0).epoch)
+        leases.acquire("planner", 5, LeasedCommands(Clock(), 3.0).epoch)
     leases.acquire("planner", 5, leases.epoch)
     leases.end("given up")
     leases.acquire("planner", 5)  # decided now
@@ -108,5 +108,5 @@ def test_a_lease_is_not_given_for_what_was_asked_for_before_a_stop() -> None:
 
 def test_ids_fit_the_messages_and_are_never_none() -> None:
     for _ in range(100):
-        lease = LeasedCommands(SteadyClock(), 3.0).acquire("planner")
+        lease = LeasedCommands(Clock(), 3.0).acquire("planner")
         assert 2**32 < lease < 2**64

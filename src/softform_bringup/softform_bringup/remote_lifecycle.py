@@ -46,7 +46,7 @@ UNCHANGED_LOOKS = 3  # in a row at the state before the transition, after which 
 
 
 class RemoteLifecycleNode:
-    """Implements `ManagedNode` over `<node>/get_state` and `<node>/change_state`.
+    """A life-cycle node over `<node>/get_state` and `<node>/change_state`.
 
     The caller's node must be spun by another thread.
     """

@@ -3,7 +3,6 @@
 from functools import partial
 from typing import Any
 
-from rclpy.subscription import Subscription
 from tf2_msgs.msg import TFMessage
 
 from softform_capture.motion_capture.capture_run import CaptureRun
@@ -68,7 +67,6 @@ class MotionCaptureNode(SoftformLifecycleNode):
         self._frame_publisher = self.create_publisher(TFMessage, "/tf", TF)
         self._run: CaptureRun | None = None
         self._topic: FrameTopic | None = None
-        self._subscription: Subscription | None = None
         self._thread: SourceThread | None = None
 
     def configure(self) -> None:
@@ -84,9 +82,8 @@ class MotionCaptureNode(SoftformLifecycleNode):
         self._rest = read_rest_markers(values["rest_markers"]) if values["rest_markers"] else {}
         if values["system"] in TOPICS:
             self._topic = frame_topic(values["system"])
-            self._subscription = self.create_subscription(
-                self._topic.message, values["topic"], self._on_message, CAPTURED_MARKERS
-            )
+            frames = self.create_subscription(self._topic.message, values["topic"], self._on_message, CAPTURED_MARKERS)
+            self.opened.callback(self.destroy_subscription, frames)
         else:
             network_source(values)  # says now what is missing
 
@@ -124,9 +121,6 @@ class MotionCaptureNode(SoftformLifecycleNode):
     def cleanup(self) -> None:
         """Leave the topic."""
         self._topic = None
-        if self._subscription is not None:
-            self.destroy_subscription(self._subscription)
-            self._subscription = None
 
     def health(self) -> Health:
         """Rate, latency, missing share and alignment of the frames, the connection, and what was wrong with them."""

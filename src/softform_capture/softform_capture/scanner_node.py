@@ -13,11 +13,11 @@ from softform_capture.depth_cameras.cloud_watcher import CloudWatcher
 from softform_capture.depth_cameras.merging import CloudMerger, MergedCloud
 from softform_capture.scanner.captured_cloud import CapturedCloud, CloudOptions, captured_cloud, cloud_on_robot
 from softform_capture.scanner.folder_source import FolderSource, FolderWatcher, RejectedFile, ScanFile
-from softform_capture.scanner.registration import registration_from_pose
 from softform_capture.scanner.scan_quality import rest_area
 from softform_capture.scanner.scan_record import ScanRecord
 from softform_capture.scanner.workspace import WORKSPACES
 from softform_core.errors import SoftformError
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.heap import give_back_what_is_free
 from softform_core.paths import DEFAULT_ROBOT
 from softform_core.robots import load_robot
@@ -92,7 +92,7 @@ class ScannerNode(SoftformLifecycleNode):
             raise SoftformError(
                 "Parameter watch_folder is empty.", "Set it to the folder where the scanner writes its exports."
             )
-        self._registration = registration_from_pose(values["registration"])
+        self._registration = RigidTransform.from_pose(values["registration"])
         self._source = FolderSource(Path(values["watch_folder"]).expanduser(), values["unit"])
 
     def _configure_cameras(self) -> None:

@@ -5,15 +5,15 @@ from hypothesis import strategies as st
 
 from softform_capture.scanner.captured_cloud import CloudOptions, captured_cloud
 from softform_capture.scanner.cleaning import not_stray, thinned_evenly
-from softform_capture.scanner.registration import registration_from_pose
 from softform_capture.scanner.workspace import inside_workspace
 from softform_core.errors import SoftformError
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
 from softform_core.shapes.target import TargetShape
 
 HALF_TURN_ABOUT_X = [0.1, -0.2, 0.9, 1.0, 0.0, 0.0, 0.0]
-AS_IS = registration_from_pose([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+AS_IS = RigidTransform.from_pose([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def surface(robot):
 
 
 def test_a_registration_turns_then_shifts():
-    moved = registration_from_pose(HALF_TURN_ABOUT_X).apply(np.array([[0.1, 0.2, 0.3]]))
+    moved = RigidTransform.from_pose(HALF_TURN_ABOUT_X).apply(np.array([[0.1, 0.2, 0.3]]))
     assert np.allclose(moved, [[0.2, -0.4, 0.6]])
 
 
@@ -38,7 +38,7 @@ def test_a_registration_turns_then_shifts():
 def test_a_registration_is_rigid(quaternion, translation):
     pose = [*translation, *(np.array(quaternion) / np.linalg.norm(quaternion))]
     corners = np.vstack([np.zeros(3), np.eye(3)])
-    moved = registration_from_pose(pose).apply(corners)
+    moved = RigidTransform.from_pose(pose).apply(corners)
     edges = moved[1:] - moved[0]
     assert np.allclose(edges @ edges.T, np.eye(3), atol=1e-9)
     assert np.linalg.det(edges) == pytest.approx(1.0)
@@ -50,7 +50,7 @@ def test_a_registration_is_rigid(quaternion, translation):
 )
 def test_what_is_no_pose_is_rejected(pose):
     with pytest.raises(SoftformError) as caught:
-        registration_from_pose(pose)
+        RigidTransform.from_pose(pose)
     assert caught.value.next_step
 
 
@@ -117,7 +117,7 @@ def test_normals_are_those_of_the_surface_upwards(robot, surface):
 
 
 def test_a_scan_becomes_the_cloud_of_the_robot_alone(robot, surface):
-    registration = registration_from_pose(HALF_TURN_ABOUT_X)
+    registration = RigidTransform.from_pose(HALF_TURN_ABOUT_X)
     table = np.random.default_rng(0).uniform([-1.0, -1.0, -0.3], [1.0, 1.0, -0.25], (3000, 3))
     seen = np.vstack([surface.points, table])
     in_scanner = (seen - registration.translation) @ registration.rotation
@@ -140,6 +140,6 @@ def test_wrong_units_and_a_wrong_registration_are_rejected(robot, surface):
         captured_cloud(TargetShape(surface.points * 1000.0), AS_IS, robot, CloudOptions())
     with pytest.raises(SoftformError, match="converted from millimetres twice"):
         captured_cloud(TargetShape(surface.points / 1000.0), AS_IS, robot, CloudOptions())
-    away = registration_from_pose([3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    away = RigidTransform.from_pose([3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
     with pytest.raises(SoftformError, match="registration"):
         captured_cloud(surface, away, robot, CloudOptions())

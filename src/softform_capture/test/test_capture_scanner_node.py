@@ -13,7 +13,7 @@ from tf2_msgs.msg import TFMessage
 
 from softform_capture.depth_cameras.calibration import made_calibration
 from softform_capture.depth_cameras.extrinsics import CameraExtrinsics
-from softform_capture.scanner.registration import registration_from_pose
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
 from softform_core.shapes.target import TargetShape
@@ -49,7 +49,7 @@ def start_scanner(tmp_path, start_process):
 
 def export(path, surface, captured_at, unit="mm"):
     """What the rig's scanner, or a real one's software, leaves in the folder."""
-    registration = registration_from_pose(POSE)
+    registration = RigidTransform.from_pose(POSE)
     in_scanner = TargetShape((surface.points - registration.translation) @ registration.rotation)
     write_ply(path, in_scanner, unit, [f"captured_at {captured_at:.6f}"])
 
@@ -130,8 +130,8 @@ def test_a_millimetre_export_is_not_taken_for_metres(tmp_path, surface, start_sc
 
 def test_clouds_of_two_cameras_become_one_and_a_silent_camera_is_reported(tmp_path, surface, start_scanner):
     motions = {
-        "left": registration_from_pose([-0.3, 0.0, 0.6, 1.0, 0.0, 0.0, 0.0]),
-        "right": registration_from_pose(POSE),
+        "left": RigidTransform.from_pose([-0.3, 0.0, 0.6, 1.0, 0.0, 0.0, 0.0]),
+        "right": RigidTransform.from_pose(POSE),
     }
     cameras = {name: CameraExtrinsics(motion, 0.001, 0.002, "tip", 5) for name, motion in motions.items()}
     streams = {name: (f"{name}/points", f"{name}_frame") for name in cameras}

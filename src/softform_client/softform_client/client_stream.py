@@ -1,7 +1,6 @@
 """Sends a stream of targets to the servo, on time, and receives its state."""
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, TypeAlias
@@ -40,11 +39,12 @@ _POLL_SECONDS = 0.05
 
 def streamed(caller: ActionCaller, targets: Iterable[Target], rate: float, frame: str) -> Iterator[ServoState]:
     """Publish each target when it is due, stamped with that moment; see `ShapeClient.stream`."""
-    node, states = caller.node, deque([ServoState()], maxlen=1)
+    node, state = caller.node, ServoState()
     publishers = {topic: node.create_publisher(kind, topic, qos.TARGET_SHAPE) for topic, kind in _TOPICS.items()}
 
-    def note(state: ServoState) -> None:  # rclpy asks for the signature, which a deque's methods do not tell
-        states.append(state)
+    def note(message: ServoState) -> None:
+        nonlocal state
+        state = message
 
     subscription = node.create_subscription(ServoState, "servo_state", note, qos.SERVO_STATE)
     try:
@@ -55,7 +55,7 @@ def streamed(caller: ActionCaller, targets: Iterable[Target], rate: float, frame
             topic, pack = _packing(target)
             _wait_until_heard(publishers[topic])
             publishers[topic].publish(pack(frame, node.get_clock().now().to_msg()))
-            yield states[0]
+            yield state
     finally:
         node.destroy_subscription(subscription)
         for publisher in publishers.values():

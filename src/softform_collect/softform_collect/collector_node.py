@@ -63,13 +63,14 @@ class CollectorNode(SoftformLifecycleNode):
         self._robot, self._accepted = load_robot(self.parameters["robot"], "surface"), None
         self.diagnostics.hardware_id = self._robot.name
         self._workers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="collect")
-        self._attendance = self.create_subscription(
+        attendance = self.create_subscription(
             Empty,
             "collect_dataset/attendance",
             lambda message: None,
             ATTENDANCE,
             event_callbacks=SubscriptionEventCallbacks(liveliness=self._on_attendance),
         )
+        self.opened.callback(self.destroy_subscription, attendance)
         self._server = CheckedAction(
             self,
             CollectDataset,
@@ -94,9 +95,6 @@ class CollectorNode(SoftformLifecycleNode):
         if self._server is not None:
             self._server.close()
             self._server = None
-        if hasattr(self, "_attendance"):
-            self.destroy_subscription(self._attendance)
-            del self._attendance
 
     def health(self) -> Health:
         """Outcome of the last goal, and reason of the last rejection."""

@@ -2,7 +2,6 @@
 
 import os
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,6 +13,7 @@ from softform_core.frames.marker_store import MarkerStore
 from softform_core.frames.store import FrameStore, open_recording
 from softform_core.halton import halton_actuations
 from softform_core.paths import data_dir
+from softform_core.provenance import git_revision, now
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 
@@ -83,8 +83,8 @@ def provenance(seed: int, source: str, via: str) -> dict[str, object]:
         "seed": seed,
         "source": source,
         "via": via,
-        "git_revision": _git_revision(),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "git_revision": git_revision(),
+        "created": now(),
     }
 
 
@@ -92,8 +92,8 @@ def begin_session(store: Store, bag: Path | None) -> None:
     """Note that collecting begins or goes on; the raw recording `bag` is named relative to the store's folder."""
     store.begin_session(
         {
-            "began": datetime.now(UTC).isoformat(timespec="seconds"),
-            "git_revision": _git_revision(),
+            "began": now(),
+            "git_revision": git_revision(),
             "bag": "" if bag is None else os.path.relpath(bag, store.path.parent),
         }
     )
@@ -107,12 +107,6 @@ def bytes_needed(via: str, with_bag: bool) -> float:
 def free_bag(path: Path) -> Path:
     """Return a folder for the raw recording beside the store, `NAME.bags/DATE-TIME`, which does not exist."""
     return path.with_name(f"{path.stem}.bags") / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
-
-
-def _git_revision() -> str:
-    from softform_core.provenance import git_revision  # loads the simulator: not for a client to wait for
-
-    return git_revision()
 
 
 def summary_figures(store: Store) -> dict[str, object]:

@@ -23,7 +23,6 @@ class ReferencePose:
 
     Args:
         recorder: Recorder of the frames; its store keeps the captures, and it judges the first one.
-        robot: Robot that carries the markers.
         captures: Captures them.
         settings: Limits of the drift.
         tell: Takes one sentence on each capture.

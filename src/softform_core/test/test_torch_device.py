@@ -94,7 +94,7 @@ def test_shapes_of_a_device_are_those_of_the_pipeline(name: str, device_name: st
     assert pretended is None or pretended.operations > 20
     np.testing.assert_allclose(simulated, models.simulated.points(actuation), atol=1e-9)
     np.testing.assert_allclose(points, models.current.points(actuation), atol=1e-3)  # mm; its kernels are single
-    np.testing.assert_allclose(sigma, models.uncertainty(actuation), rtol=1e-3)
+    np.testing.assert_allclose(sigma, models.models.uncertainty.along_normals(actuation), rtol=1e-3)
 
 
 def test_a_device_that_is_not_there_is_named() -> None:

@@ -1,7 +1,5 @@
 """Node `inverse_kinematics`: parameters, driver, the held command, life cycle; the servers of its robot do the rest."""
 
-from contextlib import ExitStack
-
 from std_srvs.srv import Trigger
 
 from softform_client.driver_watch import DriverWatch
@@ -74,7 +72,6 @@ class InverseKinematicsNode(SoftformLifecycleNode):
     def __init__(self) -> None:
         super().__init__("inverse_kinematics", PARAMETERS, hardware_id="inverse_kinematics")
         self._servers: SurfaceServers | TipServers | None = None
-        self._open = ExitStack()
         self._ledger = GoalLedger(self)
         self.frames.listen()
 
@@ -85,7 +82,7 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         self.diagnostics.hardware_id = robot.name
         self._driver = DriverWatch(robot, values["state_timeout"], source=self.get_name())
         self._lease = CommandLease(self, robot.actuators, robot.unit)
-        self._open.callback(self._lease.close)
+        self.opened.callback(self._lease.close)
         self._held = HeldCommand(self._lease.send)
         self._commander = Commander(self._held, self._lease, values["stale_after"])
         link = ServerContext(self, robot, self._driver, self._commander, self._ledger)
@@ -93,12 +90,12 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         states = self.create_subscription(
             ActuatorState, "actuator_state", self._on_actuator_state, qos.ACTUATOR_STATE_READER
         )
-        self._open.callback(self.destroy_subscription, states)
+        self.opened.callback(self.destroy_subscription, states)
         states = self.create_subscription(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
-        self._open.callback(self.destroy_subscription, states)
-        self._open.callback(self.destroy_service, self.create_service(Trigger, "release", self._on_release))
+        self.opened.callback(self.destroy_subscription, states)
+        self.opened.callback(self.destroy_service, self.create_service(Trigger, "release", self._on_release))
         hold_timer = create_steady_timer(self, 1.0 / values["command_rate"], self._hold_on)
-        self._open.callback(self.destroy_timer, hold_timer)
+        self.opened.callback(self.destroy_timer, hold_timer)
 
     def activate(self) -> None:
         """Allow commands."""
@@ -117,7 +114,6 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         if self._servers is not None:
             self._servers.close()
             self._servers = None
-        self._open.close()
 
     def health(self) -> Health:
         """Outcome of the last goal, reason of the last rejection, and state of the servers."""

@@ -1,6 +1,5 @@
 """Node `motion_planner`: parameters, models, the action `plan_to_shape`, life cycle. It commands nothing."""
 
-from contextlib import ExitStack
 from pathlib import Path
 
 from softform_client.driver_watch import DriverWatch
@@ -49,7 +48,6 @@ class MotionPlannerNode(SoftformLifecycleNode):
     def __init__(self) -> None:
         super().__init__("motion_planner", PARAMETERS, hardware_id="motion_planner")
         self._server: PlanServer | None = None
-        self._open = ExitStack()
         self._ledger = GoalLedger(self)
         self.frames.listen()
 
@@ -66,8 +64,8 @@ class MotionPlannerNode(SoftformLifecycleNode):
         states = self.create_subscription(
             ActuatorState, "actuator_state", self._on_actuator_state, qos.ACTUATOR_STATE_READER
         )
-        self._open.callback(self.destroy_subscription, states)
-        self._open.callback(ModelRefresh(self, models).close)
+        self.opened.callback(self.destroy_subscription, states)
+        self.opened.callback(ModelRefresh(self, models).close)
         settings = MotionSettings(
             PlannerSettings(values["planner"], values["seed"], values["max_time"], values["improve_time"]),
             values["goal_starts"],
@@ -93,7 +91,6 @@ class MotionPlannerNode(SoftformLifecycleNode):
         if self._server is not None:
             self._server.close()
             self._server = None
-        self._open.close()
 
     def health(self) -> Health:
         """Outcome of the last goal, and reason of the last rejection."""

@@ -93,7 +93,10 @@ class ServerContext:
     def follow_server(
         self, solver: PathSolver, most_error_mm: float, hardware: Hardware, tip: TipRecord
     ) -> FollowServer:
-        """The action `follow_waypoints`; a waypoint missed by more is out of reach; `tip` is empty without a tip."""
+        """The action `follow_waypoints`; a waypoint missed by more than `most_error_mm` is out of reach.
+
+        The record of the tip is empty for a robot without one.
+        """
         values = self.node.parameters
         mover = PathMover(MotionSettings(1.0 / values["command_rate"]), self.driver, self.commander, hardware)
         timing = FollowSettings(values["path_settle_time"], self.robot.tolerances.arrive, most_error_mm)

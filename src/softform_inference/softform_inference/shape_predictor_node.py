@@ -1,7 +1,6 @@
 """Node `shape_predictor`: parameters, what the driver measures, and the life cycle."""
 
 import time
-from contextlib import ExitStack
 
 from builtin_interfaces.msg import Time
 
@@ -46,7 +45,6 @@ class ShapePredictorNode(SoftformLifecycleNode):
     def __init__(self) -> None:
         super().__init__("shape_predictor", PARAMETERS, hardware_id="shape_predictor")
         self._predictions: SurfacePredictions | TipPredictions | None = None
-        self._open = ExitStack()
         self._newest: tuple[Array, Time] | None = None
         self._received = self._driver_heard_at = self._rest_shown = -float("inf")
         self._driver_runs = False
@@ -59,22 +57,21 @@ class ShapePredictorNode(SoftformLifecycleNode):
         self.diagnostics.hardware_id = robot.name
         self._past = ActuatorPast(robot)
         self._predictions = SurfacePredictions(self, robot) if robot.surfaces else TipPredictions(self, robot)
-        self._open.callback(self._predictions.close)
+        self.opened.callback(self._predictions.close)
         self._newest, self._fault, self._driver_heard_at = None, "", -float("inf")
         states = self.create_subscription(
             ActuatorState, "actuator_state", self._on_actuator_state, qos.ACTUATOR_STATE_READER
         )
-        self._open.callback(self.destroy_subscription, states)
+        self.opened.callback(self.destroy_subscription, states)
         states = self.create_subscription(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
-        self._open.callback(self.destroy_subscription, states)
+        self.opened.callback(self.destroy_subscription, states)
         timer = create_steady_timer(self, 1.0 / values["rate"], self._predict_newest)
-        self._open.callback(self.destroy_timer, timer)
+        self.opened.callback(self.destroy_timer, timer)
         used = ", ".join(f"{key}: {value}" for key, value in self._predictions.description().items())
         self.get_logger().info(f"predicts '{robot.name}'; {used}")
 
     def cleanup(self) -> None:
         """Close topics and service, and forget the models."""
-        self._open.close()
         self._predictions = None
 
     def health(self) -> Health:

@@ -360,7 +360,7 @@ def test_a_new_sim_to_real_model_changes_the_prediction_while_the_node_runs_and_
     before = points_from_cloud(corrected.cloud)
     assert np.allclose(before, live.current.points(VALUES) / MM_PER_M, atol=1e-6)
     sigma = values_from_cloud(corrected.cloud, ["uncertainty"])[:, 0]
-    assert np.allclose(sigma, live.uncertainty(VALUES) / MM_PER_M, atol=1e-7)
+    assert np.allclose(sigma, live.models.uncertainty.along_normals(VALUES) / MM_PER_M, atol=1e-7)
     assert len(corrected.surface.warp_coefficients) == len(corrected.surface.kernel_centers) + 4
     assert np.allclose(points_from_cloud(simulated.cloud), live.simulated.points(VALUES) / MM_PER_M, atol=1e-6)
     assert not simulated.surface.warp_coefficients and len(simulated.cloud.fields) == 3

@@ -219,7 +219,8 @@ def fault_values(kind: FaultKind, numbers: list[str], names: list[str]) -> tuple
         else:
             values.append(quantity.default)
     if numbers or names:
-        raise SoftformError(f"'{kind.name}' has too many values.", f"Write {kind.form}.")
+        left = ":".join(numbers or names)
+        raise SoftformError(f"'{kind.name}' has too many values: '{left}' is left over.", f"Write {kind.form}.")
     return tuple(values)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from softform_core.arrays import Array
-from softform_rig.device_pose import DevicePose
+from softform_core.geometry.rigid import RigidTransform
 from softform_rig.markers import GluedMarkers
 from softform_rig.reality import MotionCaptureDescription
 
@@ -24,7 +24,7 @@ class MotionCapture:
 
     Args:
         description: Frame, noise and occlusions.
-        worn: The markers on the body, in groups.
+        worn: The markers on the body.
         base_markers: Markers on the rigid base: name -> position in the robot's frame, m.
         rest: Points (P, 3) m of the body at rest, by which markers are neighbours.
         seed: Seed of noise and occlusions.
@@ -33,16 +33,16 @@ class MotionCapture:
     def __init__(
         self,
         description: MotionCaptureDescription,
-        worn: Sequence[GluedMarkers],
+        worn: GluedMarkers,
         base_markers: Mapping[str, Sequence[float]],
         rest: Array,
         seed: int = 0,
     ) -> None:
         self.description = description
-        self._pose = DevicePose.from_list(description.pose)
+        self._pose = RigidTransform.from_pose(description.pose)
         self._worn = worn
         self._base = np.array(list(base_markers.values()), dtype=np.float64).reshape(-1, 3)
-        self.names = [*(name for group in worn for name in group.names), *base_markers]
+        self.names = [*worn.names, *base_markers]
         distance = cdist(*2 * [self.positions(rest)])
         self._near = distance <= description.occlusion_radius
         self._random = np.random.default_rng(seed + 1)
@@ -58,7 +58,7 @@ class MotionCapture:
 
     def positions(self, shape: Array) -> Array:
         """True places (len(names), 3) m of all markers on a shape, robot frame."""
-        return np.concatenate([*(group.positions(shape) for group in self._worn), self._base])
+        return np.concatenate([self._worn.positions(shape), self._base])
 
     def _hidden(self, time: float) -> NDArray[np.bool_]:
         """Markers that are hidden now, (M,)."""

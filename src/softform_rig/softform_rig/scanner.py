@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from softform_core.arrays import Array
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import Robot
-from softform_rig.device_pose import DevicePose
 from softform_rig.reality import ScannerDescription
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Scanner:
         seed: Seed of noise, outliers and holes.
     """
 
-    def __init__(self, description: ScannerDescription, pose: DevicePose, radius: float, seed: int) -> None:
+    def __init__(self, description: ScannerDescription, pose: RigidTransform, radius: float, seed: int) -> None:
         self.description = description
         self.pose = pose
         self._radius = radius

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import Robot
-from softform_rig.device_pose import DevicePose
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faulty_scans import export_faulty_scan
 from softform_rig.reality import ScannerDescription
@@ -48,7 +48,7 @@ class SurfaceScans:
         schedule: FaultSchedule,
         on_surface: OnSurface | None,
     ) -> None:
-        pose = DevicePose.from_list(settings.registration)
+        pose = RigidTransform.from_pose(settings.registration)
         self._scanner = Scanner(description, pose, _COVERAGE * half_size(robot), settings.seed + 1)
         self._faces, self._settings, self._schedule, self._on_surface = faces, settings, schedule, on_surface
         self.count = 0

@@ -75,7 +75,7 @@ class VirtualRig:
         self.settings, self.body = settings, LiveBody(robot, reality)
         described, seed = reality.motion_capture, settings.seed + 2
         worn = worn_markers(robot, self.body, described.placement_error, seed)
-        self.cameras = MotionCapture(described, [worn], robot.base_markers, self.body.rest, seed)
+        self.cameras = MotionCapture(described, worn, robot.base_markers, self.body.rest, seed)
         self.marker_frames = 0
         for fault in settings.faults:
             check_marker_names(fault, self.cameras.names)

@@ -5,9 +5,9 @@ import pytest
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.registration.rest_surface import rest_surface, rest_surface_of
 from softform_core.robots import Robot, load_robot
-from softform_rig.device_pose import DevicePose
 from softform_rig.live_body import LiveBody
 from softform_rig.markers import glue_markers, marker_layout
 from softform_rig.motion_capture import MotionCapture
@@ -28,7 +28,7 @@ def cameras(robot: Robot, live: LiveBody, seed: int = 0, **described) -> MotionC
     description, rest = MotionCaptureDescription(**described), live.rest
     surface = rest_surface_of(robot, live.simulated)
     glued = glue_markers(surface, marker_layout(surface, 34), description.placement_error, seed)
-    return MotionCapture(description, [glued], robot.base_markers, rest, seed)
+    return MotionCapture(description, glued, robot.base_markers, rest, seed)
 
 
 def places(robot: Robot) -> NDArray[np.float64]:
@@ -73,7 +73,7 @@ def test_markers_come_in_the_frame_of_the_system_with_noise(robot: Robot, live: 
     system = cameras(robot, live, missing=0.0, placement_error=0.0)
     rest = live.rest
     seen = np.array([system.capture(rest, time) for time in range(200)])
-    in_robot = DevicePose.from_list(system.description.pose).apply(seen.reshape(-1, 3)).reshape(seen.shape)
+    in_robot = RigidTransform.from_pose(system.description.pose).apply(seen.reshape(-1, 3)).reshape(seen.shape)
     true = np.concatenate([np.column_stack([places(robot), np.zeros(34)]), [*robot.base_markers.values()]])
     assert system.names[:2] + system.names[-1:] == ["m01", "m02", "base_4"]
     np.testing.assert_allclose(in_robot.mean(axis=0), true, atol=5e-5)

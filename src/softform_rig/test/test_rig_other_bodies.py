@@ -6,11 +6,11 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import Robot, load_robot
 from softform_core.robots.body import Body, Outline
 from softform_core.robots.description import Description
 from softform_core.simulation.hessian import BlockHessian
-from softform_rig.device_pose import DevicePose
 from softform_rig.reality import MotionCaptureDescription, Reality
 from softform_rig.rig_settings import RigSettings
 from softform_rig.virtual_rig import VirtualRig
@@ -111,7 +111,7 @@ def test_a_body_of_another_kind_moves_under_the_board_and_is_captured(robot: Rob
         rig.terminals[0].firmware.channels.pressure[channel] = kilopascal
         rig.capture_markers()
     assert rig.body.solves == 2, "the second look is to first order about the first"
-    in_robot = DevicePose.from_list(cameras.pose).apply
+    in_robot = RigidTransform.from_pose(cameras.pose).apply
     for frame, pascal in zip(frames, (10e3, 10.05e3, 40e3), strict=True):
         roots = np.roots([1e6, 0.0, 500.0, -1e-3 * pascal])
         stroke = roots[np.abs(roots.imag) < 1e-9].real[0]

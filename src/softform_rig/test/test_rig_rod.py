@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import serial
 
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import Robot, load_robot
-from softform_rig.device_pose import DevicePose
 from softform_rig.reality import load_reality
 from softform_rig.rig_settings import RigSettings
 from softform_rig.virtual_rig import VirtualRig
@@ -30,7 +30,7 @@ def made(robot: Robot, folder: Path, frames: list, **changes: object) -> Virtual
 
 
 def in_robot_frame(rig: VirtualRig, positions: np.ndarray) -> np.ndarray:
-    return DevicePose.from_list(rig.cameras.description.pose).apply(positions)
+    return RigidTransform.from_pose(rig.cameras.description.pose).apply(positions)
 
 
 def test_the_tip_follows_the_pressures_and_the_base_stays(robot: Robot, tmp_path: Path) -> None:

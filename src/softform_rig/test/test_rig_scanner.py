@@ -10,15 +10,14 @@ from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
 from softform_core.errors import SoftformError
-from softform_core.geometry.rigid import kabsch
+from softform_core.geometry.rigid import RigidTransform, kabsch
 from softform_core.shapes.ply_header import read_ply_header
 from softform_core.shapes.read import read_shape
-from softform_rig.device_pose import DevicePose
 from softform_rig.faulty_scans import export_scan
 from softform_rig.reality import ScannerDescription
 from softform_rig.scanner import Scan, Scanner
 
-POSE = DevicePose(np.eye(3), np.zeros(3))
+POSE = RigidTransform(np.eye(3), np.zeros(3))
 CLEAN = {"noise": 0.0, "outlier_fraction": 0.0, "holes": 0.0}
 
 
@@ -31,7 +30,7 @@ def grid(height=lambda x, y: 0.0 * x, cells: int = 60, half: float = 0.16):
     return vertices, np.concatenate([np.stack([a, b, c], 1), np.stack([a, c, d], 1)])
 
 
-def scanner(seed: int = 0, pose: DevicePose = POSE, **changes) -> Scanner:
+def scanner(seed: int = 0, pose: RigidTransform = POSE, **changes) -> Scanner:
     return Scanner(ScannerDescription(**(CLEAN | changes)), pose, 0.25, seed)
 
 
@@ -115,14 +114,14 @@ def test_the_same_seed_gives_the_same_scan() -> None:
 @given(angles=st.tuples(*[st.floats(-3.1, 3.1)] * 3), shift=st.tuples(*[st.floats(-1.0, 1.0)] * 3))
 def test_scanner_frame_and_robot_frame_are_inverse(angles, shift) -> None:
     quaternion = Rotation.from_euler("xyz", angles).as_quat()
-    pose = DevicePose.from_list([*shift, *quaternion])
+    pose = RigidTransform.from_pose([*shift, *quaternion])
     points = np.random.default_rng(0).standard_normal((20, 3))
     assert np.allclose(pose.apply(pose.apply_inverse(points)), points)
 
 
 def test_points_come_in_the_scanner_frame() -> None:
     vertices, faces = grid()
-    pose = DevicePose(Rotation.from_euler("x", 200, degrees=True).as_matrix(), np.array([0.1, -0.2, 0.5]))
+    pose = RigidTransform(Rotation.from_euler("x", 200, degrees=True).as_matrix(), np.array([0.1, -0.2, 0.5]))
     scan = scanner(pose=pose).scan(vertices, faces)
     assert np.abs(pose.apply(scan.points)[:, 2]).max() < 1e-9
     assert scan.points[:, 2].mean() > 0.3, "the surface lies in front of the scanner"
@@ -131,7 +130,7 @@ def test_points_come_in_the_scanner_frame() -> None:
 @pytest.mark.parametrize("registration", [[0.0] * 7, [0.0] * 6, [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0], [np.nan] * 7])
 def test_a_registration_that_is_no_pose(registration) -> None:
     with pytest.raises(SoftformError, match="is no pose"):
-        DevicePose.from_list(registration)
+        RigidTransform.from_pose(registration)
 
 
 def some_scan(count: int = 200) -> Scan:

@@ -10,10 +10,10 @@ from scipy.spatial import cKDTree
 
 from softform_core.bodies.membrane.equilibrium import MembraneProblem
 from softform_core.bodies.membrane.model import build_membrane
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import load_robot
 from softform_core.shapes.read import read_shape
 from softform_core.simulation.simulated_body import equilibrium_points
-from softform_rig.device_pose import DevicePose
 from softform_rig.reality import load_reality
 from softform_rig.rig_settings import RigSettings
 from softform_rig.surface_scans import surface_points
@@ -47,7 +47,7 @@ def test_pressures_set_over_the_port_appear_in_the_scans(tmp_path) -> None:
         rig.stop()
     assert pressures == pytest.approx(1000.0 + 300.0 * np.arange(9), abs=150.0)
     assert rig.faults == []
-    seen = DevicePose.from_list(REGISTRATION).apply(read_shape(exports(rig)[-1], "mm").points)
+    seen = RigidTransform.from_pose(REGISTRATION).apply(read_shape(exports(rig)[-1], "mm").points)
     membrane = build_membrane(load_robot("membrane").body)
     expected = surface_points(equilibrium_points(MembraneProblem(membrane), pressures[None])[0], membrane.faces)
     assert np.median(cKDTree(expected).query(seen)[0]) < 0.002
@@ -108,7 +108,7 @@ def test_motion_capture_follows_the_membrane_beside_the_scanner(tmp_path) -> Non
     rig.capture_markers()
     (flat, _, _), (raised, _, number) = frames
     assert number == 1 and rig.marker_frames == 2
-    in_robot = DevicePose.from_list(reality.motion_capture.pose).apply
+    in_robot = RigidTransform.from_pose(reality.motion_capture.pose).apply
     assert rig.cameras.names[4] == "m05"
     assert (in_robot(raised) - in_robot(flat))[4, 2] > 0.02, "m05 sits on the chamber in the middle"
     rig.start()

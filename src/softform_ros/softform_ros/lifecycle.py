@@ -41,6 +41,7 @@ class SoftformLifecycleNode(LifecycleNode):
     it safe there.
 
     Attributes:
+        opened: Takes what closes the things that `configure` opens, where no other order matters: after `cleanup`.
         may_use_sim_time: Whether it may run by simulated time. What commands, drives or measures a robot may not: its
             commands and captures are stamped by the computer's clock.
     """
@@ -57,6 +58,7 @@ class SoftformLifecycleNode(LifecycleNode):
         self.is_active = False
         self._is_configured = False
         self._last_failure = ""
+        self.opened = contextlib.ExitStack()
         self.diagnostics = DiagnosticsPublisher(self, hardware_id, self._health)
 
     @cached_property
@@ -77,6 +79,10 @@ class SoftformLifecycleNode(LifecycleNode):
 
     def cleanup(self) -> None:
         """Close what `configure` opened; must cope with a `configure` that failed midway."""
+
+    def _clean_up(self) -> None:
+        with self.opened:
+            self.cleanup()
 
     def interrupt(self) -> None:
         """End what takes long, for the process shall end; called by the handler of a signal, so it must not wait."""
@@ -121,7 +127,7 @@ class SoftformLifecycleNode(LifecycleNode):
                 self.configure()
             except BaseException:
                 with contextlib.suppress(Exception):
-                    self.cleanup()
+                    self._clean_up()
                 raise
 
         result = self._step("configure", step)
@@ -150,7 +156,7 @@ class SoftformLifecycleNode(LifecycleNode):
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Close what configure opened."""
         self._is_configured = False
-        return self._step("cleanup", self.cleanup)
+        return self._step("cleanup", self._clean_up)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Make safe and close."""
@@ -164,7 +170,7 @@ class SoftformLifecycleNode(LifecycleNode):
             self._step("deactivate", self.deactivate)
         if self._is_configured:
             self._is_configured = False
-            self._step("cleanup", self.cleanup)
+            self._step("cleanup", self._clean_up)
 
 
 def run_node(make_node: Callable[[], Node], make_executor: Callable[[], Executor] = EventsExecutor) -> None:

@@ -163,6 +163,8 @@ def _first_order(body: Any, commands: Array) -> tuple[Array, int, float]:
 def taut_gradient_and_hessian(membrane: Any, vertices: Array, pressures: Array) -> tuple[Array, Array]:
     """Gradient (V, 3) N of the elements, and their part of the sparse Hessian's values (m,) N/m.
 
+    The sums of `bodies.membrane.energy.assemble` for a sheet of Yeoh's law that is taut everywhere.
+
     Args:
         membrane: The model of a body of kind `membrane`.
         vertices: (V, 3) m.

@@ -9,7 +9,6 @@ from softform_core.bodies.membrane.reality import RealMembrane
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import Robot, load_robot
-from softform_rig.device_pose import DevicePose
 from softform_rig.live_body import LiveBody
 from softform_rig.markers import marker_layout
 from softform_rig.reality import Reality, ScannerDescription, true_values
@@ -53,7 +52,7 @@ def test_marker_frames_see_the_shapes_that_the_scanner_sees(robot: Robot, monkey
 
 
 def test_a_session_is_registered_by_the_base_markers_to_about_the_noise_of_a_point(robot: Robot) -> None:
-    pose = DevicePose.from_list([0.1, -0.2, 0.5, 0.6, 0.0, 0.0, -0.8])
+    pose = RigidTransform.from_pose([0.1, -0.2, 0.5, 0.6, 0.0, 0.0, -0.8])
     true = RigidTransform(pose.rotation, pose.translation)
     places = 0.15 * np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [0.0, 1.0, 0.3]])
 

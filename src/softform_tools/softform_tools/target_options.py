@@ -1,10 +1,8 @@
 """Options of commands that take a target: which one, on which virtual rig, and where it lies."""
 
-from collections.abc import Callable
-from typing import Any
-
 import click
 
+from softform_core.cli.shared import with_options
 from softform_core.paths import DEFAULT_ROBOT
 
 FIXED, FREE, PLACE = POSES = ("fixed", "free", "place")
@@ -25,7 +23,7 @@ POSE_ADVICE = {
 }
 """What helps where a target is out of reach."""
 
-_OPTIONS = (
+target_options = with_options(
     click.option(
         "--target",
         metavar="FILE|dem|random",
@@ -43,10 +41,4 @@ _OPTIONS = (
     ),
     click.option("--seed", default=0, show_default=True, help="Of --target random and of the virtual scanner's noise."),
 )
-
-
-def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--target --unit --robot --reality --seed`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+"""Adds `--target --unit --robot --reality --seed`."""

@@ -9,7 +9,6 @@ import yaml
 from pydantic import AwareDatetime, Field
 
 from softform_capture.depth_cameras.extrinsics import CameraExtrinsics
-from softform_capture.scanner.registration import registration_from_pose
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
 from softform_core.geometry.rigid import RigidTransform
@@ -38,7 +37,7 @@ class CameraDescription(Description):
 
     def registration(self) -> RigidTransform:
         """The pose as what moves its clouds."""
-        return registration_from_pose(self.pose)
+        return RigidTransform.from_pose(self.pose)
 
 
 class CameraCalibration(Description):

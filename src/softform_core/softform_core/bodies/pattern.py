@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pymetis
@@ -28,7 +29,7 @@ class HessianPattern:
     block_keys: NDArray[np.int64]
     position: NDArray[np.int64]
 
-    @property
+    @cached_property
     def order(self) -> NDArray[np.int64]:
         """Degree of freedom 3 v + axis of each unknown, (3 f,)."""
         return (3 * self.free[:, None] + np.arange(3)).ravel()
@@ -44,11 +45,9 @@ class HessianPattern:
         rows, columns = np.broadcast_arrays(place[:, :, None], place[:, None, :])
         free = (rows >= 0) & (columns >= 0)
         block = np.searchsorted(self.block_keys, columns[free] * len(self.free) + rows[free])
-        first, following = (  # blocks of the column and of the next one
-            np.searchsorted(self.block_keys, (columns[free] + more) * len(self.free)) for more in (0, 1)
-        )
-        stride = 3 * (following - first)
-        slots = 9 * first + 3 * (block - first)
+        first = self.indptr[3 * columns[free]].astype(np.int64)  # entry of the column
+        stride = self.indptr[3 * columns[free] + 1] - first
+        slots = first + 3 * block - first // 3
         found = np.full((*free.shape, 3, 3), len(self.indices))
         found[free] = slots[:, None, None] + axis[:, None] + stride[:, None, None] * axis
         return found.swapaxes(2, 3)

@@ -1,13 +1,12 @@
 """Commands `softform import ...`: simulation data and captures from elsewhere."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
 
 from softform_core.cli.registered import RegisteredCommands
-from softform_core.cli.shared import PATH, going_on
+from softform_core.cli.shared import PATH, going_on, with_options
 from softform_core.paths import data_dir
 from softform_core.robots import Robot, load_robot
 from softform_core.shapes.read import Unit
@@ -31,7 +30,7 @@ def import_() -> None:
 
 
 _UNITS = click.Choice(["Pa", "kPa", "m", "mm"])
-_OF_A_TABLE = (
+_of_a_table = with_options(
     click.argument("table", type=PATH),
     click.option("--robot", "robot_name", required=True, help="Name in config/robots, or a .yaml."),
     click.option("--unit", type=click.Choice(["m", "mm"]), required=True, help="Unit of places."),
@@ -39,13 +38,6 @@ _OF_A_TABLE = (
     click.option("--actuation", help="Columns of the actuations, by commas.  [default: the robot's names]"),
 )
 _OUTPUT = click.option("--output", type=PATH, help="Zarr store.  [default: data/ROBOT/simulation.zarr]")
-
-
-def _of_a_table(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of every import of a table."""
-    for option in reversed(_OF_A_TABLE):
-        command = option(command)
-    return command
 
 
 def _columns(given: str | None, default: list[str]) -> list[str]:

@@ -1,9 +1,10 @@
 """What commands of several packages share: options, figures as JSON, and what is said of what can be gone on with."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -23,6 +24,17 @@ device_option = click.option("--device", help="Where networks compute, such as c
 json_option = click.option(
     "--json", "json_path", metavar="FILE", help="Write the figures to FILE; - is standard output, the default."
 )
+
+
+def with_options(*options: Callable[..., Any]) -> Callable[..., Any]:
+    """What gives a command these arguments and options, in this order."""
+
+    def give(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return give
 
 
 def report_figures(figures: object, json_path: str | None) -> None:

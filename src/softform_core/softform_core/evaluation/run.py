@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from softform_core.errors import SoftformError
@@ -27,7 +26,7 @@ from softform_core.evaluation.summary import Figures, frame_figures, overall_fig
 from softform_core.files import write_atomically
 from softform_core.forward.live_pipeline import NONE, LivePipeline
 from softform_core.networks.sim_to_real_card import SurfaceSimToRealCard
-from softform_core.provenance import git_revision
+from softform_core.provenance import git_revision, now
 from softform_core.robots import Robot
 
 METRICS_FILE, HTML_FILE, PDF_FILE = "metrics.json", "report.html", "report.pdf"
@@ -117,7 +116,7 @@ def metrics(evaluation: Evaluation, command: str) -> Figures:
         "schema_version": SCHEMA_VERSION,
         "robot": evaluation.robot.name,
         "robot_fingerprint": evaluation.robot.fingerprint(),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created": now(),
         "command": command,
         "git_revision": git_revision(),
         "recording": str(captures.path),

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import SURFACE_POINTS, pipeline_of
@@ -106,11 +105,6 @@ class LivePipeline:
     def fault(self) -> str:
         """Why the model on disk is not in use; empty if it is, or if there is none."""
         return self._fault
-
-    def uncertainty(self, actuation: Array) -> Array | None:
-        """One standard deviation along the normals, (..., k) -> (..., P) mm; None without sim-to-real."""
-        uncertainty = self._models.uncertainty
-        return None if uncertainty is None else uncertainty.along_normals(actuation)
 
     def description(self) -> dict[str, str]:
         """What is in use, for diagnostics."""

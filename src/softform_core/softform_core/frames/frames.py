@@ -68,7 +68,7 @@ class Frames:
 class MarkerFrames:
     """Actuations with the positions of labelled markers under them (Sec. III-C); robot frame.
 
-    Whether labels are right is judged against the simulated shapes, by `training.marker_checks`.
+    Whether labels are right is judged against the simulated shapes, by `frames.marker_checks`.
 
     Attributes:
         actuation: (n, k), commanded.

@@ -100,8 +100,8 @@ class FrameStore(Recording):
         """
         if not 0 <= number < self._array("status").shape[0] or self._row("status", number) != FrameStatus.CAPTURED:
             raise SoftformError(f"Frame {number} of {self.path} is not captured.", "See `captured` for those that are.")
-        first, end = self._row("offsets", number)
-        points = self.points(number)
+        first, end = self._row("offsets", number).tolist()
+        points = np.asarray(self._array("points")[first:end], dtype=np.float32)
         if len(points) != end - first or not len(points) or not np.isfinite(points).all():
             raise SoftformError(
                 f"The points of frame {number} of {self.path} are damaged.", "Collect into another --output."

@@ -1,5 +1,6 @@
 """Rigid motions: composition, small motions, and the best motion between paired points (Kabsch)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -7,6 +8,8 @@ from scipy.spatial.transform import Rotation
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+
+_UNIT_TOLERANCE = 1e-3
 
 _HATS = np.cross(np.eye(3)[:, None], np.eye(3)).swapaxes(1, 2).reshape(3, 9)
 """`hat` of each unit vector."""
@@ -23,6 +26,27 @@ class RigidTransform:
 
     rotation: Array = field(default_factory=lambda: np.eye(3))
     translation: Array = field(default_factory=lambda: np.zeros(3))
+
+    @classmethod
+    def from_pose(cls, pose: Sequence[float]) -> "RigidTransform":
+        """Where a device's frame stands in the robot's, p_robot = R p_device + t, from x, y, z (m), qx, qy, qz, qw.
+
+        Raises:
+            SoftformError: If these are not seven finite numbers, or the quaternion is not of length one.
+        """
+        values = np.asarray(pose, dtype=np.float64)
+        if values.shape != (7,) or not np.isfinite(values).all():
+            raise SoftformError(
+                f"The registration {list(pose)} is no pose: it is not seven finite numbers.",
+                "Give the device's pose in the robot's frame: x, y, z (m), qx, qy, qz, qw.",
+            )
+        length = float(np.linalg.norm(values[3:]))
+        if abs(length - 1.0) > _UNIT_TOLERANCE:
+            raise SoftformError(
+                f"The registration {list(pose)} is no pose: its quaternion has length {length:.4g}.",
+                "Give a unit quaternion in the order qx, qy, qz, qw; no rotation is 0, 0, 0, 1.",
+            )
+        return cls(Rotation.from_quat(values[3:]).as_matrix(), values[:3])
 
     def apply(self, points: Array) -> Array:
         """Move points, (..., 3) -> (..., 3)."""

@@ -49,7 +49,7 @@ class TargetShape:
 
     @classmethod
     def from_cloud(cls, points: ArrayLike, normals: ArrayLike | None = None) -> "TargetShape":
-        """Cloud (N, 3) m with the given normals, of any length but zero, or with none; see `with_normals`.
+        """Cloud (N, 3) m with the given normals, of any length but zero, or with none.
 
         Raises:
             SoftformError: On unusable points or normals.

@@ -7,7 +7,7 @@ import numpy as np
 from softform_core.arrays import Array
 from softform_core.evaluation.captures import Capture
 from softform_core.evaluation.evaluate import SURFACE_POINTS, judge, predict_by
-from softform_core.evaluation.summary import summarise
+from softform_core.evaluation.summary import before_and_after
 from softform_core.forward.robot_pipeline import pipeline_of
 from softform_core.forward.sim_to_real_store import SimToRealModel
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
@@ -37,7 +37,8 @@ def held_out_errors(
     uncertainty = SurfaceUncertainty(after, model.members, model.spread_factor, model.spread_floor_mm)
     predict = predict_by(before, after, uncertainty)
     frames = [judge(capture, uv, predict) for capture in captures]
-    simulated, corrected = (summarise(part) for part in zip(*((f.before, f.best) for f in frames), strict=True))
+    simulated, corrected = before_and_after(frames)
+    assert corrected is not None
     return HeldOutErrors(
         frames=len(frames),
         before_mean=simulated.captured.mean_mm,

@@ -33,8 +33,8 @@ class TrainedSimToReal:
         validation_mm: Mean distance of captured points to the predicted surface in each member's validation frames.
         best_epochs: Epoch of each member's weights.
         seconds: Time spent, interrupted runs included.
-        spread_factor: See `training.uncertainty`.
-        spread_floor_mm: See `training.uncertainty`.
+        spread_factor: See `evaluation.uncertainty`.
+        spread_floor_mm: See `evaluation.uncertainty`.
         flags: Frames that are explained far worse than the others, or whose prediction folds.
     """
 
@@ -67,7 +67,7 @@ def model_of(
         shape_input: Encoding of the control points for the networks.
         kernel_uv: (N, 2) parameters of the kernels.
         kernel_width: c of Eq. 2, 1/mm^2.
-        calibration: Factor and floor (mm) of the spread, see `training.uncertainty`.
+        calibration: Factor and floor (mm) of the spread, see `evaluation.uncertainty`.
         flags: Remarks on the frames for the user.
         confidence: N_conf of each member.
         actuation: Correction under which they were learned.

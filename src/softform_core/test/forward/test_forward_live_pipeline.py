@@ -42,7 +42,7 @@ def own_models(robot, tmp_path, monkeypatch):
 def test_the_model_corrects_the_simulation_and_says_how_sure_it_is(robot, model):
     live = LivePipeline(robot, POINTS, sim_to_real=str(model))
     assert np.abs(live.current.points(PRESSURES) - live.simulated.points(PRESSURES)).max() > 1.0
-    sigma = live.uncertainty(PRESSURES)
+    sigma = live.models.uncertainty.along_normals(PRESSURES)
     assert sigma.shape == (POINTS,) and sigma.min() >= load_sim_to_real(robot, model).spread_floor_mm
     assert live.description()["sim-to-real"] == model.name
     assert live.refresh() is None
@@ -50,7 +50,7 @@ def test_the_model_corrects_the_simulation_and_says_how_sure_it_is(robot, model)
 
 def test_none_leaves_the_simulation_alone(robot, model):
     live = LivePipeline(robot, POINTS, sim_to_real="none")
-    assert live.current is live.simulated and live.uncertainty(PRESSURES) is None
+    assert live.current is live.simulated and live.models.uncertainty is None
     assert live.description() == {"sim-to-real": "none"} and live.refresh() is None
 
 

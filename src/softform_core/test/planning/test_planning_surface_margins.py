@@ -30,7 +30,7 @@ def test_chords_bound_what_triangles_cut_off(surface, actuations):
 def test_the_allowance_is_chord_and_two_standard_deviations(models, surface, simulated, actuations):
     assert SIGMAS == 2.0
     states = surface.at(actuations)
-    sigma = models.uncertainty(actuations)
+    sigma = models.models.uncertainty.along_normals(actuations)
     expected = chords(states.points, surface.side) + 2.0 * sigma
     # The uncertainty is interpolated.
     off = np.abs(states.allowance - expected)

@@ -53,7 +53,6 @@ class GoalServer(ABC, Generic[Goal, Ended]):
 
     def __init__(self, node: SoftformLifecycleNode, robot: Robot, run: Run[Goal, Ended], ledger: GoalLedger) -> None:
         self.node, self.robot = node, robot
-        self._codes = self.action.Result
         self._run, self._ledger = run, ledger
         self._stop = StopRequest()
         self._stops: dict[bytes, StopRequest] = {}
@@ -92,7 +91,7 @@ class GoalServer(ABC, Generic[Goal, Ended]):
 
     def end_goals(self) -> None:
         """Ask the goal under way to end, since the node is deactivated."""
-        self._stop.request(self._codes.NODE_DEACTIVATED)
+        self._stop.request(self.action.Result.NODE_DEACTIVATED)
 
     def close(self) -> None:
         """End the goal under way and close the action."""
@@ -105,12 +104,12 @@ class GoalServer(ABC, Generic[Goal, Ended]):
             return self.read(message)
 
     def _begin(self, goal: Goal, handle: ServerGoalHandle) -> None:
-        self._stop.request(self._codes.PREEMPTED)
+        self._stop.request(self.action.Result.PREEMPTED)
         self._stop = self._stops[bytes(handle.goal_id.uuid)] = StopRequest()
         self.begun(goal, self._stop)
 
     def _cancel(self, handle: ServerGoalHandle) -> None:
-        self._stops[bytes(handle.goal_id.uuid)].request(self._codes.CANCELLED)
+        self._stops[bytes(handle.goal_id.uuid)].request(self.action.Result.CANCELLED)
 
     async def _carry_out(self, goal: Goal, handle: ServerGoalHandle) -> Any:
         stop = self._stops[bytes(handle.goal_id.uuid)]
@@ -155,7 +154,7 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
     def begun(self, goal: Goal, stop: StopRequest) -> None:
         """Give the robot to a goal that moves it."""
         if self.moves(goal):
-            self._commander.begin(stop, self._codes.PREEMPTED)
+            self._commander.begin(stop, self.action.Result.PREEMPTED)
 
     def ended(self, stop: StopRequest) -> None:
         """Take it back."""

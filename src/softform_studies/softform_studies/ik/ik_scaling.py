@@ -98,12 +98,21 @@ def random_pipeline(points: int, kernels: int, degrees_of_freedom: int) -> Forwa
 
 
 def _random_perceptron(
-    sizes: tuple[int, ...], rng: np.random.Generator, activation: str, *offsets_and_scales: Array
+    sizes: tuple[int, ...],
+    rng: np.random.Generator,
+    activation: str,
+    input_offset: Array,
+    input_scale: Array,
+    output_offset: Array,
+    output_scale: Array,
 ) -> MlpWeights:
     pairs = list(zip(sizes[:-1], sizes[1:], strict=True))
     return MlpWeights(
         [rng.normal(size=(outputs, inputs)) / np.sqrt(inputs) for inputs, outputs in pairs],
         [0.1 * rng.normal(size=outputs) for _, outputs in pairs],
         activation,
-        *offsets_and_scales,
+        input_offset,
+        input_scale,
+        output_offset,
+        output_scale,
     )

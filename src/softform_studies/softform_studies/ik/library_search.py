@@ -20,8 +20,8 @@ _SPACING_OF = 6
 """Nearest neighbours whose mean distance is a point's spacing."""
 
 
-_ON_EDGE, _ON_EDGE_IN_SINGLE = 1e-9, 1e-6
-"""Barycentric coordinates below these are zero, in double and in single precision."""
+_ZERO_IN_SINGLE = 1e-6
+"""Barycentric coordinates below this are zero in single precision."""
 
 _NEAR_EDGE = 1e-4
 """Where a foot comes as near as this to an edge, single precision may have taken a neighbour of its triangle."""
@@ -101,20 +101,22 @@ class LibraryMeshSearch:
         triangle = found["primitive_ids"].numpy()
         if self._exact:
             triangle, barycentric = self._improved(points, triangle)
+            on_border = self._rim.holds(triangle, barycentric)
         else:
             along = found["primitive_uvs"].numpy().astype(np.float64)
             barycentric = np.column_stack([1.0 - along.sum(axis=1), along])
+            on_border = self._rim.holds(triangle, barycentric, _ZERO_IN_SINGLE)
         closest = np.einsum("pc,pcx->px", barycentric, self._corners[triangle])
-        on_border = self._rim.holds(triangle, barycentric, _ON_EDGE if self._exact else _ON_EDGE_IN_SINGLE)
         return Matches(closest, self._normals[triangle], np.linalg.norm(points - closest, axis=1), on_border)
 
     def _improved(self, points: Array, triangle: NDArray[np.integer]) -> tuple[NDArray[np.integer], Array]:
         """The nearest of the triangles found (P,) and, of feet at an edge, those around; barycentrics (P, 3) on it."""
         barycentric = _barycentric(points, self._corners[triangle])
         near = np.flatnonzero(barycentric.min(axis=1) < _NEAR_EDGE)
-        vertices = self._faces[triangle[near]].ravel()
+        place, corner = np.nonzero(barycentric[near] > _NEAR_EDGE)  # the ends of the edge, or the corner itself
+        vertices = self._faces[triangle[near[place]], corner]
         count = self._first[vertices + 1] - self._first[vertices]
-        point = np.repeat(np.repeat(near, 3), count)
+        point = np.repeat(near[place], count)
         start = np.repeat(self._first[vertices] - (np.cumsum(count) - count), count)
         candidates = self._around[start + np.arange(len(point))]
         feet = _barycentric(points[point], self._corners[candidates])

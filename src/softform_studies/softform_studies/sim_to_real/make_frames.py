@@ -17,7 +17,6 @@ from softform_core.registration.rest_surface import rest_surface_of
 from softform_core.robots import Robot
 from softform_core.shapes.target import estimate_normals
 from softform_core.training.marker_learning import MARKERS
-from softform_rig.device_pose import DevicePose
 from softform_rig.gap import random_actuations
 from softform_rig.live_body import LiveBody
 from softform_rig.markers import glue_markers, marker_layout
@@ -27,7 +26,7 @@ from softform_rig.scanner import Scan, Scanner, half_size
 
 FRAMES_VERSION = 4
 """Of how scans are made; ledgers hold it, so that what was learned from frames made otherwise is learned again."""
-_SCANNER_POSE = DevicePose.from_list([0.0, -0.22, 0.52, 0.978599773253286, 0.0, 0.0, -0.205772893716877])
+_SCANNER_POSE = RigidTransform.from_pose([0.0, -0.22, 0.52, 0.978599773253286, 0.0, 0.0, -0.205772893716877])
 """As `config/nodes/scanner_pose.yaml` has it; which one it is changes nothing but rounding."""
 _COVERAGE = 1.2
 """What the scanner covers, over how far the robot at rest reaches from its middle."""
@@ -151,7 +150,9 @@ def make_frames(
     return captured, shapes.part(slice(frames, frames + held_out)), float(np.mean(missing))
 
 
-def session_registration(robot: Robot, described: ScannerDescription, pose: DevicePose, seed: int) -> RigidTransform:
+def session_registration(
+    robot: Robot, described: ScannerDescription, pose: RigidTransform, seed: int
+) -> RigidTransform:
     """From the scanner's frame to the robot's, as a laboratory finds it once a session: by the base markers (Kabsch).
 
     Each marker is found as exactly as a point of the surface. What is left of the motion stays the same in all frames
@@ -208,7 +209,7 @@ def make_marker_frames(
     surface = rest_surface_of(robot, live.simulated)
     glued = glue_markers(surface, marker_layout(surface, robot.markers), described.placement_error, seed)
     # The system's frame is the robot's: no base markers are needed.
-    cameras = MotionCapture(described, [glued], {}, at_rest, seed)
+    cameras = MotionCapture(described, glued, {}, at_rest, seed)
     clock = itertools.count(step=_BETWEEN_CAPTURES)
     unmoved = live.commanded_shape(robot.rest_actuation)
     rest = np.nanmean([cameras.capture(unmoved, next(clock)) for _ in range(_REST_CAPTURES)], axis=0)

@@ -74,9 +74,15 @@ def learn(setting: Setting, frames: int, held_out: int) -> Learned:
     shapes = kept_true_surfaces(robot, setting.reality, frames + held_out, seed, setting.folder / "shapes")
     captured, true, _ = make_captured(robot, setting.reality, frames, held_out, setting.scale.points, seed, shapes)
     judge = Judge(robot, extract_mlp(network), true)
-    robots_own = load_displacement_prior(robot), robot.alike_actuations
-    checkpoints = setting.folder / "checkpoints"
-    learners = Learners(extract_mlp(network), judge.patches, seed, setting.progress, checkpoints, *robots_own)
+    learners = Learners(
+        extract_mlp(network),
+        judge.patches,
+        seed,
+        setting.progress,
+        setting.folder / "checkpoints",
+        prior=load_displacement_prior(robot),
+        alike=robot.alike_actuations,
+    )
     recipe = setting.scale.shrunk(recipe_for(robot, DEFAULT))
     fit, _ = learners.fit_frames(captured, recipe)
     trained = learners.learn(fit, recipe)

@@ -31,7 +31,6 @@ def learned_from(setting: Setting, model: Body) -> tuple[SavedNetwork, SurfaceKi
     if not (folder / FORWARD_KINEMATICS.card_file).is_file():
         store, sampling = folder / "simulation.zarr", inflations(robot, shapes, setting.seed)
         generate(robot, sampling, store, jobs=1, progress=setting.progress)
-        folders = folder / "checkpoints", folder
-        simulated = load_training_shapes(robot, store)
-        learn_forward_kinematics(robot, simulated, recipe, setting.seed, *folders, progress=setting.progress)
+        simulated, checkpoints = load_training_shapes(robot, store), folder / "checkpoints"
+        learn_forward_kinematics(robot, simulated, recipe, setting.seed, checkpoints, folder, progress=setting.progress)
     return load_forward_kinematics(robot, folder)

@@ -113,7 +113,6 @@ class CaptureFaults:
     """Faults of a capture device: the robot is held, nothing that is not finite is published, and the node reports it.
 
     Args:
-        name: Name of the class.
         counters: Faults as the rig takes them, and values of the node's diagnostics of which one must change, unless
             the node warns.
         node: Node that reads the device.

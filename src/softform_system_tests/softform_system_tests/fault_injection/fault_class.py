@@ -59,8 +59,11 @@ def vents_unheard(stack: RigStack, silent_since: float, period: float = 1.0 / RA
 
 def also_latched(stack: RigStack, outcome: Outcome, since: float, who: str, found: str) -> Outcome:
     """Judge, where the robot was vented after a moment, whether `who` is also latched since that vent."""
+    if not outcome.safe:
+        return outcome
     vent = stack.wire.first_vent(since, 0.0)
-    wrong = not_latched(stack, since if vent is None else vent.time)
+    assert vent is not None
+    wrong = not_latched(stack, vent.time)
     more = f", but {who}{wrong}" if wrong else f"; {found}"
     return replace(outcome, safe=wrong is None, found=outcome.found + more)
 

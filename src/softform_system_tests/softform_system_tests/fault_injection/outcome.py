@@ -131,7 +131,8 @@ class Ledger:
             self.outcomes[number] = Outcome(**kept)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise SoftformError(
-                f"{self.path} holds a line that is no outcome: {line[:80]!r}.", "Give another --ledger."
+                f"{self.path} holds a line that is no outcome: {line[:80]!r}.",
+                "Remove that line, or begin a new run without --resume.",
             ) from error
 
     def keep(self, number: int, outcome: Outcome) -> None:

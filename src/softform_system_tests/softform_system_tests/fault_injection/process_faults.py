@@ -183,7 +183,7 @@ def _frozen_driver(stack: RigStack) -> Outcome:
         time.sleep(max(0.0, moment + _FROZEN_SECONDS - time.monotonic()))
     finally:
         driver.resume()
-    return also_latched(stack, outcome, moment, "", "latched when it woke up") if outcome.safe else outcome
+    return also_latched(stack, outcome, moment, "", "latched when it woke up")
 
 
 FROZEN = FaultClass(("guardian", "guardian, then kill -9 of the driver", _DRIVER), _frozen)

@@ -57,17 +57,16 @@ class StackWatch:
         self._namespace = namespace
         self._background = BackgroundNode("fault_injection", f"/{namespace}")
         self._diagnostics: dict[str, DiagnosticStatus] = {}
-        # When (s of `time.monotonic`), state and reason of each change that the driver reported.
         self.driver_states: list[tuple[float, int, str]] = []
-        self.lease = "", 0  # holder and id
+        self.lease = "", 0
         self._fault_events: list[tuple[str, str, float]] = []
         self._written: deque[tuple[float, int]] = deque(maxlen=_REMEMBERED)
         self.bringup_state = ""
-        self.values: np.ndarray | None = None  # (k,) measured last
+        self.values: np.ndarray | None = None
         self.values_at = 0.0
-        self.clouds = self.marker_frames = 0  # captured so far
-        self.stamp_ahead = 0.0  # s, of the last values, ahead of this program's clock
-        self.unfit_captures = 0  # with a point or a visible marker that is not finite: none may ever come
+        self.clouds = self.marker_frames = 0
+        self.stamp_ahead = 0.0
+        self.unfit_captures = 0
 
     def __enter__(self) -> "StackWatch":
         """Open topics and services."""
