@@ -41,7 +41,7 @@ _MARKS = {
         r"\b(?:train\w*|learn_\w+|identify\w*|generate|simulate_tips|fit_tips|fit_actuation\w*|measure_gap)\("
         r"|\[\"(?:train|bench\", \"sim2real)\"|\bimport train\b|\bbench\w* import\b|\bstudies\b|\bmake_frames import\b"
         r"|\bevaluat\w+(?: import |\.)run\b|@needs_gmsh\b|\bik_algorithm2\b"
-        r"|\bimportorskip\(\"felupe\"\)",
+        r"|\bimportorskip\(\"felupe\"\)|\bexplore\(",
         re.MULTILINE,
     ),
 }
@@ -78,6 +78,8 @@ def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Keep latches and offsets of tests apart from the machine's; return their folder."""
     folder = tmp_path_factory.mktemp("state")
     os.environ["SOFTFORM_STATE"] = str(folder)
+    os.environ["SOFTFORM_GUARDIAN"] = ""  # none of the machine's
+    os.environ["SOFTFORM_OUTPUT_ROOT"] = tempfile.gettempdir()
     return folder
 
 

@@ -27,7 +27,7 @@ class Operator:
         self.node, self.robot, self.space = node, robot, space
         self.state, self.measured = DriverState(), np.full(robot.degrees_of_freedom, np.nan)
         self.health: dict[str, dict[str, str]] = {}
-        self.lease = CommandLease(node, robot.actuators, robot.unit)
+        self.lease = CommandLease(node, robot)
         node.create_subscription(DriverState, "driver_state", self._note_state, LATCHED_STATE)
         node.create_subscription(ActuatorState, "actuator_state", self._note_measured, ACTUATOR_STATE_READER)
         node.create_subscription(DiagnosticArray, "/diagnostics", self._note_health, DIAGNOSTICS)

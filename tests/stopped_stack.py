@@ -20,7 +20,7 @@ from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
 from softform_ros.command_lease import CommandLease, LeaseRejectedError
 from softform_ros.conversions import cloud_from_points
-from softform_ros.service_calls import call_service
+from softform_ros.service_calls import call_driver, call_service
 
 ROBOT = load_robot("membrane")
 HELD = np.full(ROBOT.degrees_of_freedom, 3000.0)  # Pa
@@ -70,7 +70,7 @@ class Stack:
         for name in MODULES:
             self.start(name)
         node = self.node = self._background.__enter__()
-        self.lease = CommandLease(node, ROBOT.actuators, ROBOT.unit)
+        self.lease = CommandLease(node, ROBOT)
         self.commands = node.create_publisher(ActuatorCommand, "actuator_command", qos.ACTUATOR_COMMAND)
         self.targets = node.create_publisher(*self._topic("target_shape"), qos.TARGET_SHAPE)
         self.features = node.create_publisher(TargetPoints, "target_points", qos.TARGET_SHAPE)
@@ -127,6 +127,8 @@ class Stack:
         return None
 
     def trigger(self, name):
+        if name == "reset":
+            return call_driver(self.node, "reset", 30.0)
         return self.call("actuation_stop" if name == "stop" else DRIVER, Trigger, name, Trigger.Request())
 
     def bring_up(self, name):

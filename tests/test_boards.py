@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from softform_actuation.assembly import make_driver, parameters_of
+from softform_actuation.conformance import now
 from softform_actuation.driver import Driver
 from softform_actuation.parameters import PARAMETERS
 from softform_actuation.serial_link import SerialLink
@@ -72,11 +73,11 @@ def test_a_board_is_found_driven_lost_found_again_and_waits_for_a_reset(bench: B
     driver = bench.connected_driver()
     try:
         assert NAMES[bench.kind] in str(driver.health()["devices"])
-        lease = driver.acquire("test")
+        lease = driver.acquire("test", 0, now(driver), driver.fingerprint)
 
         def follow() -> bool:
             assert driver.state is not State.FAULT, driver.reason
-            driver.command("test", lease, ROBOT.actuators, ["Pa"] * 9, GOAL)
+            driver.command("test", lease, driver.fingerprint, ROBOT.actuators, ["Pa"] * 9, GOAL)
             return bench.deviation() < 400.0
 
         wait_until(follow)

@@ -21,7 +21,6 @@ from rcl_interfaces.srv import SetParameters
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rosbags.highlevel import AnyReader
-from std_srvs.srv import Trigger
 
 from softform_collect import client
 from softform_collect.cli_collect import collect
@@ -212,7 +211,7 @@ def test_a_pulled_cable_ends_collecting_and_the_same_command_goes_on(stack, oper
     assert result.exit_code != 0 and "run the same command again" in said, said
     assert re.search("board|cable|offline|port", said), said
     rig(Transition.TRANSITION_ACTIVATE)  # as a real board does, it starts vented
-    wait_for(lambda: ask(operator, "actuation", Trigger, "reset", Trigger.Request()).success, 30.0, "reset")
+    wait_for(lambda: call_driver(operator, "reset", 20.0).success, 30.0, "reset")
     count = captured(markers) + 1
     result = collected(markers, "--via", "mocap", "--frames", str(count), "--reference-every", "5")
     assert result.exit_code == 0, result.output

@@ -27,7 +27,7 @@ from softform_client.reach_messages import features_to_message, goal_to_message
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.random import random_target
 from softform_interfaces.action import FollowWaypoints, ReachShape
-from softform_interfaces.msg import ActuatorCommand
+from softform_interfaces.msg import ActuatorCommand, Asked
 from softform_ros.conversions import cloud_from_points
 
 EXAMPLES = int(os.environ.get("SOFTFORM_STOP_EXAMPLES", "0"))
@@ -119,6 +119,7 @@ class Stopped(RuleBasedStateMachine):
         message = ActuatorCommand(
             source=newest.holder,
             lease=newest.lease,
+            fingerprint=newest.fingerprint,
             name=ROBOT.actuators[: len(values)],
             unit=["Pa"] * len(values),
             value=values.tolist(),
@@ -172,6 +173,7 @@ class Stopped(RuleBasedStateMachine):
         return self.stack.node.get_clock().now().to_msg()
 
     def _send_goal(self, action, name, message):
+        message.asked = Asked(stamp=self._now(), epoch=self.stack.states[-1].epoch)
         service = action.Impl.SendGoalService
         request = service.Request(goal=message)
         request.goal_id.uuid = np.random.default_rng().integers(0, 256, 16, dtype=np.uint8)

@@ -50,10 +50,11 @@ values = {row.name: row.default for row in (*PARAMETERS, *parameters_of(robot))}
 with make_driver(values, robot, lambda report: None, lambda readings: None) as driver:
     driver.connect()
     driver.activate()
-    lease = driver.acquire("test")
+    lease = driver.acquire("test", 0, now(driver), driver.fingerprint)
     while True:
         with suppress(CommandRejectedError):
-            driver.command("test", lease, robot.actuators, ["m"] * 4, list(map(float, sys.argv[2:])))
+            goal = list(map(float, sys.argv[2:]))
+            driver.command("test", lease, driver.fingerprint, robot.actuators, ["m"] * 4, goal)
         time.sleep(0.1)
 """
 
@@ -194,7 +195,7 @@ def test_tendons_are_pulled_measured_and_slackened_in_time(bench):
     assert time.monotonic() - begun < 0.2
     time.sleep(max(0.0, begun + SLACKENED_WITHIN - time.monotonic()))
     np.testing.assert_allclose(bench.pulls, ROBOT.safe, atol=2e-4)
-    assert device.check() == ""
+    assert device.check().complaint == ""
     assert not any(motor.torque_on for motor in bench.bus.motors.values())
     assert device.read(0.01) == []
 
@@ -239,7 +240,7 @@ def test_motors_that_lost_their_power_for_a_moment_are_not_wound_a_turn_too_far(
     device = bench.device()
     device.open()
     time.sleep(0.2)
-    assert device.check() == ""
+    assert device.check().complaint == ""
     before = device._line.emergency
     bench.inject("reboot")
     time.sleep(0.2)
@@ -257,7 +258,7 @@ def test_a_robot_that_is_held_keeps_its_shape(bench):
     assert device.make_safe()
     time.sleep(0.5)
     np.testing.assert_allclose(bench.pulls, BENT, atol=2e-4)
-    assert device.check() == ""
+    assert device.check().complaint == ""
 
 
 @pytest.mark.parametrize(
@@ -280,7 +281,7 @@ def test_a_broken_bus_is_not_opened_and_is_said_where_to_look(bench, fault, comp
     time.sleep(0.1)
     if not fault.startswith("hot"):
         device.open()
-        assert device.check() == ""
+        assert device.check().complaint == ""
 
 
 @pytest.mark.parametrize(
@@ -304,7 +305,7 @@ def test_what_goes_wrong_while_it_is_driven_is_unsafe(bench, fault, complaint):
     device.make_safe()
     time.sleep(SLACKENED_WITHIN + 0.1)
     if fault.startswith(("blocked", "hot")):
-        assert "t1 (id 1) may not be slack" in device.check()
+        assert "t1 (id 1) may not be slack" in device.check().complaint
 
 
 def test_a_pulled_cable_is_a_lost_device_and_the_motors_stop(bench):

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from std_srvs.srv import Trigger
 
 from softform_client.client import GoalFailedError, NotConnectedError, PointPath, ShapeClient
 from softform_core.forward.tip_model import load_tip_model
@@ -19,7 +18,7 @@ from softform_rig.fault_messages import request_from_fault
 from softform_rig.faults import parse_fault
 from softform_ros.background_node import BackgroundNode
 from softform_ros.qos import ACTUATOR_STATE_READER, DIAGNOSTICS, FAULT_EVENTS, LATCHED_STATE
-from softform_ros.service_calls import call_service
+from softform_ros.service_calls import call_driver, call_service
 from softform_tendons.settings import SLACKENED_WITHIN
 from softform_tools.drivers_heard import drivers_heard
 
@@ -168,6 +167,6 @@ def _inject(heard, fault):
 
 
 def _reset(heard):
-    answer = call_service(heard.node, "actuation", Trigger, "reset", Trigger.Request(), 20.0)
+    answer = call_driver(heard.node, "reset", 20.0)
     assert answer is not None and answer.success, answer
     heard.wait_until(lambda: heard.driver.state == DriverState.SAFE, "the driver to be ready")

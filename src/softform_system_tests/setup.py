@@ -19,10 +19,13 @@ setup(
     entry_points={
         "softform.bench": [
             "rig = softform_system_tests.fault_injection.cli_bench_rig:rig",
+            "schedules = softform_system_tests.schedules.cli_bench_schedules:schedules",
             "soak = softform_system_tests.soak.cli_bench_soak:soak",
             "fuzz = softform_system_tests.fuzzing.cli_bench_fuzz:fuzz",
         ],
         "softform.fuzz": [
+            "messages = softform_system_tests.fuzz_targets.messages:fuzz_messages",
+            "requests = softform_system_tests.fuzz_targets.messages:fuzz_requests",
             "natnet = softform_system_tests.fuzz_targets.motion_capture:fuzz_natnet",
             "qualisys_settings = softform_system_tests.fuzz_targets.motion_capture:fuzz_qualisys_settings",
             "qualisys_stream = softform_system_tests.fuzz_targets.motion_capture:fuzz_qualisys_stream",

@@ -21,6 +21,7 @@ setup(
             "demo = softform_tools.cli_demo:demo",
             "doctor = softform_tools.doctor:doctor",
             "follow = softform_tools.commands.follow:follow",
+            "install-service = softform_tools.cli_install_service:install_service",
             "plan = softform_tools.commands.plan:plan",
             "reach = softform_tools.commands.reach:reach",
             "reset = softform_tools.commands.stop_reset:reset",

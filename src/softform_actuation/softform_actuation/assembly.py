@@ -5,19 +5,21 @@ that fills `DeviceFamily`.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
+from itertools import chain
 from typing import Any
 
+from softform_actuation.ceilings import check_ceiling, check_range
 from softform_actuation.device import Device, DeviceFamily, ServedActuators, never
 from softform_actuation.driver import Driver
 from softform_actuation.latch import Latch
-from softform_actuation.parameters import PARAMETERS
-from softform_actuation.state_files import state_file
+from softform_actuation.state_files import state_file, state_folders
 from softform_actuation.states import DriverReport, DriverSettings, Readings
 from softform_core.errors import SoftformError
 from softform_core.plugins import load_plugin
 from softform_core.robots import Robot
+from softform_core.robots.devices import has_dead_man
 from softform_ros.parameters import Parameter
 
 GROUP = "softform.devices"
@@ -39,6 +41,11 @@ def device_family(kind: str) -> DeviceFamily:
 
 PORTS = Parameter(
     "port", "/dev/softform", "of several devices: each is on the port `port`_DEVICE, unless `DEVICE.port` is set"
+)
+
+
+NO_DEAD_MAN = (
+    "No hardware dead-man: if driver and guardian die together, the chambers keep their air. See docs/dead-man.md."
 )
 
 
@@ -72,9 +79,10 @@ def make_driver(
     Raises:
         SoftformError: If a device cannot be found out, or files that it needs cannot be read.
     """
-    settings = DriverSettings(**{row.name: values[row.name] for row in PARAMETERS if row.name != "robot"})
+    settings = DriverSettings(**{each.name: values[each.name] for each in fields(DriverSettings)})
     devices = make_devices(values, robot, interrupted)
-    return Driver(devices, robot, settings, on_report, on_readings, latch_of(values, robot))
+    warnings = () if robot.quantity != "pressure" or has_dead_man(robot.devices) else (NO_DEAD_MAN,)
+    return Driver(devices, robot, settings, on_report, on_readings, latch_of(values, robot), warnings)
 
 
 def make_devices(
@@ -83,25 +91,37 @@ def make_devices(
     """Return the devices of these parameters, as their families make them, each with what it serves.
 
     Raises:
-        SoftformError: If two devices are on one port, a device cannot be found out, or files that it needs cannot be
-            read.
+        SoftformError: If two devices are on one port, a range is beyond the ceiling of its port or larger than it was
+            there before, a device cannot be found out, or files that it needs cannot be read.
     """
-    names = _adapters(values, robot)
+    parts, names_of = served_by_devices(robot), _adapters(values, robot)
+    names = list(chain(*names_of))
     if twice := [name for name in names if names.count(name) > 1]:
-        raise SoftformError(f"Two devices are on {twice[0]}.", "Set the parameter `DEVICE.port` of each.")
+        raise SoftformError(f"Two devices are on {twice[-1]}.", "Set the parameter `DEVICE.port` of each.")
+    for check in (check_ceiling, check_range):
+        for part, names in zip(parts, names_of, strict=True):
+            check(part, names)
     return [
         (device_family(device.kind).make(part, _own_values(values, robot, device.name), interrupted), part)
-        for device, part in zip(robot.devices, served_by_devices(robot), strict=True)
+        for device, part in zip(robot.devices, parts, strict=True)
     ]
 
 
+def ports_of(values: Mapping[str, Any], robot: Robot) -> list[str]:
+    """Return the port of each device of these parameters."""
+    return [str(_own_values(values, robot, device.name)[PORTS.name]) for device in robot.devices]
+
+
 def latch_of(values: Mapping[str, Any], robot: Robot) -> Latch:
-    """Return the latch of the ports that these parameters name, and of the USB adapters behind them.
+    """Return the latch of the ports that these parameters name, and of the USB adapters behind them, wherever it lies.
 
     Raises:
         SoftformError: If a device is of an unknown kind, or there is no place for the latch.
     """
-    return Latch(*(state_file(name, "latch") for name in _adapters(values, robot)))
+    names_of = _adapters(values, robot)
+    files = [state_file(name, "latch") for name in chain(*names_of)]
+    elsewhere = [folder / file.name for folder in state_folders()[1:] for file in files]
+    return Latch(*files, elsewhere=elsewhere, adapters=[names[-1] for names in names_of])
 
 
 def served_by_devices(robot: Robot) -> list[ServedActuators]:
@@ -137,12 +157,8 @@ def check_devices(robot: Robot) -> None:
         device_family(device.kind).check(part)
 
 
-def _adapters(values: Mapping[str, Any], robot: Robot) -> list[str]:
-    return [
-        name
-        for device in robot.devices
-        for name in device_family(device.kind).adapters(_own_values(values, robot, device.name))
-    ]
+def _adapters(values: Mapping[str, Any], robot: Robot) -> list[list[str]]:
+    return [device_family(device.kind).adapters(_own_values(values, robot, device.name)) for device in robot.devices]
 
 
 def _own_values(values: Mapping[str, Any], robot: Robot, device: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 
 
 class Clock:
@@ -22,3 +23,9 @@ class Clock:
     def wait(self, event: threading.Event, seconds: float) -> bool:
         """Return whether `event` is set, after `seconds` at the latest."""
         return event.wait(seconds)
+
+    def start(self, work: Callable[[], object], name: str) -> threading.Thread:
+        """Start a daemon thread that waits by this clock: a program that forgets to end it ends all the same."""
+        thread = threading.Thread(target=work, name=name, daemon=True)
+        thread.start()
+        return thread

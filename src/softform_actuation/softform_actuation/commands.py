@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
+from softform_ros.asked import AHEAD_SECONDS
 
 _SCATTER = 3.0
-_AHEAD_SECONDS = 0.1
-"""How far clocks of two computers may be apart."""
 
 
 class CommandRejectedError(SoftformError):
@@ -58,7 +57,7 @@ def check_age(age: float, limit: float) -> None:
             f"The command was decided {age:.2f} s ago; up to {limit:g} s are allowed.",
             "Stamp commands when they are decided; see to the network and to the clocks of both computers.",
         )
-    if age < -_AHEAD_SECONDS:
+    if age < -AHEAD_SECONDS:
         raise CommandRejectedError(
             f"The command is stamped {-age:.2f} s in the future.", "Set the clocks of both computers by NTP."
         )

@@ -15,6 +15,7 @@ The latch has to be kept apart from the machine's: a test sets `state_files.OVER
 import contextlib
 import functools
 import json
+import math
 import subprocess
 import sys
 import time
@@ -29,6 +30,7 @@ from softform_actuation.commands import CommandRejectedError
 from softform_actuation.device import Device, DeviceLostError
 from softform_actuation.driver import Driver
 from softform_actuation.latch import LEFT_ACTIVE
+from softform_actuation.lease import Asked, LeaseError
 from softform_actuation.parameters import PARAMETERS
 from softform_actuation.states import Readings, State, Status
 from softform_core.arrays import Array
@@ -64,7 +66,7 @@ class Bench:
         safe_seconds: Within which they are, from the request on the wire.
         pull_cable: Take the connection away, and return once it is gone; the device keeps its power.
         plug_in: Give it back, under the same name.
-        block: Keep actuators where they are, whatever is asked of them.
+        block: Keep the last actuator where it is, whatever is asked of it: a check of the first one alone is none.
         free: Let them move again.
     """
 
@@ -105,7 +107,7 @@ class Bench:
         if driver.state is State.OFFLINE:
             driver.connect()
         driver.activate()
-        driver.reset()
+        driver.reset(now(driver))
         _wait(self.is_safe, "the bench to be safe before a check")
         return driver
 
@@ -128,6 +130,11 @@ class Bench:
 Check = Callable[[Bench], None]
 
 
+def now(driver: Driver) -> Asked:
+    """What somebody asks for who has just looked at the driver."""
+    return Asked(0.0, driver.epoch)
+
+
 class _Commander:
     """Holds a lease; commands while something is waited for."""
 
@@ -135,11 +142,11 @@ class _Commander:
         self._bench, self._driver, self._robot = bench, driver, bench.description
         bench.readings.clear()
         _wait(lambda: bool(bench.readings), "measurements once the driver is active", _BEGIN_SECONDS)
-        self.lease = driver.acquire(SOURCE)
+        self.lease = driver.acquire(SOURCE, 0, now(driver), driver.fingerprint)
 
     def send(self, goal: Array) -> None:
         units = [self._robot.unit] * len(goal)
-        self._driver.command(SOURCE, self.lease, self._robot.actuators, units, goal.tolist())
+        self._driver.command(SOURCE, self.lease, self._driver.fingerprint, self._robot.actuators, units, goal.tolist())
 
     def drive(self, goal: Array, condition: Callable[[], bool], what: str) -> None:
         """Command the goal, (k,), until the condition holds."""
@@ -167,7 +174,9 @@ def check_that_opening_moves_nothing(bench: Bench) -> None:
     driver = bench.new_driver()
     driver.connect()
     _stays(lambda: bench.is_near(before) and bench.is_safe(), "the actuators moved when the device was opened")
-    _require(driver.state is State.SAFE, f"connected, the driver is {driver.state.name}: {driver.reason}")
+    _wait(lambda: driver.state is not State.MAKING_SAFE, "the driver to measure the actuators")
+    resting = (State.SAFE, State.HOLDING)
+    _require(driver.state in resting, f"connected, the driver is {driver.state.name}: {driver.reason}")
 
 
 def check_targets(bench: Bench) -> None:
@@ -205,7 +214,7 @@ def check_stale_commands(bench: Bench) -> None:
     with _active(bench) as (driver, commander):
         commander.reach_goal()
         _wait(bench.is_safe, "safety after stale commands", bench.parameters["command_timeout"] + bench.safe_seconds)
-        _wait(lambda: driver.state is State.SAFE, "the driver to be SAFE", _BEGIN_SECONDS)
+        _wait(lambda: driver.state in (State.SAFE, State.HOLDING), "the driver to be SAFE", _BEGIN_SECONDS)
         with contextlib.suppress(CommandRejectedError):
             commander.send(bench.goal)
             _require(False, "a command under a dead lease was taken")
@@ -214,19 +223,71 @@ def check_stale_commands(bench: Bench) -> None:
 
 
 def check_blocked_actuators(bench: Bench) -> None:
-    """What does not become safe when it is made safe is a fault; once it is free, a reset lets it be driven on."""
-    with _active(bench) as (driver, commander):
+    """What does not come to rest is never reported safe, whichever way out is taken; freed, a reset drives it on."""
+    for way_out in (None, Driver.stop, Driver.deactivate):
+        with _active(bench) as (driver, commander):
+            commander.reach_goal()
+            bench.block()
+            try:
+                if way_out is None:
+                    _wait(
+                        lambda: driver.state is State.FAULT,  # noqa: B023
+                        "a fault of actuators that stay where they are",
+                        _BLOCKED_SECONDS,
+                    )
+                else:
+                    with contextlib.suppress(SoftformError):
+                        way_out(driver)
+                        _require(False, f"{way_out.__name__} did not say that the actuators stay where they are")
+                    _require(driver.state is State.FAULT, f"after {way_out.__name__} it is {driver.state.name}")
+                _require(not driver.health()["confirmed safe"], "it counts as safe though actuators are not at rest")
+                at_rest = [one.at_rest for one in driver.report.actuators]
+                _require(not all(at_rest), f"every actuator counts as at rest: {driver.report.actuators}")
+                if way_out is Driver.stop:
+                    with contextlib.suppress(SoftformError):
+                        driver.reset(now(driver))
+                        _require(False, "a reset cleared the fault though an actuator stays where it is")
+            finally:
+                bench.free()
+            _wait(bench.is_safe, "safety once the actuators are free")
+            driver.activate()
+            driver.reset(now(driver))
+            _Commander(bench, driver).reach_goal()
+
+
+def check_closing_while_blocked(bench: Bench) -> None:
+    """A driver that is closed while an actuator does not come to rest leaves the next one latched."""
+    with _active(bench) as (_, commander):
         commander.reach_goal()
         bench.block()
         try:
-            _wait(
-                lambda: driver.state is State.FAULT, "a fault of actuators that stay where they are", _BLOCKED_SECONDS
-            )
+            driver = bench.new_driver()
         finally:
             bench.free()
-        _wait(bench.is_safe, "safety once the actuators are free")
-        driver.reset()
-        _Commander(bench, driver).reach_goal()
+    _wait(bench.is_safe, "safety once the actuators are free")
+    driver.connect()
+    _require(driver.state is State.FAULT, f"the next driver is {driver.state.name}: {driver.reason}")
+    _wait(lambda: bool(driver.health()["confirmed safe"]), "the next driver to measure all at rest")
+    driver.reset(now(driver))
+
+
+def check_queued_requests(bench: Bench) -> None:
+    """A lease or a reset that was asked for before a stop, or too long ago, is rejected, and nothing moves."""
+    with _active(bench) as (driver, commander):
+        asked = now(driver)
+        commander.drive(bench.goal, lambda: not bench.is_safe(), "the actuators to move")
+        driver.stop()
+        for late in (asked, Asked(3.0, driver.epoch), Asked(math.nan, driver.epoch), Asked(0.0, 0)):
+            with contextlib.suppress(LeaseError):
+                driver.reset(late)
+                _require(False, f"a reset that was asked for as {late} was carried out")
+        driver.reset(now(driver))
+        for late in (asked, Asked(3.0, driver.epoch), Asked(math.nan, driver.epoch), Asked(0.0, 0)):
+            with contextlib.suppress(LeaseError):
+                driver.acquire(SOURCE, 0, late, driver.fingerprint)
+                _require(False, f"a lease that was asked for as {late} was given")
+        _wait(bench.is_safe, "safety after a stop and a reset", bench.safe_seconds)
+        _stays(bench.is_safe, "the actuators moved for what was asked for before")
 
 
 def check_stop_and_reset(bench: Bench) -> None:
@@ -238,7 +299,7 @@ def check_stop_and_reset(bench: Bench) -> None:
         _require(driver.state is State.FAULT, f"stopped, the driver is {driver.state.name}")
         _require(bool(driver.health()["confirmed safe"]), "the device has not confirmed that it is safe")
         _stays(bench.is_safe, "the actuators moved again after a stop")
-        driver.reset()
+        driver.reset(now(driver))
         _stays(bench.is_safe, "the actuators moved after a reset without a command")
         _Commander(bench, driver).reach_goal()
 
@@ -256,7 +317,7 @@ def check_pulled_cable(bench: Bench) -> None:
         _wait(lambda: bool(driver.health()["confirmed safe"]), "the device to be found again and made safe")
         _wait(bench.is_safe, "safety once it is found again", bench.safe_seconds)
         _require(driver.state is State.FAULT, "the fault was left without a reset")
-        driver.reset()
+        driver.reset(now(driver))
         _Commander(bench, driver).reach_goal()
 
 
@@ -266,14 +327,14 @@ def check_restart(bench: Bench) -> None:
     driver = bench.new_driver()
     _wait(bench.is_safe, "safety after the driver was closed", bench.safe_seconds)
     driver.connect()
-    _require(driver.state is State.SAFE, f"after a driver that ended in order: {driver.reason}")
+    _require(driver.state is not State.FAULT, f"after a driver that ended in order: {driver.reason}")
     driver.stop()
     driver = bench.new_driver()
     driver.connect()
     driver.activate()
     _require(driver.state is State.FAULT, "a stop was forgotten over a restart")
     _stays(bench.is_safe, "the actuators moved though the driver is latched")
-    driver.reset()
+    driver.reset(now(driver))
     with _active(bench) as (_, commander):
         commander.reach_goal()
 
@@ -296,7 +357,7 @@ def check_kill(bench: Bench) -> None:
     latched = driver.state is State.FAULT and LEFT_ACTIVE in driver.reason
     _require(latched, f"after a driver that was killed the next is {driver.state.name}: {driver.reason}")
     _stays(bench.is_safe, "the actuators moved again after the driver was killed")
-    driver.reset()
+    driver.reset(now(driver))
 
 
 def check_that_making_safe_is_confirmed(bench: Bench) -> None:
@@ -313,7 +374,10 @@ def check_that_making_safe_is_confirmed(bench: Bench) -> None:
         while device.clock.now() < done + _REST_SECONDS:
             stray = [m for m in device.read(_PERIOD_SECONDS) if m.captured > done + _LATE_SECONDS]
             _require(not stray, "the device goes on measuring though it is safe")
-        _require(device.check() == "", f"check() says: {device.check()}")
+        rest = device.check()
+        _require(rest.complaint == "", f"check() says: {rest.complaint}")
+        at_rest = rest.at_rest.all() or device.is_holding
+        _require(bool(at_rest), f"check() measures {rest.values}, and {rest.at_rest} of them at rest")
         device.begin()
         _drive_alone(bench, device, held)
         bench.pull_cable()
@@ -355,6 +419,8 @@ CHECKS: tuple[Check, ...] = (
     check_slew,
     check_stale_commands,
     check_blocked_actuators,
+    check_closing_while_blocked,
+    check_queued_requests,
     check_stop_and_reset,
     check_pulled_cable,
     check_restart,
@@ -370,7 +436,7 @@ def _active(bench: Bench) -> Iterator[tuple[Driver, _Commander]]:
     commander = _Commander(bench, driver)
     yield driver, commander
     with contextlib.suppress(SoftformError):  # it has ended, with what was checked
-        driver.release(SOURCE, driver.report.lease)
+        driver.release(SOURCE, commander.lease)
 
 
 def _has_settled(bench: Bench, goal: Array) -> bool:
@@ -434,9 +500,9 @@ def main() -> None:
     with make_driver(values, robot, lambda report: None, lambda readings: None) as driver:
         driver.connect()
         driver.activate()
-        lease = driver.acquire(SOURCE)
+        lease = driver.acquire(SOURCE, 0, now(driver), driver.fingerprint)
         while True:
-            driver.command(SOURCE, lease, robot.actuators, [robot.unit] * len(goal), goal)
+            driver.command(SOURCE, lease, driver.fingerprint, robot.actuators, [robot.unit] * len(goal), goal)
             time.sleep(_COMMAND_SECONDS)
 
 

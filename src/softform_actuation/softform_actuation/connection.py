@@ -3,12 +3,14 @@
 import logging
 from collections.abc import Callable
 
-from softform_actuation.device import Device, DeviceError, DeviceLostError, Measurement
+from softform_actuation.device import Device, DeviceError, DeviceLostError, Measurement, Rest
 from softform_core.errors import SoftformError
 
 _log = logging.getLogger(__name__)
 
 ALIVE_CHECK_SECONDS = 1.0
+CHECK_SECONDS = 0.1
+"""Until all actuators are measured at rest."""
 _SILENT_SECONDS = 5.0
 _LATE_STREAM_SECONDS = 0.3
 
@@ -20,19 +22,41 @@ class Connection:
         device: The device.
         is_lost: Whether the connection is gone.
         is_tested: Whether its actuators have been tested since it was opened.
-        is_safe: Whether it has confirmed that it is safe.
-        still_unsafe: Which actuator is not safe though its device has confirmed, as `Device.check` says; empty if none.
+        asked: Whether it was asked to make safe, and has driven nothing since.
+        acknowledged: Whether it has acknowledged that.
+        rest: What it has measured since; None before the first look.
     """
 
     def __init__(self, device: Device) -> None:
         self.device = device
         self.is_lost = False
         self.is_tested = False
-        self.is_safe = False
-        self.still_unsafe = ""
+        self.asked = False
+        self.acknowledged = False
+        self.rest: Rest | None = None
         self._safe_since = 0.0
         self._confirmed_at = 0.0
         self._next_check = 0.0
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether it has acknowledged that it is safe, and all its actuators were measured at rest since."""
+        return self.acknowledged and self.rest is not None and not self.rest.complaint and bool(self.rest.at_rest.all())
+
+    @property
+    def is_secured(self) -> bool:
+        """Whether it is at rest, or holds the robot as its description wants it."""
+        return self.is_at_rest or (self.acknowledged and self.device.is_holding)
+
+    @property
+    def still_unsafe(self) -> str:
+        """Which actuator is not at rest though it should be by now, as `Device.check` says; empty if none."""
+        return "" if self.rest is None else self.rest.complaint
+
+    def begin(self) -> None:
+        """Take note that it drives: what was measured at rest is out of date."""
+        self.asked = self.acknowledged = False
+        self.rest = None
 
     def open(self, interrupted: Callable[[], bool]) -> None:
         """Open the device, which makes it safe.
@@ -59,14 +83,14 @@ class Connection:
             self._note_safe(self.device.make_safe())
         except BaseException:
             self.make_safe()
-            if not self.is_safe and not self.is_lost:
+            if not self.acknowledged and not self.is_lost:
                 self.let_go()
             raise
         self.is_tested = True
 
     def make_safe(self) -> None:
         """Make safe as well as can be done; raises nothing."""
-        confirmed = False
+        confirmed, self.rest = False, None
         try:
             confirmed = self.device.make_safe()
         except DeviceLostError:
@@ -85,18 +109,15 @@ class Connection:
         if self.is_lost:
             self.device.close()
             self.open(interrupted)
-        elif not self.is_safe:
+        elif not self.acknowledged or self.still_unsafe:  # what it complains of may be mended: it is measured anew
             self._note_safe(self.device.make_safe())
-        if not self.is_safe:
+        if not self.acknowledged:
             raise unconfirmed(self.device)
-        self.still_unsafe = self.device.check()
-        if self.still_unsafe:
-            raise DeviceError(self.still_unsafe)
 
     def note_stray(self, measurement: Measurement) -> None:
         """Take a measurement that came unasked: a safe device is silent, so this one drives on."""
         if measurement.captured > self._safe_since + _LATE_STREAM_SECONDS:
-            self.is_safe = False
+            self.acknowledged = False
             self._next_check = 0.0
 
     def is_check_due(self, now: float) -> bool:
@@ -104,7 +125,7 @@ class Connection:
         return now >= self._next_check
 
     def check(self, now: float, interrupted: Callable[[], bool]) -> bool:
-        """Ask a device at rest for a sign of life, make it safe until it confirms that, look for it if it is gone.
+        """Ask a device at rest where its actuators are, make it safe until it confirms that, look for it if it is gone.
 
         Returns:
             Whether it was gone, and is back.
@@ -116,33 +137,38 @@ class Connection:
             if self.is_lost:
                 self.open(interrupted)
                 return True
-            if not self.is_safe:
+            if not self.acknowledged:
                 self._note_safe(self.device.make_safe())
-            self.still_unsafe = self.device.check()
-            if not self.is_safe:
+            self.rest = self.device.check()
+            self._safe_since = self.device.clock.now()  # measuring may have left measurements under way
+            if not self.acknowledged:
                 raise unconfirmed(self.device)
         except SoftformError as error:
+            self.rest = None
             is_silent = now - self._confirmed_at > _SILENT_SECONDS
             if not self.is_lost and (isinstance(error, DeviceLostError) or is_silent):
                 self.let_go()
             raise
         finally:
-            self._next_check = self.device.clock.now() + ALIVE_CHECK_SECONDS
+            is_patient = self.is_at_rest or self.rest is None or self.still_unsafe
+            seconds = ALIVE_CHECK_SECONDS if is_patient else CHECK_SECONDS
+            self._next_check = self.device.clock.now() + seconds
         self._confirmed_at = now
         return False
 
     def let_go(self) -> None:
         """Close the port at once, so that the device can come back under the same name."""
         self.is_lost = True
-        self.is_safe = False
+        self.acknowledged = False
+        self.rest = None
         self.device.close()
 
     def _note_safe(self, confirmed: bool) -> None:
-        self.is_safe = confirmed
+        self.asked, self.acknowledged, self.rest = True, confirmed, None
         self._safe_since = self.device.clock.now()
         if confirmed:
             self._confirmed_at = self._safe_since
-        self._next_check = self._safe_since + ALIVE_CHECK_SECONDS
+        self._next_check = self._safe_since + CHECK_SECONDS
 
 
 def unconfirmed(device: Device) -> DeviceError:

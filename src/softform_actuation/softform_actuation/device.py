@@ -15,6 +15,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from softform_actuation.clock import Clock
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
@@ -92,6 +95,22 @@ class Measurement:
 
 
 @dataclass(frozen=True)
+class Rest:
+    """What was measured of actuators that shall be at rest. What is not known counts as not at rest.
+
+    Attributes:
+        values: (k,) measured last since `make_safe`, in the unit of the description; NaN where nothing was measured.
+        at_rest: (k,) whether the actuator was measured where it is safe; False where nothing was measured.
+        complaint: Which actuator is not at rest, or not known to be, though it should be by now, and what to do: a
+            fault. Empty if there is none, or if there is still time.
+    """
+
+    values: Array
+    at_rest: NDArray[np.bool_]
+    complaint: str = ""
+
+
+@dataclass(frozen=True)
 class DeviceHealth:
     """What a device reports in the diagnostics, and a fault that does not stop it; empty if there is none."""
 
@@ -118,6 +137,10 @@ class Device(Protocol):
     @property
     def safe_action(self) -> SafeAction:
         """What `make_safe` does."""
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether it holds the robot under power because `make_safe` means that here: it then never is at rest."""
 
     def open(self, interrupted: Callable[[], bool] = never) -> None:
         """Connect, make sure that it is the right device and can serve its actuators, and make it safe.
@@ -169,12 +192,11 @@ class Device(Protocol):
             Whether the device has confirmed it. Without an answer it returns False within half a second.
         """
 
-    def check(self) -> str:
-        """Ask a safe device for a sign of life; called about once a second, and before each `begin`.
+    def check(self) -> Rest:
+        """Ask a safe device for a sign of life and measure where all its actuators are.
 
-        Returns:
-            Which actuator is not safe though it should be by now, and what to do: a fault. Empty if none. Tendons have
-            to be slack `REST_SECONDS` after `make_safe`.
+        Called ten times a second until all are measured at rest, then once a second, and before each `begin`. It moves
+        nothing. Tendons have to be slack `REST_SECONDS` after `make_safe`.
         """
 
     def calibrate(self, interrupted: Callable[[], bool]) -> str:

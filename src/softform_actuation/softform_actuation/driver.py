@@ -3,17 +3,19 @@
 `Driver` owns the devices of one robot. Its thread alone talks to them; commands and requests are handed over to it.
 States and what leads to them::
 
-    OFFLINE ──connect──► SAFE ◄────────────────┐
-                           │ lease, command    │ stale command, lease given up, deactivate
-                           ▼                   │
-                        RUNNING ───────────────┘
-                           │ stop, stale stream, beyond the range, an actuator that does not follow or respond,
-                           ▼ lost device, exception
-                         FAULT ──reset──► SAFE
+    OFFLINE ──connect──► MAKING_SAFE ──measured──► SAFE (HOLDING, where motors hold the robot)
+                              ▲                      │ lease, command
+                              │                      ▼
+                              └─────────────────── RUNNING    down: stale command, lease given up, deactivate,
+                              ▲                      │        hold_timeout
+                            reset                    │ stop, stale stream, beyond the range, an actuator that does not
+                              │                      ▼ follow or respond, lost device, exception
+                              └─────────────────── FAULT
 
-Every way down to SAFE or FAULT ends the lease. A latched fault, and a driver that died while it was active, are found
-again by the next one, which starts in FAULT. All times are those of the first device's clock, which is steady. Python
-holds no hard real-time promise: the devices' firmware regulates, and is the last line.
+Every way down ends the lease and the epoch. SAFE means that every actuator was measured at rest. A latched fault, and a
+driver that died while it was active, are found again by the next one, which starts in FAULT. All times are those of the
+first device's clock, which is steady. Python holds no hard real-time promise: the devices' firmware regulates, and is
+the last line.
 """
 
 import functools
@@ -25,11 +27,11 @@ from softform_actuation.commands import CommandRejectedError, check_age, check_c
 from softform_actuation.deadlines import Deadlines
 from softform_actuation.device import Device, ServedActuators, never
 from softform_actuation.latch import Latch
-from softform_actuation.lease import LeaseError
-from softform_actuation.requests import EndedError, Requests
+from softform_actuation.lease import Asked, Grant, LeaseError
+from softform_actuation.requests import EndedError, Requests, Result
 from softform_actuation.states import DriverReport, DriverSettings, Readings, State
 from softform_actuation.statistics import LoopStatistics
-from softform_actuation.supervisor import Supervisor
+from softform_actuation.supervisor import REST_PATIENCE_SECONDS, Supervisor
 from softform_core.errors import SoftformError
 from softform_core.priority import ask_for_priority, make_ordinary, threads_of_this_process
 from softform_core.robots import Robot
@@ -37,6 +39,7 @@ from softform_core.robots import Robot
 _log = logging.getLogger(__name__)
 
 _REQUEST_SECONDS = 20.0
+_LOOK_SECONDS = 0.02
 
 
 class Driver:
@@ -49,6 +52,7 @@ class Driver:
         on_report: Called at every change of state, reason or holder, from any thread; must not block.
         on_readings: Called with every measurement, from the driver's thread; must not block.
         latch: Fault latch that outlives this process; none by default.
+        warnings: What an operator should know of these devices; the driver reports it.
     """
 
     def __init__(
@@ -59,6 +63,7 @@ class Driver:
         on_report: Callable[[DriverReport], None],
         on_readings: Callable[[Readings], None],
         latch: Latch | None = None,
+        warnings: tuple[str, ...] = (),
     ) -> None:
         self._devices = [device for device, _ in devices]
         self._names = [served.device for _, served in devices]
@@ -74,7 +79,9 @@ class Driver:
         self._deadlines = Deadlines(1.0 / settings.loop_rate, self._clock.now())
         self._scheduling = "not running"
         self.statistics = LoopStatistics()
-        self._supervisor = Supervisor(devices, robot, settings, self.statistics, on_report, on_readings, self._latch)
+        self._supervisor = Supervisor(
+            devices, robot, settings, self.statistics, on_report, on_readings, self._latch, warnings
+        )
 
     def __enter__(self) -> "Driver":
         """Return the driver; `connect` is the caller's."""
@@ -116,9 +123,7 @@ class Driver:
         self._has_ended.clear()
         with self._connecting:  # a stop is latched before, and found; or comes after, and is the loop's
             self._supervisor.begin(interrupted)
-            # A daemon: a program that forgets `close` ends all the same, and the guardian makes safe.
-            self._thread = threading.Thread(target=self._run, name="driver", daemon=True)
-            self._thread.start()
+            self._thread = self._clock.start(self._run, "driver")
 
     def activate(self) -> None:
         """Test the actuators, then let commands through. While a fault is latched they are rejected until `reset`.
@@ -133,42 +138,45 @@ class Driver:
         self._in_thread(lambda: self._supervisor.activate(self._is_wanted_elsewhere), late=False)
 
     def deactivate(self) -> None:
-        """Make safe, and let no commands through; returns once the devices have confirmed.
+        """Make safe, and let no commands through; returns once all is measured at rest.
 
         Raises:
-            SoftformError: If one does not confirm it; it is then tried on.
+            SoftformError: If a device does not confirm it, or an actuator is not at rest; it is then tried on.
         """
         self._supervisor.is_active = False
         if self._thread is not None and not self._exit.is_set():  # which makes safe, too
-            self._in_thread(self._supervisor.rest_inactive)
+            self._in_thread(lambda: self._supervisor.rest_inactive(self._is_wanted_elsewhere))
 
-    def acquire(self, source: str, client: int = 0, epoch: int = 0) -> int:
-        """Return the id of a lease: from now on only `source` may command; see `LeasedCommands.acquire`.
+    def acquire(self, source: str, client: int, asked: Asked, fingerprint: str) -> Grant:
+        """Return a lease: from now on only `source` may command; see `LeasedCommands.acquire`.
 
         Raises:
             LeaseError: If it is rejected, with the reason.
         """
-        return self._supervisor.acquire(source, client, epoch)
+        return self._supervisor.acquire(source, client, asked, fingerprint)
 
-    def release(self, source: str, lease: int) -> str:
-        """Take a lease back; what its holder moved is made safe.
+    def release(self, source: str, grant: Grant) -> int:
+        """Take a lease back; what its holder moved is made safe. Returns the epoch that is there then.
 
         Raises:
             SoftformError: If it is not theirs, or a device does not confirm that it is safe.
         """
-        self._supervisor.commands.require(source, lease)
-        return self._in_thread(lambda: self._supervisor.release(source, lease))
+        self._supervisor.commands.require(source, grant)
+        return self._in_thread(lambda: self._supervisor.release(source, grant))
 
     def command(
         self,
         source: str,
-        lease: int,
+        grant: Grant,
+        fingerprint: str,
         names: Sequence[str],
         units: Sequence[str],
         values: Sequence[float],
         age: float = 0.0,
     ) -> None:
-        """Take a command: a goal for each actuator, decided `age` s ago; it renews the lease.
+        """Take a command for the robot of that fingerprint: a goal for each actuator, decided `age` s ago.
+
+        It renews the lease.
 
         Raises:
             CommandRejectedError: If the driver does not follow it, and why; the command before it stays in force until
@@ -176,49 +184,103 @@ class Driver:
         """
         try:
             self._supervisor.require_takes_commands()
-            self._supervisor.commands.require(source, lease)
+            self._supervisor.commands.require(source, grant)
+            self._supervisor.commands.require_same_robot(fingerprint)
             check_age(age, self._settings.command_age_limit)
             goal = check_command(self._robot, names, units, values)
-            self._supervisor.commands.put(source, lease, goal)
+            self._supervisor.commands.put(source, grant, goal)
         except (LeaseError, CommandRejectedError) as error:
             self.statistics.rejected_commands += 1
             self.statistics.last_rejection = str(error)
             raise CommandRejectedError(error.message, error.next_step) from error
 
     def stop(self) -> str:
-        """Make safe and latch until `reset`, also over a restart; return what was done.
+        """Make safe and latch until `reset`, also over a restart; return once all is measured at rest.
+
+        It is made safe at once; to measure that takes as long as the robot takes to vent, or to slacken.
 
         Raises:
-            SoftformError: If a device does not confirm that it is safe; it is then tried on. If the latch would not
-                survive a restart, or there is no connection and the one before was left in doubt.
+            SoftformError: If an actuator is not measured at rest in time, with what is known of it; it is looked at on.
+                If the latch would not survive a restart, or there is no connection and the one before was left in
+                doubt.
+        """
+        return self.end_stop(self.begin_stop())
+
+    def begin_stop(self) -> bool:
+        """Make safe and latch, at once; returns whether there are devices that were made safe, for `end_stop`.
+
+        Raises:
+            SoftformError: If the latch would not survive a restart, or the driver's thread does not answer.
         """
         with self._connecting:
             if self._thread is None:
-                return self._latch.stop_unconfigured()
+                return False
         try:
-            return self._in_thread(self._supervisor.stop)
+            self._in_thread(self._supervisor.stop)
         except EndedError:  # it is being closed, which makes safe; then it clears the latch, and this stop comes after
             self._clock.wait(self._has_ended, _REQUEST_SECONDS)
+            return False
+        return True
+
+    def end_stop(self, is_made_safe: bool) -> str:
+        """Wait until all is measured at rest after `begin_stop`; results and errors are those of `stop`."""
+        supervisor = self._supervisor
+        if not is_made_safe:
             return self._latch.stop_unconfigured()
+        end = self._clock.now() + REST_PATIENCE_SECONDS
+        while True:
+            if supervisor.is_secured or (self._has_ended.is_set() and supervisor.left_secured):
+                held = any(device.is_holding for device in self._devices)
+                done = "The motors hold the robot under power" if held else "Measured at rest"
+                return f"{done}, and latched; call 'reset' to go on."
+            if self._clock.now() > end:
+                raise SoftformError(
+                    f"Stopped and latched, but NOT SAFE: {supervisor.unsafe_in_words()}",
+                    "Cut the supply, open the manual vent valve and keep away; it is measured on.",
+                )
+            self._clock.sleep(_LOOK_SECONDS)
 
-    @property
-    def stops(self) -> int:
-        """How many times it was stopped."""
-        return self._supervisor.stops
-
-    def reset(self, stops: int | None = None) -> str:
-        """Leave a latched fault; return what was done. A device that was lost is opened and tested again.
-
-        Args:
-            stops: Number of stops when the reset was requested, by default now: later stops are not undone.
+    def fault(self, reason: str) -> None:
+        """Make safe at once, and latch this as a fault; returns once the devices have been asked.
 
         Raises:
-            SoftformError: If the cause of the fault persists, it was stopped since, something else is asked meanwhile,
-                or nothing would latch the next driver should this one die.
+            SoftformError: If the driver's thread does not answer.
         """
-        wanted = self.stops if stops is None else stops
+        self._in_thread(lambda: self._supervisor.fault(reason))
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its thread runs, or it has none."""
+        return self._thread is None or not self._has_ended.is_set()
+
+    @property
+    def epoch(self) -> int:
+        """The present epoch; whatever makes the robot safe, each fault and each reset begins another one."""
+        return self._supervisor.commands.epoch
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the robot that it drives."""
+        return self._supervisor.commands.fingerprint
+
+    def reset(self, asked: Asked) -> str:
+        """Leave the latched faults that the caller has seen; return what was done. What was lost is opened again.
+
+        Args:
+            asked: When it was asked for, and the driver's epoch that the caller saw: later faults are not cleared.
+
+        Raises:
+            SoftformError: If it is too old, there was a fault since, the cause of the fault persists, something else is
+                asked meanwhile, or nothing would latch the next driver should this one die.
+        """
         self._require_connected()
-        return self._in_thread(lambda: self._supervisor.reset(wanted, self._is_wanted_elsewhere), late=False)
+        began = self._clock.since_boot()
+
+        def reset() -> str:
+            waited = self._clock.since_boot() - began
+            return self._supervisor.reset(Asked(asked.age + waited, asked.epoch), self._is_wanted_elsewhere)
+
+        return self._in_thread(reset, late=False)
 
     def calibrate(self) -> str:
         """Measure the offsets of the sensors at rest, store and apply them; takes about four seconds.
@@ -258,7 +320,7 @@ class Driver:
             "reason": report.reason,
             "active": supervisor.is_active,
             "lease held by": report.holder,
-            "confirmed safe": supervisor.is_safe,
+            "confirmed safe": supervisor.is_secured,
             "loop thread": self._scheduling,
             "loop ticks": self._deadlines.ticks,
             "loop overruns": self._deadlines.overruns,
@@ -287,7 +349,7 @@ class Driver:
         if self._thread is None:
             raise SoftformError("The driver is not connected.", "Configure it first.")
 
-    def _in_thread(self, work: Callable[[], str], late: bool = True) -> str:
+    def _in_thread(self, work: Callable[[], Result], late: bool = True) -> Result:
         return self._requests.ask(work, _REQUEST_SECONDS, late)
 
     def _is_wanted_elsewhere(self) -> bool:
@@ -317,6 +379,7 @@ class Driver:
                     if self._requests.are_waiting:
                         self._requests.answer()
                         deadlines.resume(self._clock.now())
+                        supervisor.resume()
                     now = self._clock.now()
                     if deadlines.is_due(now):
                         # A tick that is late has some time all the same: sending must not starve.

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from softform_actuation.commands import SettleDetector
 from softform_actuation.device import Device, Measurement, ServedActuators, UnsafeError
 from softform_actuation.states import DriverSettings, Status
-from softform_actuation.watches import FollowWatch, RangeWatch
+from softform_actuation.watches import FollowWatch, FrozenWatch, RangeWatch
 from softform_core.arrays import Array
 
 
@@ -36,8 +36,10 @@ class Follower:
         self._settle = SettleDetector(count, tolerances.settle, settings.settle_time)
         self._range = RangeWatch(served, tolerances.beyond_range)
         self._follow = FollowWatch(served, tolerances.follow, settings.follow_timeout)
+        self._frozen = FrozenWatch(served, tolerances.follow)
         self._setpoint = served.safe
         self._last_measurement = 0.0
+        self._safe, self._follows_within = served.safe, tolerances.follow
         self.values, self.status = served.safe, np.full(count, Status.SAFE, dtype=np.uint8)
         self.captured: float | None = None
 
@@ -51,8 +53,15 @@ class Follower:
         self._settle.reset()
         self._range.reset()
         self._follow.reset()
+        self._frozen.reset()
         self._last_measurement, self.captured = now, None
         return self._setpoint
+
+    @property
+    def at_rest(self) -> NDArray[np.bool_]:
+        """Which actuators were measured where they are safe since `begin`, (k,)."""
+        is_measured = self.captured is not None
+        return np.asarray(is_measured & (np.abs(self.values - self._safe) <= self._follows_within))
 
     def require_stream(self, now: float) -> None:
         """Look whether measurements still come.
@@ -74,11 +83,13 @@ class Follower:
         """
         values, moment = measurement.values, measurement.captured
         self._last_measurement = self.captured = moment
-        self._range.check(values)
-        self._follow.check(values, self._setpoint, moment)
+        if len(values):  # a dead-man serves none
+            self._range.check(values)
+            self._follow.check(values, self._setpoint, moment)
+            self._frozen.check(values, self._setpoint, moment)
         self.values = values
         self.status = np.full(len(values), Status.SAFE, dtype=np.uint8)
-        if goal is not None:
+        if goal is not None and len(values):
             own = goal[self.indices]
             settled = self._settle.update(values - own, moment) & (self._setpoint == own)
             self.status[:] = np.where(settled & measurement.is_steady, Status.SETTLED, Status.MOVING)

@@ -1,21 +1,31 @@
 """A tiny second process that makes the device safe when the driver dies or hangs.
 
 Many devices have no watchdog: after `kill -9` of the driver a board would hold its pressure for ever. The guardian
-shares the driver's open port and reads heartbeats from a pipe; it answers each, so that the driver notices a guardian
-that is frozen and starts another. A pipe that ends without the farewell, or that stays silent, makes it write the
-emergency request. It is started as a program of its own that imports the standard library only, so that it survives
-whatever kills the driver, and stays small.
+is handed the driver's open port through a socket, and then heartbeats; it answers each, so that the driver notices a
+guardian that is frozen. A socket that ends without the farewell, or that stays silent, makes it write the emergency
+request.
+
+Best it is a service of the machine (`guardian_service`), which survives what ends the driver and all that belongs to
+it. Where none listens, the driver starts this file as a program of its own, which imports the standard library only, so
+that it survives what kills the driver alone, and stays small.
 """
 
 import contextlib
+import ctypes
+import enum
 import errno
 import os
+import resource
 import select
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import termios
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 HEARTBEAT = b"."
 FAREWELL = b"!"
@@ -27,60 +37,70 @@ SILENCE_SECONDS = 2.0
 FROZEN_SECONDS = 2.0
 """After which a guardian that has not answered counts as frozen; it takes some tenths to start."""
 
-_IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+JOIN_SECONDS = 0.5
+"""How long a service may take to accept a driver; one that is well takes a thousandth of it."""
+
+SOCKET_VARIABLE = "SOFTFORM_GUARDIAN"
+"""Names another socket of the service than the machine's and the user's; empty, no service is asked."""
+
+_IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGABRT)  # SIGABRT: a service manager's watchdog
 _REPEAT_SECONDS = 0.1
 _GONE = (errno.EIO, errno.ENXIO, errno.ENODEV, errno.EBADF)
 _RETRY_SECONDS = 0.02
 EMERGENCY_SECONDS = 3.0
 """How long a port that takes nothing is tried on."""
 _END_SECONDS = EMERGENCY_SECONDS + 1.0
+_ALL_PAGES = 1 | 2  # MCL_CURRENT | MCL_FUTURE
+_LENGTH = struct.Struct("!H")  # of the emergency request, which the port's descriptor comes with
+
+
+def service_sockets() -> list[str]:
+    """Where a guardian service may listen, the best protected one first."""
+    if (given := os.environ.get(SOCKET_VARIABLE)) is not None:
+        return [given] if given else []
+    folders = ["/run", *filter(None, [os.environ.get("XDG_RUNTIME_DIR")])]
+    return [f"{folder}/softform/guardian.sock" for folder in folders]
 
 
 class Guardian:
-    """The driver's side: starts the process, sends heartbeats, and says goodbye."""
+    """The driver's side: finds the service or starts a process, sends heartbeats, and says goodbye.
+
+    Attributes:
+        complaint: Why a service that is installed does not guard; empty if it does, or none is.
+    """
 
     def __init__(self, port_descriptor: int, emergency: bytes) -> None:
         """Start guarding the open port.
 
         `emergency` is what it writes there; the driver may have died within another request, so it must be understood
         behind half of one.
+
+        Raises:
+            OSError: If there is no service, and no process can be started.
         """
         self._port_descriptor = port_descriptor
         self._emergency = emergency
         self._last_beat = 0.0
         self._unanswered_since: float | None = None
-        self._process = self._start()
+        self._process: subprocess.Popen[bytes] | None = None
+        self.complaint = ""
+        self._connection = self._join_service() or self._start()
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        # A session of its own keeps Ctrl-C and signals to the driver's process group away from it. It inherits a mask
-        # that blocks what it will ignore, so that nothing of that ends it while it starts.
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _IGNORED)
-        try:
-            process = subprocess.Popen(
-                [sys.executable, "-I", "-S", __file__, str(self._port_descriptor), self._emergency.hex()],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                pass_fds=(self._port_descriptor,),
-                start_new_session=True,
-                cwd="/",
-                bufsize=0,
-            )
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-        assert process.stdin is not None and process.stdout is not None
-        os.set_blocking(process.stdin.fileno(), False)
-        os.set_blocking(process.stdout.fileno(), False)
-        self._unanswered_since = None
-        return process
+    @property
+    def kind(self) -> str:
+        """`service`, or `child` for a process of the driver's own, which shares its fate in a container or cgroup."""
+        return "child" if self._process else "service"
 
     @property
     def process_id(self) -> int:
-        """Process id of the guardian."""
-        return self._process.pid
+        """Process id of the guardian; 0 for a service outside of this container."""
+        if self._process:
+            return self._process.pid
+        credentials = self._connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        return int(struct.unpack("3i", credentials)[0])
 
     def beat(self) -> None:
-        """Tell the guardian that the driver is alive; one that was killed, or does not answer, is replaced.
+        """Tell the guardian that the driver is alive; a child replaces one that was killed, or does not answer.
 
         Raises:
             OSError: If it cannot be started; the next beat tries again.
@@ -89,60 +109,178 @@ class Guardian:
         if now - self._last_beat < HEARTBEAT_SECONDS:
             return
         self._last_beat = now
-        assert self._process.stdin is not None and self._process.stdout is not None
         try:
-            if self._process.stdout.read(4096):
-                self._unanswered_since = None
-            if self._unanswered_since is not None and now - self._unanswered_since > FROZEN_SECONDS:
-                self._replace()
-            self._process.stdin.write(HEARTBEAT)
-        except (BrokenPipeError, ValueError):  # ended, or could not be started at the last beat
+            self._hear(now)
+            self._connection.send(HEARTBEAT)
+        except OSError:  # ended or frozen
             self._replace()
         if self._unanswered_since is None:
             self._unanswered_since = now
 
-    def _replace(self) -> None:
-        self._process.kill()  # a frozen one must not make a driver safe that lives when it thaws
-        self._close_pipes()
-        self._process.wait()
-        self._process = self._start()
-
-    def _close_pipes(self) -> None:
-        for pipe in (self._process.stdin, self._process.stdout):
-            assert pipe is not None
-            with contextlib.suppress(OSError):
-                pipe.close()
+    def _hear(self, now: float) -> None:
+        with contextlib.suppress(BlockingIOError):
+            if not self._connection.recv(4096):
+                raise ConnectionResetError
+            self._unanswered_since = None
+        if self._unanswered_since is not None and now - self._unanswered_since > FROZEN_SECONDS:
+            raise TimeoutError
 
     def end(self, emergency: bool) -> None:
         """End the guardian; `emergency` says whether it shall write the emergency request first."""
-        assert self._process.stdin is not None
-        with contextlib.suppress(OSError, ValueError):  # it has ended already
+        heard = b""
+        with contextlib.suppress(OSError):
             if not emergency:
-                self._process.stdin.write(FAREWELL)
-            self._process.stdin.close()
+                self._connection.send(FAREWELL)
+            self._connection.shutdown(socket.SHUT_WR)
+            self._connection.settimeout(_END_SECONDS if emergency else _END_SECONDS - EMERGENCY_SECONDS)
+            while chunk := self._connection.recv(4096):
+                heard += chunk
+        self._connection.close()
+        if emergency and FAREWELL not in heard:  # it was killed, or is frozen
+            make_safe(self._port_descriptor, self._emergency)
+        if self._process:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_END_SECONDS - EMERGENCY_SECONDS)
+            _reap(self._process)
+
+    def _join_service(self) -> socket.socket | None:
+        for path in service_sockets():
+            connection = socket.socket(socket.AF_UNIX)
+            connection.settimeout(JOIN_SECONDS)
+            try:
+                connection.connect(path)
+                self._greet(connection)
+                if connection.recv(1) == HEARTBEAT:
+                    connection.setblocking(False)
+                    return connection
+                self.complaint = "The guardian service did not take the port."
+            except (FileNotFoundError, NotADirectoryError):
+                pass  # it is not installed
+            except OSError as error:
+                self.complaint = f"The guardian service at {path} cannot be used: {error.strerror or error}."
+            _leave(connection)
+        return None
+
+    def _start(self) -> socket.socket:
+        # A session of its own keeps Ctrl-C and signals to the driver's process group away from it. It inherits a mask
+        # that blocks what it will ignore, so that nothing of that ends it while it starts.
+        ours, its = socket.socketpair()
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _IGNORED)
         try:
-            self._process.wait(_END_SECONDS if emergency else _END_SECONDS - EMERGENCY_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._close_pipes()
+            self._greet(ours)
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-S", __file__],
+                stdin=its.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                cwd="/",
+            )
+        except OSError:
+            ours.close()
+            raise
+        finally:
+            its.close()
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        ours.setblocking(False)
+        self._process = process
+        self._unanswered_since = None
+        return ours
+
+    def _greet(self, connection: socket.socket) -> None:
+        socket.send_fds(connection, [_LENGTH.pack(len(self._emergency)) + self._emergency], [self._port_descriptor])
+
+    def _replace(self) -> None:
+        if self._process is None:
+            self.complaint = "The guardian service ended or was frozen; a process of the driver's own guards instead."
+        former, process = self._connection, self._process
+        self._connection = self._start()
+        _leave(former)
+        if process:
+            _reap(process)
 
 
-def guard(heartbeats: int, answers: int, port: int, emergency: bytes) -> None:
+def _reap(process: subprocess.Popen[bytes]) -> None:
+    process.kill()  # a frozen one must not make a driver safe that lives when it thaws
+    process.wait()
+
+
+def _leave(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        connection.send(FAREWELL)
+    connection.close()
+
+
+class Action(enum.Flag):
+    """What a guardian does next; of several, in this order."""
+
+    NONE = 0
+    ANSWER = enum.auto()
+    MAKE_SAFE = enum.auto()
+    LEAVE = enum.auto()
+
+
+class Watch:
+    """What a guardian makes of one driver's heartbeats; without clock and port, so that time can be pretended."""
+
+    def on_beats(self, data: bytes) -> Action:
+        """Return what to do about bytes from the driver; none are the end of its side."""
+        if not data:
+            return self.on_end()
+        return Action.LEAVE if FAREWELL in data else Action.ANSWER
+
+    def on_silence(self) -> Action:
+        """Return what to do after `SILENCE_SECONDS` without a byte: the driver hangs, and may go on later."""
+        return Action.MAKE_SAFE
+
+    def on_end(self) -> Action:
+        """Return what to do about a driver whose side was closed without a farewell: it is dead."""
+        return Action.MAKE_SAFE | Action.LEAVE
+
+
+def serve(connection: socket.socket, takes: Callable[[int], bool]) -> None:
+    """Guard the port that a driver hands on, if the guardian `takes` its descriptor, until the driver leaves or dies.
+
+    Raises:
+        OSError: If what comes is not from a driver.
+    """
+    connection.settimeout(JOIN_SECONDS)
+    head, ports, _, _ = socket.recv_fds(connection, _LENGTH.size, 1)
+    try:
+        emergency, missing = b"", _LENGTH.unpack(head)[0] if len(head) == _LENGTH.size else 0
+        while missing and (chunk := connection.recv(missing)):
+            emergency, missing = emergency + chunk, missing - len(chunk)
+        if missing or not emergency or not ports or not takes(ports[0]):
+            raise ConnectionAbortedError("A driver sends its emergency request together with its port.")
+        connection.setblocking(False)
+        with contextlib.suppress(OSError):  # the driver is dead, which reading will say, too
+            connection.send(HEARTBEAT)
+        guard(connection.fileno(), ports[0], emergency)
+    finally:
+        for port in ports:
+            os.close(port)
+
+
+def guard(connection: int, port: int, emergency: bytes) -> None:
     """Wait for heartbeats until the driver says goodbye or dies; make the device safe when it dies or hangs."""
-    while True:
-        ready, _, _ = select.select([heartbeats], [], [], SILENCE_SECONDS)
-        if not ready:
+    watch, action = Watch(), Action.NONE
+    while Action.LEAVE not in action:
+        ready, _, _ = select.select([connection], [], [], SILENCE_SECONDS)
+        action = watch.on_beats(_read(connection)) if ready else watch.on_silence()
+        if Action.ANSWER in action:
+            with contextlib.suppress(OSError):  # the driver is gone, which reading will say, too
+                os.write(connection, HEARTBEAT)
+        if Action.MAKE_SAFE in action:
             make_safe(port, emergency)
-            continue
-        beats = os.read(heartbeats, 4096)
-        if FAREWELL in beats:
-            return
-        if not beats:
-            make_safe(port, emergency)
-            return
-        with contextlib.suppress(OSError):  # the driver is gone, which the other pipe says, too
-            os.write(answers, HEARTBEAT)
+    with contextlib.suppress(OSError):
+        os.write(connection, FAREWELL)
+
+
+def _read(connection: int) -> bytes:
+    try:
+        return os.read(connection, 4096)
+    except ConnectionError:  # it died before it had read all answers
+        return b""
 
 
 def make_safe(port: int, emergency: bytes) -> None:
@@ -168,13 +306,41 @@ def make_safe(port: int, emergency: bytes) -> None:
         time.sleep(_REPEAT_SECONDS)
 
 
+def protect() -> None:
+    """Ask the system to spare this process: the lowest OOM score, and memory that is never swapped out.
+
+    It grants what the process has a right to; `protection_of` says what that was.
+    """
+    file = Path("/proc/self/oom_score_adj")
+    for score in range(-1000, int(file.read_text()), 100):
+        with contextlib.suppress(OSError):
+            file.write_text(str(score))
+            break
+    most = resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (most, most))
+    ctypes.CDLL(None).mlockall(_ALL_PAGES)
+
+
+def protection_of(process_id: int) -> str:
+    """Say how the system spares a process, such as `OOM score -1000, 12 MB locked in memory`."""
+    try:
+        folder = Path("/proc", str(process_id))
+        score = (folder / "oom_score_adj").read_text().strip()
+        locked = (folder / "status").read_text().partition("VmLck:")[2].split()[0]
+    except (OSError, IndexError):
+        return "unknown from here"
+    memory = f"{int(locked) / 1000:.0f} MB" if int(locked) else "not"
+    return f"OOM score {score}, {memory} locked in memory"
+
+
 def main() -> None:
-    """Guard the port that the driver passed on."""
+    """Guard the port that the driver hands on through standard input."""
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
-    answers = sys.stdout.fileno()
-    os.set_blocking(answers, False)
-    guard(sys.stdin.fileno(), answers, int(sys.argv[1]), bytes.fromhex(sys.argv[2]))
+    protect()
+    with socket.socket(fileno=sys.stdin.fileno()) as connection:
+        serve(connection, takes=lambda port: True)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,12 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from typing import Any, TypeVar
 
 from softform_actuation.clock import Clock
 from softform_core.errors import SoftformError
+
+Result = TypeVar("Result")
 
 
 class EndedError(SoftformError):
@@ -19,7 +22,7 @@ class Requests:
         """Hold no request; callers wait by `clock`."""
         self._clock = clock
         self._lock = threading.Lock()
-        self._waiting: list[tuple[Callable[[], str], Future[str]]] = []
+        self._waiting: list[tuple[Callable[[], Any], Future[Any]]] = []
         self._is_closed = False
 
     @property
@@ -27,14 +30,14 @@ class Requests:
         """Whether somebody waits."""
         return bool(self._waiting)
 
-    def ask(self, work: Callable[[], str], seconds: float, late: bool = True) -> str:
+    def ask(self, work: Callable[[], Result], seconds: float, late: bool = True) -> Result:
         """Have `work` done by the thread that calls `answer`, if `late` also after `seconds` s; return its result.
 
         Raises:
             EndedError: If it has ended.
             SoftformError: If it does not answer within `seconds`.
         """
-        future: Future[str] = Future()
+        future: Future[Result] = Future()
         is_answered = threading.Event()
         future.add_done_callback(lambda _: is_answered.set())
         with self._lock:

@@ -1,5 +1,6 @@
 """The serial line to a device: one user, heartbeats for its guardian, and one error for every way of losing it."""
 
+import os
 import select
 
 import serial
@@ -7,7 +8,7 @@ import serial
 from softform_actuation.clock import Clock
 from softform_actuation.device import DeviceError, DeviceLostError
 from softform_actuation.guardian import Guardian
-from softform_actuation.ports import open_port
+from softform_actuation.ports import Adapter, adapter_of, open_port
 
 _FIRST_BYTES = 64
 LONGEST_WAIT = 0.1  # s; a heartbeat is due even while the device is silent
@@ -15,13 +16,26 @@ _CHUNK = 4096
 
 
 class SerialLink:
-    """Bytes to and from one port, such as /dev/ttyUSB0, by the clock of the device on it."""
+    """Bytes to and from one port, such as /dev/ttyUSB0, by the clock of the device on it.
+
+    The USB adapter behind it is noted when it is first opened; another one is not talked to.
+
+    Attributes:
+        path: The port.
+        clock: Clock of the device.
+        first_bytes: What came first since it was opened.
+        bytes_received: Number of bytes so far.
+        for_strangers: What is written all the same when another adapter is found: a request that makes each device of
+            the family safe, whichever robot it drives. None by default.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.clock = Clock()
         self.first_bytes = b""
         self.bytes_received = 0
+        self.for_strangers = b""
+        self._adapter: Adapter | None = None
         self._port: serial.Serial | None = None
         self._guardian: Guardian | None = None
 
@@ -29,6 +43,20 @@ class SerialLink:
     def is_open(self) -> bool:
         """Whether the port is held."""
         return self._port is not None
+
+    @property
+    def guardian_warning(self) -> str:
+        """What an operator should know of the guardian; empty if it outlives the driver whatever ends that."""
+        if self._guardian is None or os.path.realpath(self.path).startswith("/dev/pts/"):
+            return ""
+        if self._guardian.complaint:
+            return self._guardian.complaint
+        if self._guardian.kind == "service":
+            return ""
+        return (
+            "The guardian is the driver's own child: what ends both at once leaves the robot as it is. Install it as a "
+            "service (./softform install-service)."
+        )
 
     @property
     def guardian_process_id(self) -> int | None:
@@ -40,9 +68,21 @@ class SerialLink:
 
         Raises:
             PortError: If that is not possible, and why.
+            DeviceError: If another adapter is there than when it was first opened: `for_strangers` was written to it.
         """
         self._port = open_port(self.path, baud_rate)
         self.first_bytes = b""
+        adapter, first = adapter_of(self.path), self._adapter
+        if first is not None and (adapter is None or not first.is_same(adapter)):
+            try:
+                self.write(self.for_strangers)
+            finally:
+                self.close(emergency=False)
+            raise DeviceError(
+                f"{self.path} is another adapter than it was: {adapter or 'an unknown one'}, not {first}.",
+                "Put the cables back, or configure the driver again for what is plugged in.",
+            )
+        self._adapter = adapter
 
     def guard(self, emergency: bytes) -> None:
         """Start the guardian, which writes `emergency` to the port should this process die or hang.

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ class State(IntEnum):
     RUNNING = 1
     FAULT = 2
     OFFLINE = 3
+    HOLDING = 4
+    MAKING_SAFE = 5
 
 
 class Status(IntEnum):
@@ -27,6 +30,24 @@ class Status(IntEnum):
     FAULT = 3
 
 
+class ActuatorRest(NamedTuple):
+    """How safe one actuator is; what is not known is False, or NaN.
+
+    Attributes:
+        name: Its name.
+        asked: Whether its device was asked to make it safe, and has not driven it since.
+        acknowledged: Whether the device has acknowledged that.
+        at_rest: Whether it has been measured at rest since.
+        value: What was measured last since, in the robot's unit.
+    """
+
+    name: str
+    asked: bool
+    acknowledged: bool
+    at_rest: bool
+    value: float
+
+
 @dataclass(frozen=True)
 class DriverReport:
     """What the driver is doing, and for whom.
@@ -36,14 +57,25 @@ class DriverReport:
         reason: Why, and what to do about it.
         holder: Holder of the lease; empty without one.
         lease: Id of that lease; without a holder that of the last one, or one that was never given before the first.
-        epoch: Number that each fault, stop, reset and deactivation raises; another driver's is another one.
+        epoch: Number that whatever makes the robot safe raises, and each fault and reset; another driver's is another.
+        faults: All that is latched, the first one first.
+        actuators: How safe each actuator is.
+        warnings: What does not stop the robot, but an operator should know.
     """
 
     state: State
     reason: str
-    holder: str
-    lease: int
-    epoch: int
+    holder: str = ""
+    lease: int = 0
+    epoch: int = 0
+    faults: tuple[str, ...] = ()
+    actuators: tuple[ActuatorRest, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether every actuator has been measured at rest."""
+        return bool(self.actuators) and all(one.at_rest for one in self.actuators)
 
 
 @dataclass(frozen=True)
@@ -70,6 +102,7 @@ class DriverSettings:
     command_timeout: float = 1.0
     command_age_limit: float = 0.5
     lease_timeout: float = 3.0
+    hold_timeout: float = 600.0
     stream_timeout: float = 1.0
     settle_time: float = 0.5
     follow_timeout: float = 5.0

@@ -13,6 +13,11 @@ _IN_A_ROW = 2
 _RISING_PART = 0.1
 """Share of the tolerance: an actuator that exceeds its last measurement by more runs away; noise is less."""
 
+_FROZEN_SECONDS = 2.0
+_FROZEN_MEASUREMENTS = 10
+_MOVED_PART = 0.5
+"""Share of the tolerance by which a setpoint has to move; of less a board may take no notice."""
+
 _SETPOINT_MEMORY_SECONDS = 1.0
 """A measurement may be so late before the stream is stale: an actuator may still go where it was sent then."""
 
@@ -76,7 +81,7 @@ class FollowWatch:
         """
         self._check_runaway(values, setpoint, moment)
         deviation = np.abs(values - setpoint)
-        if deviation.max() <= self._tolerance:
+        if (deviation <= self._tolerance).all():
             self._astray_since = None
             return
         if self._astray_since is None:
@@ -101,10 +106,53 @@ class FollowWatch:
         highest = np.max([asked for _, asked in self._setpoints], axis=0)
         rising = (values - highest > self._tolerance) & (values - last > _RISING_PART * self._tolerance)
         self._rising_in_a_row = np.where(rising, self._rising_in_a_row + 1, 0)
-        if self._rising_in_a_row.max() >= _IN_A_ROW:
+        if (self._rising_in_a_row >= _IN_A_ROW).any():
             index = int(np.argmax(self._rising_in_a_row))
             raise UnsafeError(
                 f"{self._served.actuators[index]} rises to {values[index]:.4g} {self._served.unit} while no more than "
                 f"{highest[index]:.4g} {self._served.unit} were asked of it.",
                 "Check the cable for disturbances, and actuator and sensor of that channel, then reset.",
+            )
+
+
+class FrozenWatch:
+    """A value that stays the same to the last digit for 2 s and ten measurements after its setpoint has moved away.
+
+    A sensor's line that is stuck, or a firmware that sends its last reading again and again, may lie near enough to the
+    setpoint for `FollowWatch`. At rest a value may well stand still: a sensor's step may be larger than its noise.
+    """
+
+    def __init__(self, served: ServedActuators, tolerance: float) -> None:
+        self._served = served
+        self._tolerance = tolerance
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was measured."""
+        count = len(self._served.actuators)
+        self._last = self._begun_at = np.full(count, np.nan)
+        self._seconds, self._measurements = np.zeros(count), np.zeros(count, dtype=np.int64)
+        self._moment = 0.0
+
+    def check(self, values: Array, setpoint: Array, moment: float) -> None:
+        """Take values (k,) measured at `moment` (s) under the setpoint (k,).
+
+        Raises:
+            UnsafeError: If one stands still though its setpoint has moved.
+        """
+        changed = values != self._last
+        moved = np.abs(setpoint - self._begun_at) > _MOVED_PART * self._tolerance
+        self._seconds = np.where(changed, 0.0, self._seconds + moved * (moment - self._moment))
+        self._measurements = np.where(changed, 0, self._measurements + moved)
+        self._begun_at = np.where(changed, setpoint, self._begun_at)
+        self._last, self._moment = values.copy(), moment
+        frozen = (self._seconds >= _FROZEN_SECONDS) & (self._measurements >= _FROZEN_MEASUREMENTS)
+        if frozen.any():
+            index = int(np.flatnonzero(frozen)[0])
+            unit = self._served.unit
+            raise UnsafeError(
+                f"{self._served.actuators[index]} reads {values[index]:.4g} {unit} without any change for "
+                f"{self._seconds[index]:.1f} s, though its setpoint went from {self._begun_at[index]:.4g} to "
+                f"{setpoint[index]:.4g} {unit}.",
+                "Check sensor, actuator and cable of that channel, and whether the device still measures, then reset.",
             )

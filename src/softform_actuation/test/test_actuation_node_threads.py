@@ -17,6 +17,7 @@ from softform_actuation.clock import Clock
 from softform_actuation.lease import LeasedCommands
 from softform_actuation.states import DriverReport, Readings, State
 from softform_core.robots import load_robot
+from softform_interfaces.msg import Asked
 from softform_interfaces.srv import Lease
 from softform_ros.background_node import BackgroundNode
 from softform_ros.service_calls import call_service
@@ -44,7 +45,7 @@ def test_stop_is_answered_though_a_callback_beside_it_failed(node: ActuationNode
             raise RuntimeError("what nobody has thought of")
 
     node._report = DriverReport(State.RUNNING, "following", "planner", 7, 5)
-    node._driver = Driver(stop=lambda: "Safe and latched.")  # type: ignore[assignment]
+    node._driver = Driver(begin_stop=lambda: True, end_stop=lambda is_made_safe: "Measured at rest.")  # type: ignore[assignment]
     deadline = time.monotonic() + 10.0
     while len(failures) < 2:
         assert time.monotonic() < deadline, "the thread has ended"
@@ -99,12 +100,13 @@ def test_a_denied_lease_is_logged_once_until_the_reason_or_the_holder_changes(
     monkeypatch.setattr(node, "get_logger", lambda: SimpleNamespace(warning=said.append))
 
     def ask(source: str, times: int = 1) -> bool:
-        request = Lease.Request(request=Lease.Request.ACQUIRE, source=source)
+        asked = Asked(stamp=node.get_clock().now().to_msg(), epoch=commands.epoch)
+        request = Lease.Request(request=Lease.Request.ACQUIRE, source=source, asked=asked, fingerprint="membrane")
         return [node._on_lease(request, Lease.Response()).success for _ in range(times)][-1]
 
+    commands = LeasedCommands(Clock(), 3.0, "membrane")
     assert not ask("servo", 5)
     assert len(said) == 1 and "not configured" in said[0]
-    commands = LeasedCommands(Clock(), 3.0)
     node.parameters = {"lease_timeout": 3.0, "command_timeout": 0.5}
     node._driver = SimpleNamespace(acquire=commands.acquire, report=node._report)  # type: ignore[assignment]
     assert ask("planner")

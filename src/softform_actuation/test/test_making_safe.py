@@ -39,4 +39,4 @@ def test_devices_are_made_safe_one_after_the_other_when_no_thread_can_be_started
 
     monkeypatch.setattr(threading.Thread, "start", start)
     supervisor.make_safe_quietly("no reason")
-    assert made_safe == ["left", "right"] and supervisor.is_safe
+    assert made_safe == ["left", "right"] and all(one.acknowledged for one in supervisor.connections)

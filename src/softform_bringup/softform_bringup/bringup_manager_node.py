@@ -1,29 +1,36 @@
 """The node that brings the stack up in order and down in reverse."""
 
 import contextlib
+import os
 import signal
 import sys
 import threading
 import time
+import traceback
 from types import FrameType
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.executors import Executor
 from rclpy.experimental import EventsExecutor
-from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
 from softform_bringup.lifecycle_manager import BringUpError, LifecycleManager, Stopped
 from softform_bringup.remote_lifecycle import RemoteLifecycleNode
+from softform_core.errors import SoftformError
 from softform_interfaces.msg import BringupState
+from softform_ros.alone import require_alone
 from softform_ros.diagnostics import ERROR, OK, WARN, DiagnosticsPublisher, Health
+from softform_ros.guarded_node import GuardedNode, spin
 from softform_ros.parameters import Parameter, declare_parameters, read_parameters
 from softform_ros.qos import DIAGNOSTICS, LATCHED_STATE
 from softform_ros.stack_state import state_in_words
 
 PARAMETERS = (
     Parameter("nodes", [""], "Life-cycle nodes in the order of bringing up, relative to the namespace."),
+    Parameter("elsewhere", [""],
+        "Nodes that another launch starts; they are brought up here all the same, and not shut down."),
     Parameter("safe_first", ["actuation"],
         "Nodes that are deactivated before any other, so that they make safe at once."),
     Parameter("configured_ahead", ["shape_predictor", "inverse_kinematics", "motion_planner", "collector"],
@@ -37,7 +44,7 @@ PARAMETERS = (
 LINGER = 2.0  # s for which a failure stays readable on `bringup_state` and `/diagnostics`
 
 
-class BringupManagerNode(Node):
+class BringupManagerNode(GuardedNode):
     """Publishes `bringup_state` (latched) and serves `shutdown`; the work is in `run`, off the executor's thread.
 
     Args:
@@ -69,6 +76,8 @@ class BringupManagerNode(Node):
             self.parameters["transition_timeout"],
             stop.is_set,
             self.parameters["configured_ahead"],
+            os.environ.get("SOFTFORM_LAUNCH", ""),
+            self.parameters["elsewhere"],
         )
 
     def run(self) -> int:
@@ -139,6 +148,14 @@ class BringupManagerNode(Node):
         return response
 
 
+def _spin(executor: Executor, node: GuardedNode, finished: threading.Event, stop: threading.Event) -> None:
+    try:
+        spin(executor, node, lambda: not finished.is_set())
+    except Exception:  # a manager that hears nothing is none
+        node.get_logger().fatal(f"the manager ends: {traceback.format_exc()}")
+        stop.set()
+
+
 def main() -> None:
     """Run until SIGINT, SIGTERM or `shutdown`; exit non-zero if a node did not come up."""
     stop = threading.Event()
@@ -154,19 +171,20 @@ def main() -> None:
     try:
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         node = BringupManagerNode(stop)
+        # Before anything is said or served, which would be taken for the other one's.
+        held = require_alone(node, "bringup_state")
         executor = EventsExecutor()
         executor.add_node(node)
-
-        def spin() -> None:
-            while not finished.is_set():
-                executor.spin_once(timeout_sec=0.1)
-
-        spinning = threading.Thread(target=spin, name="spin", daemon=True)
+        spinning = threading.Thread(target=_spin, args=(executor, node, finished, stop), name="spin", daemon=True)
         spinning.start()
-        exit_code = node.run()
+        exit_code = node.run() or int(not spinning.is_alive())
         time.sleep(0.1)  # the last state is still on its way
         finished.set()
         spinning.join()
+        held.close()
+    except SoftformError as error:
+        exit_code = 1
+        sys.stderr.write(f"softform: {error}\n")
     finally:
         finished.set()
         if node is not None:

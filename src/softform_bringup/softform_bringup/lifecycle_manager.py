@@ -24,7 +24,8 @@ class Stopped(Exception):  # noqa: N818 (not an error: the user asked for it)
 class LifecycleManager:
     """Brings the given nodes up in order and down in reverse.
 
-    The state of a node is read before every transition: an invalid one ends the node's process (rclpy 7.1.6).
+    The state of a node is read before every transition: an invalid one ends the node's process (rclpy 7.1.6). Nodes of
+    another launch are left alone.
 
     Args:
         nodes: Nodes in order.
@@ -33,6 +34,8 @@ class LifecycleManager:
         transition_timeout: Time for one transition, s.
         should_stop: Whether bringing up is to be given up.
         configured_ahead: Nodes that need no other to be configured; they are while those before them come up.
+        launch: Which launch started this manager; empty if none that tells.
+        elsewhere: Nodes that another launch starts; they are brought up all the same, and not shut down.
     """
 
     def __init__(
@@ -43,6 +46,8 @@ class LifecycleManager:
         transition_timeout: float,
         should_stop: Callable[[], bool],
         configured_ahead: Collection[str] = (),
+        launch: str = "",
+        elsewhere: Collection[str] = (),
     ) -> None:
         self._nodes = list(nodes)
         self._log = log
@@ -50,6 +55,10 @@ class LifecycleManager:
         self._transition_timeout = transition_timeout
         self._should_stop = should_stop
         self._configured_ahead = configured_ahead
+        self._launch = launch
+        self._elsewhere = elsewhere
+        self._launches: dict[str, str] = {}  # of each node that has told
+        self._brought_up: set[str] = set()
 
     def bring_up(self) -> None:
         """Activate each node before the next one, and configure it before that.
@@ -83,7 +92,7 @@ class LifecycleManager:
                 return
         with suppress(BringUpError, Stopped):
             if self._known_state(node) is State.UNCONFIGURED and not its_turn.is_set():
-                node.change(Step.CONFIGURE, self._transition_timeout)
+                self._change_up(node, Step.CONFIGURE)
 
     def _bring_up_one(self, node: RemoteLifecycleNode) -> None:
         self._wait_until_there(node)
@@ -93,7 +102,7 @@ class LifecycleManager:
             if state not in STEPS_UP:
                 raise BringUpError(f"{node.name} is {state.name.lower()}.", "Restart its process.")
             step = STEPS_UP[state]
-            succeeded = node.change(step, self._transition_timeout)
+            succeeded = self._change_up(node, step)
             self._give_up_if_asked()
             if succeeded is None:
                 raise BringUpError(
@@ -107,8 +116,29 @@ class LifecycleManager:
             state = self._known_state(node)
         self._log(f"{node.name} is active after {time.monotonic() - started:.1f} s")
 
+    def _change_up(self, node: RemoteLifecycleNode, step: Step) -> bool | None:
+        """Take a step up with a node, unless it is another launch's."""
+        if self._is_foreign(node, self._transition_timeout):
+            raise BringUpError(
+                f"{node.name} belongs to another launch.", "End that one, or use another namespace or ROS_DOMAIN_ID."
+            )
+        self._brought_up.add(node.name)
+        return node.change(step, self._transition_timeout)
+
+    def _is_foreign(self, node: RemoteLifecycleNode, timeout: float) -> bool:
+        """Whether a node is of another launch than this manager, or does not tell in time."""
+        deadline = time.monotonic() + timeout
+        while self._launch and node.name not in {*self._elsewhere, *self._launches}:
+            told = node.launch(min(SILENCE, deadline - time.monotonic()))
+            self._give_up_if_asked()
+            if told is not None:
+                self._launches[node.name] = told
+            elif time.monotonic() > deadline:
+                return True
+        return self._launches.get(node.name, "") not in ("", self._launch)
+
     def bring_down(self, patience: float, safe_first: Collection[str] = ()) -> None:
-        """Deactivate, clean up and shut down every node that still answers, the last one first.
+        """Deactivate, clean up and shut down what was brought up here and still answers, the last one first.
 
         Args:
             patience: Time for all of it, s; nodes that do not answer are skipped.
@@ -116,11 +146,13 @@ class LifecycleManager:
                 after the nodes that stand behind it.
         """
         deadline = time.monotonic() + patience
-        for node in self._nodes:
+        ours = [node for node in self._nodes if node.name in self._brought_up]
+        for node in ours:
             if node.name in safe_first:
                 self._take_down(node, deadline, lambda state: state is not State.ACTIVE)
-        for node in reversed(self._nodes):
-            if self._take_down(node, deadline, lambda state: state is State.FINALIZED):
+        for node in reversed(ours):
+            last = {State.FINALIZED, State.UNCONFIGURED if node.name in self._elsewhere else State.FINALIZED}
+            if self._take_down(node, deadline, last.__contains__):
                 self._log(f"{node.name} is down")
 
     def _take_down(self, node: RemoteLifecycleNode, deadline: float, is_enough: Callable[[State], bool]) -> bool:

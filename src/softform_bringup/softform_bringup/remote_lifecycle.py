@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from lifecycle_msgs.srv import ChangeState, GetState
+from rcl_interfaces.srv import GetParameters
 from rclpy.client import Client
 from rclpy.node import Node
 from rclpy.task import Future
@@ -41,6 +42,7 @@ ENDS = {
     Step.CLEANUP: (State.INACTIVE, State.UNCONFIGURED),
     Step.SHUTDOWN: (State.UNCONFIGURED, State.FINALIZED),
 }
+LAUNCH_PARAMETER = "launch"  # of every life-cycle node: what its environment says in SOFTFORM_LAUNCH
 PATIENCE = 1.0  # s without an answer after which the node's state is looked at
 UNCHANGED_LOOKS = 3  # in a row at the state before the transition, after which the request counts as lost
 
@@ -58,7 +60,8 @@ class RemoteLifecycleNode:
         self._full_name = node.resolve_topic_name(name)
         self._last_error = last_error
         self._should_stop = should_stop
-        # In this order: who answers the second client knows the first one already (see softform_ros.service_calls).
+        # In this order: who answers the last client knows the others already (see softform_ros.service_calls).
+        self._get_parameters = node.create_client(GetParameters, f"{name}/get_parameters")
         self._change_state = node.create_client(ChangeState, f"{name}/change_state")
         self._get_state = node.create_client(GetState, f"{name}/get_state")
 
@@ -71,6 +74,11 @@ class RemoteLifecycleNode:
         response = self._call(self._get_state, GetState.Request(), timeout)
         known = {state.value for state in State}
         return State(response.current_state.id) if response and response.current_state.id in known else None
+
+    def launch(self, timeout: float) -> str | None:
+        """Return which launch started the node; empty if none that tells, None without an answer within `timeout` s."""
+        response = self._call(self._get_parameters, GetParameters.Request(names=[LAUNCH_PARAMETER]), timeout)
+        return None if response is None else "".join(value.string_value for value in response.values)
 
     def change(self, step: Step, timeout: float) -> bool | None:
         """Make one transition; return whether it succeeded, None without an answer within `timeout` seconds.

@@ -11,7 +11,9 @@ import time
 import pytest
 import rclpy
 from lifecycle_msgs.srv import ChangeState, GetState
-from rcl_interfaces.srv import GetParameters
+from rcl_interfaces.msg import Parameter as ParameterMessage
+from rcl_interfaces.msg import ParameterValue
+from rcl_interfaces.srv import GetParameters, SetParameters
 from rclpy.executors import SingleThreadedExecutor
 from std_srvs.srv import Trigger
 
@@ -24,6 +26,7 @@ from softform_ros.service_calls import call_service
 from softform_ros.stack_state import state_in_words
 
 TINY_NODE = """
+import os
 import sys
 from softform_core.errors import SoftformError
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
@@ -31,6 +34,8 @@ from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 class Tiny(SoftformLifecycleNode):
     def __init__(self):
         super().__init__("tiny", [])
+        if not self.has_parameter("launch"):
+            self.declare_parameter("launch", os.environ.get("SOFTFORM_LAUNCH", ""))
 
     def note(self, event):
         with open(sys.argv[1], "a") as file:
@@ -64,23 +69,26 @@ class Stack:
         self.namespace = f"/test_{os.getpid()}_{time.monotonic_ns()}"
         self.processes = {}
 
-    def start(self, name, code, *words, parameters=()):
+    def start(self, name, code, *words, parameters=(), launch="", key=None):
         ros_arguments = ["--ros-args", "-r", f"__node:={name}", "-r", f"__ns:={self.namespace}", *parameters]
-        output = self.log.open("w") if name == "bringup_manager" else None
-        self.processes[name] = subprocess.Popen(
-            [sys.executable, "-c", code, *words, *ros_arguments], stdout=output, stderr=subprocess.STDOUT
+        output = self.log.open("a") if name.endswith("manager") else None
+        self.processes[key or name] = subprocess.Popen(
+            [sys.executable, "-c", code, *words, *ros_arguments],
+            env={**os.environ, "SOFTFORM_LAUNCH": launch},
+            stdout=output,
+            stderr=subprocess.STDOUT,
         )
 
-    def start_tiny(self, name, *words):
-        self.start(name, TINY_NODE, str(self.events_file), *words)
+    def start_tiny(self, name, *words, launch=""):
+        self.start(name, TINY_NODE, str(self.events_file), *words, launch=launch)
 
-    def start_manager(self, *nodes, **others):
+    def start_manager(self, *nodes, name="bringup_manager", launch="", key=None, **others):
         settings = {"nodes": list(nodes), "start_timeout": 20.0, "watch_period": 0.2, "answer_timeout": 0.5, **others}
         parameters = [word for key, value in settings.items() for word in ("-p", f"{key}:={value}")]
-        self.start("bringup_manager", MANAGER, parameters=parameters)
+        self.start(name, MANAGER, parameters=parameters, launch=launch, key=key)
 
-    def exit_code(self, timeout=30):
-        return self.processes["bringup_manager"].wait(timeout)
+    def exit_code(self, timeout=30, manager="bringup_manager"):
+        return self.processes[manager].wait(timeout)
 
     def events(self):
         return self.events_file.read_text().split("\n")[:-1]
@@ -183,6 +191,60 @@ def test_stop_while_waiting_for_a_node(stack, watcher):
     assert stack.exit_code() == 0
 
 
+def test_a_second_manager_of_the_same_name_ends_and_touches_nothing(stack, watcher):
+    """Both would be asked by one request, and each would bring the other's nodes down."""
+    stack.start_manager("first")
+    stack.start_tiny("first")
+    watcher.wait_for_state("active")
+    stack.start_manager("first", key="second manager")
+    assert stack.exit_code(manager="second manager") == 1
+    said = f"{stack.namespace}/bringup_manager is there already (since"
+    assert (
+        said in stack.log.read_text()
+        and f"process {stack.processes['bringup_manager'].pid} on" in stack.log.read_text()
+    )
+    assert stack.events() == ["first configure", "first activate"]
+    assert watcher.states[-1] == "active"
+    assert call_service(watcher, "bringup_manager", Trigger, "shutdown", Trigger.Request(), 10.0).success
+    assert stack.exit_code() == 0
+
+
+def test_nodes_of_another_launch_are_neither_brought_up_nor_down(stack, watcher):
+    stack.start_tiny("first", launch="one")
+    stack.start_manager("first", launch="two", name="other_manager")
+    watcher.wait_for_state("failed: first belongs to another launch. End that one, or use another namespace")
+    assert stack.exit_code(manager="other_manager") == 1
+    assert not stack.events_file.exists()
+    watcher.states.clear()
+    stack.start_manager("first", launch="one")
+    watcher.wait_for_state("active")
+    stack.start_manager("first", launch="two", name="other_manager")
+    time.sleep(1.0)
+    stack.processes["other_manager"].send_signal(signal.SIGINT)
+    stack.exit_code(manager="other_manager")
+    assert stack.events() == ["first configure", "first activate"]
+
+
+def test_a_node_that_runs_elsewhere_is_brought_up_and_left_to_the_next_manager(stack, watcher):
+    stack.start_tiny("first", launch="one")
+    for launch in ("two", "three"):
+        watcher.states.clear()
+        stack.start_manager("first", launch=launch, elsewhere=["first"])
+        watcher.wait_for_state("active")
+        stack.processes["bringup_manager"].send_signal(signal.SIGTERM)
+        assert stack.exit_code() == 0
+    assert stack.events() == 2 * [*UP[:2], *DOWN[2:]]
+
+
+def test_shutdown_answers_after_a_request_that_makes_no_sense(stack, watcher):
+    stack.start_manager("nowhere")
+    watcher.wait_for_state("starting")
+    bad = SetParameters.Request(parameters=[ParameterMessage(name="nodes", value=ParameterValue(type=200))])
+    call_service(watcher, "bringup_manager", SetParameters, "bringup_manager/set_parameters", bad, 3.0)
+    assert call_service(watcher, "bringup_manager", Trigger, "shutdown", Trigger.Request(), 10.0).success
+    assert stack.exit_code() == 0
+
+
 class ScriptedNode:
     """Answers as scripted: the manager's decisions at the edges that real nodes reach too rarely."""
 
@@ -192,6 +254,7 @@ class ScriptedNode:
         self.answers = list(answers)
         self.there = there
         self.asked = []
+        self.launches = [""]
 
     def is_there(self):
         return self.there
@@ -203,17 +266,22 @@ class ScriptedNode:
         self.asked.append(step)
         return self.answers.pop(0) if self.answers else True
 
+    def launch(self, timeout):
+        return self.launches.pop(0) if len(self.launches) > 1 else self.launches[0]
+
     def last_error(self):
         return ""
 
 
-def manage(node, should_stop=lambda: False):
-    return LifecycleManager([node], lambda line: None, 0.1, 0.2, should_stop)
+def manage(node, should_stop=lambda: False, launch=""):
+    return LifecycleManager([node], lambda line: None, 0.1, 0.2, should_stop, launch=launch)
 
 
 def test_an_active_node_is_left_alone():
     node = ScriptedNode([State.ACTIVE])
-    manage(node).bring_up()
+    manager = manage(node)
+    manager.bring_up()
+    manager.bring_down(1.0)
     assert node.asked == []
 
 
@@ -281,10 +349,28 @@ def test_a_node_that_cannot_be_configured_ahead_tells_why_in_its_turn():
         LifecycleManager([absent], lambda line: None, 0.1, 0.2, lambda: False, [absent.name]).bring_up()
 
 
+@pytest.mark.parametrize(
+    ("launches", "comes_up"), [([None, "mine"], True), ([""], True), (["x"], False), ([None], False)]
+)
+def test_who_does_not_tell_its_launch_is_not_brought_up(launches, comes_up):
+    node = ScriptedNode([State.INACTIVE, State.ACTIVE])
+    node.launches = launches
+    if comes_up:
+        manage(node, launch="mine").bring_up()
+    else:
+        with pytest.raises(BringUpError, match="belongs to another launch"):
+            manage(node, launch="mine").bring_up()
+    assert node.asked == [Step.ACTIVATE] * comes_up
+
+
 def test_bring_down_gives_up_on_a_silent_node():
+    node = ScriptedNode([State.INACTIVE, State.ACTIVE])
+    manager = manage(node)
+    manager.bring_up()
+    node.states = [None]
     started = time.monotonic()
-    manage(ScriptedNode([None])).bring_down(0.3)
-    assert time.monotonic() - started < 5.0
+    manager.bring_down(0.3)
+    assert 0.25 < time.monotonic() - started < 5.0
 
 
 class LossyNode:

@@ -121,7 +121,7 @@ class ShapeClient:
         return self._reaching.is_served
 
     def close(self) -> None:
-        """Close the connection; a goal that runs goes on without this client."""
+        """Close the connection; a goal that moves the robot ends within seconds, where nobody else listens to it."""
         for caller in self._callers:
             caller.close()
 

@@ -19,6 +19,9 @@ _POLL_SECONDS = 0.05
 STILL_SECONDS = 1.0
 """s for which the values of a robot that is safe must stay before it counts as standing still."""
 
+AT_REST = (DriverState.SAFE, DriverState.MAKING_SAFE, DriverState.HOLDING)
+"""States in which the driver has no target, and follows whoever gets its lease."""
+
 _SILENT_TIMES = 3.0
 """Silence of `driver_state`, in times `state_timeout`, after which the driver counts as gone; it comes at 5 Hz."""
 
@@ -93,7 +96,7 @@ class DriverWatch:
             before, self._state, self._reason, self._holder = self._state, state, reason, holder
             self._heard_at = self._clock()
             self._news.notify_all()
-        if state == DriverState.SAFE:
+        if state in AT_REST:
             return before == DriverState.RUNNING
         return state != before and state in (DriverState.FAULT, DriverState.OFFLINE)
 
@@ -101,7 +104,7 @@ class DriverWatch:
     def follows(self) -> bool:
         """Whether the driver would follow commands: it runs, or is safe and waits for one."""
         with self._news:
-            return self._state in (DriverState.SAFE, DriverState.RUNNING)
+            return self._state == DriverState.RUNNING or self._state in AT_REST
 
     @property
     def values(self) -> Array | None:

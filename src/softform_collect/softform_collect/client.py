@@ -18,6 +18,7 @@ from std_msgs.msg import Empty
 from tqdm import tqdm
 
 from softform_collect.data_set import asked_actuations, default_output, free_bag, missing_frames, open_to_continue
+from softform_collect.goal import OUTPUT_ROOT
 from softform_core.errors import SoftformError
 from softform_core.paths import check_reality
 from softform_core.robots import load_robot
@@ -119,6 +120,7 @@ def _stack(request: CollectRequest, path: Path, sessions: int, say: Say) -> Iter
     """Run the stack on the virtual rig and record it beside the store."""
     folder, bag = new_run_folder("collect"), free_bag(path)
     enter_domain_of_its_own()
+    os.environ[OUTPUT_ROOT] = str(path.parent)  # what the user of this command may write to, its own stack may, too
     arguments = {
         "robot": request.robot,
         "reality": request.reality,

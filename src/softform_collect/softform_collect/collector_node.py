@@ -14,9 +14,10 @@ from softform_core.paths import DEFAULT_ROBOT
 from softform_core.robots import Robot, load_robot
 from softform_interfaces.action import CollectDataset
 from softform_ros.action_goals import GoalLedger
+from softform_ros.asked import age_of, require_recent
 from softform_ros.checked_action import CheckedAction, in_worker
 from softform_ros.diagnostics import Health
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import GoalError, in_code
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.parameters import Parameter
 from softform_ros.qos import ATTENDANCE
@@ -139,6 +140,9 @@ class CollectorNode(SoftformLifecycleNode):
                 f"Frames are being collected into {self._accepted.output}.",
                 "Wait until that is done, or cancel it.",
             )
+        age = age_of(message.asked.stamp, self.get_clock().now().nanoseconds * 1e-9)
+        with in_code(Code.DRIVER_FAILED):
+            require_recent(age, message.asked.epoch, "The goal")
         return goal_from_message(message, self._robot)
 
     def _begin(self, goal: CollectGoal, handle: ServerGoalHandle) -> None:
@@ -153,7 +157,7 @@ class CollectorNode(SoftformLifecycleNode):
         robot = self._robot
         self.get_logger().info(f"collecting {goal.frames} frames via {goal.via} into {goal.output}")
         try:
-            with RobotLink(robot, self, self.frames) as link:
+            with RobotLink(robot, self, self.frames, handle.request.asked.epoch) as link:
                 collector = FrameCollector(
                     robot,
                     goal,

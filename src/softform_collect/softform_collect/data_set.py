@@ -119,6 +119,7 @@ def summary_figures(store: Store) -> dict[str, object]:
         "frames": len(store),
         "captured": len(store.captured),
         "rejected": len(store.rejections),
+        "lost": len(store.lost),
         "pending": len(store.pending),
         "coverage_mean": round(float(coverage.mean()), 4) if len(coverage) else None,
         "coverage_min": round(float(coverage.min()), 4) if len(coverage) else None,
@@ -131,7 +132,7 @@ def summary_figures(store: Store) -> dict[str, object]:
 
 
 def summary_lines(store: Store) -> list[str]:
-    """The same as text, with the reason of every rejected frame."""
+    """The same as text, with the reason of every rejected and of every lost frame."""
     figures = summary_figures(store)
     line = f"{store.path}: {figures['captured']} of {figures['frames']} frames captured"
     if figures["pending"]:
@@ -148,4 +149,5 @@ def summary_lines(store: Store) -> list[str]:
             f"average in the last one, {figures['drift_max_mm']:.1f} mm at most"
         )
     lines += [f"  frame {number} is rejected: {reason}" for number, reason in sorted(store.rejections.items())]
+    lines += [f"  frame {number} is lost: {reason}" for number, reason in sorted(store.lost.items())]
     return lines

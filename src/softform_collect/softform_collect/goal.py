@@ -1,15 +1,21 @@
 """What is to be collected and how, and what became of it."""
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from softform_collect.data_set import VIA, asked_actuations, default_output
+from softform_core.paths import data_dir, runs_dir
 from softform_core.robots import Robot
+from softform_core.text import printable
 from softform_interfaces.action import CollectDataset
 from softform_ros.goal_error import GoalError, in_code
 
 Code = CollectDataset.Result
 """Error codes, `NONE` … `INTERNAL_ERROR`; the action's definition is their only list."""
+
+OUTPUT_ROOT = "SOFTFORM_OUTPUT_ROOT"
+"""Variable that names further folders in which data sets may be made."""
 
 AGAIN = "Then run the same command again; it continues."
 
@@ -92,17 +98,44 @@ def goal_from_message(message: CollectDataset.Goal, robot: Robot) -> CollectGoal
     """Check a goal.
 
     Raises:
-        GoalError: If nothing is to be collected, or by nothing that there is.
+        GoalError: If nothing is to be collected, by nothing that there is, or to where nothing may be written.
     """
     if message.via not in VIA:
         raise GoalError(Code.INVALID_GOAL, f"Nothing captures via '{message.via}'.", f"Give one of {', '.join(VIA)}.")
     with in_code(Code.INVALID_GOAL):
         asked_actuations(robot, message.frames, message.seed)
-    output = Path(message.output).expanduser() if message.output else default_output(robot)
-    if not output.is_absolute():
-        raise GoalError(
-            Code.INVALID_GOAL, f"The output '{output}' is relative.", "Give an absolute path: the node runs elsewhere."
-        )
+    output = _allowed(message.output) if message.output else default_output(robot)
     if message.reference_every and message.via != "mocap":
         raise GoalError(Code.INVALID_GOAL, "Drift is measured by markers.", "Collect via mocap, or without it.")
     return CollectGoal(message.via, message.frames, message.seed, output, message.reference_every)
+
+
+def _allowed(given: str) -> Path:
+    """A path that a client may have written to, whoever it is.
+
+    Raises:
+        GoalError: If it is relative, or leaves the folders of data, of runs, and of `OUTPUT_ROOT`, also by a link.
+    """
+    roots = [
+        data_dir(),
+        runs_dir(),
+        *(Path(root) for root in os.environ.get(OUTPUT_ROOT, "").split(os.pathsep) if root),
+    ]
+    output = Path(given)
+    if not output.is_absolute():
+        raise GoalError(
+            Code.INVALID_GOAL,
+            f"The output '{printable(given)}' is relative.",
+            "Give an absolute path: the node runs elsewhere.",
+        )
+    try:
+        is_inside = ".." not in output.parts and any(root.resolve() in output.resolve().parents for root in roots)
+    except (OSError, RuntimeError, ValueError):  # a loop of links, a null byte
+        is_inside = False
+    if not is_inside:
+        raise GoalError(
+            Code.INVALID_GOAL,
+            f"The output '{printable(given)}' is not in {' or '.join(map(str, roots))}, where frames may lie.",
+            f"Give a path in there, or start the stack with {OUTPUT_ROOT}=FOLDER.",
+        )
+    return output

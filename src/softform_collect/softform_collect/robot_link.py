@@ -9,7 +9,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import PointCloud2
 
 from softform_client.capture_watch import CaptureWatch
-from softform_client.driver_watch import DriverWatch
+from softform_client.driver_watch import AT_REST, DriverWatch
 from softform_client.held_command import HeldCommand
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
@@ -31,7 +31,7 @@ class RobotLink:
 
     What is held is repeated, since the driver makes the robot safe when commands cease: so it does when this process
     dies. The driver's lease is asked for with the first command, and again after `let_go`; when it dies, or the driver
-    was stopped, at fault or reset since the block began, nothing more is commanded.
+    was made safe, at fault or reset by others since the motion was asked for, nothing more is commanded.
 
     Attributes:
         driver: State of the driver.
@@ -41,19 +41,20 @@ class RobotLink:
         stop_reason: Why the driver stopped following the commands of this link, None if it has not.
     """
 
-    def __init__(self, robot: Robot, node: Node, frames: Frames) -> None:
+    def __init__(self, robot: Robot, node: Node, frames: Frames, epoch: int = 0) -> None:
+        """Command what was asked for in that epoch of the driver; 0 for a link that only listens."""
         self._robot, self._node, self._frames = robot, node, frames
         self.driver = DriverWatch(robot, _STATE_TIMEOUT, source=node.get_name())
         self.clouds: CaptureWatch[PointCloud2] = CaptureWatch(read=self._in_robot_frame)
         self.markers: CaptureWatch[MarkerFrame] = CaptureWatch(read=self._in_robot_frame)
         self.command = HeldCommand(lambda values: self._lease.send(values))
-        self._has_asked, self._epoch = False, 0
+        self._has_asked, self._epoch = False, epoch
         self.stop_reason: str | None = None
 
     def __enter__(self) -> "RobotLink":
         """Open the topics."""
         node = self._node
-        self._lease = CommandLease(node, self._robot.actuators, self._robot.unit)
+        self._lease = CommandLease(node, self._robot)
         self._subscriptions = [
             node.create_subscription(kind, topic, note, profile)
             for kind, topic, note, profile in (
@@ -102,9 +103,8 @@ class RobotLink:
         # After a stop the robot must not move by itself when the driver is reset, whether or not it was held just then.
         # A driver that only makes safe has no command: where nothing is held, this link asked for that.
         followed, dead = self.driver.follows, self._lease.note(message)
-        self._epoch = self._epoch or message.epoch
         stopped = self.driver.note_state(message.state, message.reason, message.holder)
-        if dead or (stopped and followed and message.state != DriverState.SAFE):
+        if dead or (stopped and followed and message.state not in AT_REST):
             self.stop_reason = message.reason
             self.let_go()
 

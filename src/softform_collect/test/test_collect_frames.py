@@ -23,7 +23,7 @@ from softform_core.frames.store import open_recording
 from softform_core.robots import load_robot
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ActuatorState, DriverState
-from softform_ros.command_lease import KnownLease
+from softform_ros.command_lease import Held, KnownLease
 from softform_ros.conversions import (
     cloud_from_points,
     marker_message,
@@ -443,14 +443,14 @@ class HeldLease:
 
     @property
     def is_held(self):
-        return bool(self.known.lease)
+        return bool(self.known.held.lease)
 
     def acquire(self, epoch):
         self.asked_in.append(epoch)
-        self.known.grant(8)
+        self.known.grant(Held(8, 3, epoch))
 
     def release(self):
-        return bool(self.known.drop())
+        return bool(self.known.drop().lease)
 
 
 @pytest.mark.parametrize(
@@ -459,6 +459,10 @@ class HeldLease:
         ([DriverState.FAULT, DriverState.OFFLINE], False, False),  # it has not followed yet: that is waited for
         ([DriverState.SAFE, DriverState.RUNNING, DriverState.SAFE], False, False),  # the link gave its lease up
         ([DriverState.SAFE, DriverState.RUNNING, DriverState.SAFE], True, True),
+        ([DriverState.SAFE, DriverState.RUNNING, DriverState.MAKING_SAFE, DriverState.SAFE], False, False),
+        ([DriverState.SAFE, DriverState.RUNNING, DriverState.MAKING_SAFE], True, True),
+        ([DriverState.RUNNING, DriverState.HOLDING], False, False),
+        ([DriverState.MAKING_SAFE, DriverState.FAULT], False, True),
         ([DriverState.SAFE, DriverState.FAULT], False, True),
         ([DriverState.SAFE, DriverState.FAULT, DriverState.SAFE], False, True),  # a reset does not undo it
         ([DriverState.RUNNING, DriverState.OFFLINE], True, True),
@@ -469,7 +473,7 @@ def test_what_counts_as_a_stop_of_the_driver(states, held, is_stop):
     link._lease = HeldLease()
     link.command = HeldCommand(lambda values: None)
     if held:
-        link._lease.known.grant(7)
+        link._lease.known.grant(Held(7, 3, 5))
         link.command.hold(np.full(9, 1000.0))
     for count, state in enumerate(states):
         holder = "collector" if held and count < len(states) - 1 else ""
@@ -478,8 +482,8 @@ def test_what_counts_as_a_stop_of_the_driver(states, held, is_stop):
     assert link.command.values is None
 
 
-def test_a_collection_asks_for_every_lease_in_the_epoch_in_which_it_began():
-    link = RobotLink(ROBOT, SimpleNamespace(get_name=lambda: "collector"), frames=None)
+def test_a_collection_asks_for_every_lease_in_the_epoch_in_which_it_was_asked_for():
+    link = RobotLink(ROBOT, SimpleNamespace(get_name=lambda: "collector"), frames=None, epoch=5)
     link._lease = HeldLease()
     link.command = HeldCommand(lambda values: None)
     link._on_driver_state(DriverState(state=DriverState.SAFE, lease=7, epoch=5))

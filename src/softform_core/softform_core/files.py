@@ -1,13 +1,16 @@
 """Files and stores on disk: written whole or not at all, and by one process at a time."""
 
+import errno
 import fcntl
 import io
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from typing_extensions import Buffer
 
 from softform_core.errors import SoftformError
 
@@ -22,19 +25,10 @@ def write_atomically(path: str | Path, data: bytes) -> None:
         SoftformError: If the file cannot be written; nothing is left behind and an older file stays as it was.
     """
     path = Path(path)
-    temporary = ""
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())  # a power cut must not leave a renamed file without its content
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-        _sync_folder(path.parent)
+        replace_file(path, data)
+        sync_folder(path.parent)
     except OSError as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
         raise SoftformError(
             f"{path} cannot be written: {error.strerror or error}.", "Check the folder, its permissions and free space."
         ) from error
@@ -52,14 +46,40 @@ def write_figure(path: str | Path, figure: "Figure") -> None:
     write_atomically(path, picture.getvalue())
 
 
-def _sync_folder(folder: Path) -> None:
-    """Let the names in a folder outlive a power cut, where its file system knows how."""
-    with suppress(OSError):
+def replace_file(path: Path, data: Buffer) -> None:
+    """Put a file with `data` in the place of an older one; its name outlives a power cut once `sync_folder` was called.
+
+    Raises:
+        OSError: If it cannot be written; nothing is left behind and an older file stays as it was.
+    """
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())  # a power cut must not leave a renamed file without its content
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Let the names in a folder outlive a power cut, where its file system knows how and it may be read.
+
+    Raises:
+        OSError: If the disk fails.
+    """
+    try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EINVAL, errno.ENOTSUP):
+            raise
 
 
 @contextmanager

@@ -1,7 +1,9 @@
-"""Threads that must not be kept waiting by the ones that only compute."""
+"""Threads and memory that must not be kept waiting by what only computes."""
 
 import contextlib
+import ctypes
 import os
+import resource
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -9,6 +11,7 @@ DRIVER, EMULATED_BOARD, STREAM = 20, 15, 10
 """Priorities of what holds the air, of the emulated board (in a lab a computer of its own), of what streams targets."""
 
 
+_CURRENT, _FUTURE, _ON_FAULT = 1, 2, 4  # of mlockall
 _THREADS = Path("/proc/self/task")
 
 
@@ -50,3 +53,18 @@ def make_ordinary(threads: Iterable[int]) -> None:
 def threads_of_this_process() -> list[int]:
     """Ids of all threads that run now, those of the middleware among them."""
     return [int(entry.name) for entry in _THREADS.iterdir()]
+
+
+def lock_memory() -> str:
+    """Ask the system to keep in memory what this process has used once; return what was granted.
+
+    It takes no more memory for that. It is asked only where no limit is set: beyond one, later requests of memory fail.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    if resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] != resource.RLIM_INFINITY:
+        return "not locked (limited by RLIMIT_MEMLOCK)"
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.mlockall(_CURRENT | _FUTURE | _ON_FAULT) != 0:
+        return f"not locked ({os.strerror(ctypes.get_errno())})"
+    return "locked"

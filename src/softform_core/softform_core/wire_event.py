@@ -9,8 +9,8 @@ class WireEvent:
 
     Attributes:
         time: s of `time.monotonic`, which all processes of a machine share.
-        side: `host` for a request, `port` for what happened to the port.
-        text: The request, or what happened.
+        side: `host` for a request, `port` for what happened to the port, `true` for true values of the actuators.
+        text: The request, what happened, or the values.
     """
 
     time: float

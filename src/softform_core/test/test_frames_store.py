@@ -204,7 +204,7 @@ def test_lost_points_are_noticed(tmp_path):
     store = created(tmp_path / "frames.zarr")
     write(store, 0)
     zarr.open_group(store.path, mode="r+")["points"].resize((20, 3))
-    with pytest.raises(SoftformError, match="frame 0 .* damaged"):
+    with pytest.raises(SoftformError, match="Frame 0 .* is lost"):
         store.frame(0)
 
 

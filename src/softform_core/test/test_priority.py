@@ -84,3 +84,27 @@ def test_who_may_only_raise_threads_makes_them_ordinary_again() -> None:
     if raised != "SCHED_FIFO 1":
         pytest.skip(f"This user has no right to SCHED_FIFO: {raised}")
     assert int(policy) == os.SCHED_OTHER
+
+
+_LOCK = """
+import re, resource, sys
+from softform_core.priority import lock_memory
+def kilobytes(what):
+    return int(re.search(what + r":\\s+(\\d+)", open("/proc/self/status").read())[1])
+before = kilobytes("VmRSS")
+if sys.argv[1] == "limited":
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536))
+    resource.setrlimit = lambda *ignored: None
+print(lock_memory())
+print(kilobytes("VmLck"), kilobytes("VmRSS") - before)
+"""
+
+
+@pytest.mark.parametrize("rights", ["all", "limited"])
+def test_memory_is_locked_without_taking_more_or_it_is_said_why_not(rights: str) -> None:
+    done = subprocess.run([sys.executable, "-c", _LOCK, rights], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    said, (locked, more) = done.stdout.splitlines()[0], map(int, done.stdout.splitlines()[1].split())
+    assert (said == "locked") == (locked > 0) and (said == "locked" or said.startswith("not locked ("))
+    assert rights == "all" or said == "not locked (limited by RLIMIT_MEMLOCK)"
+    assert more < 10_000

@@ -35,9 +35,6 @@ PARAMETERS = (
         0.0, 1e4),
     Parameter("max_target_age", 60.0, "targets stamped longer ago than this are rejected, s", 0.1, 1e6),
     Parameter("command_rate", 10.0, "repetitions of the command while the robot holds a shape, Hz", 2.0, 50.0),
-    Parameter("hold_timeout", 600.0,
-        "a shape that neither goal nor stream renews is held for this long at most, then the robot is made safe, s",
-        1.0, 86400.0),
     Parameter("state_timeout", 1.0, "values measured longer ago than this count as lost, s", 0.1, 10.0),
     Parameter("settle_timeout", 30.0, "time for the robot to settle, s", 0.5, 600.0),
     Parameter("capture_timeout", 60.0,
@@ -81,7 +78,7 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         robot = load_robot(values["robot"])
         self.diagnostics.hardware_id = robot.name
         self._driver = DriverWatch(robot, values["state_timeout"], source=self.get_name())
-        self._lease = CommandLease(self, robot.actuators, robot.unit)
+        self._lease = CommandLease(self, robot)
         self.opened.callback(self._lease.close)
         self._held = HeldCommand(self._lease.send)
         self._commander = Commander(self._held, self._lease, values["stale_after"])
@@ -94,6 +91,7 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         states = self.create_subscription(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
         self.opened.callback(self.destroy_subscription, states)
         self.opened.callback(self.destroy_service, self.create_service(Trigger, "release", self._on_release))
+        self._commander.note_alive()  # to load the models took its time
         hold_timer = create_steady_timer(self, 1.0 / values["command_rate"], self._hold_on)
         self.opened.callback(self.destroy_timer, hold_timer)
 
@@ -122,21 +120,18 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         values = {
             "active": self.is_active,
             "holding a shape": self._held.values is not None,
-            "held without renewal (s)": f"{self._commander.held_for:.0f} of {self.parameters['hold_timeout']:g}",
             **self._ledger.values(),
             **servers.values,
         }
         return self._ledger.health(values) if servers.level == OK else Health(servers.level, servers.message, values)
 
     def _hold_on(self) -> None:
-        """Renew the lease by repeating the held command, until `hold_timeout` is over."""
-        if self._commander.held_for > self.parameters["hold_timeout"]:
-            self._commander.release()
-            self.get_logger().warning(
-                f"the shape was held for {self.parameters['hold_timeout']:g} s (hold_timeout) and not renewed: "
-                "the driver makes the robot safe"
-            )
+        """Renew the lease by repeating the held command; see whether goals still have a client."""
+        if self._commander.note_alive():
+            self.get_logger().warning("this node stood still; what was asked for before is over")
         self._held.repeat()
+        if self._servers is not None:
+            self._servers.end_without_client()
 
     def _on_release(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         response.success = True

@@ -19,6 +19,7 @@ from softform_ik.capture.drift_watch import DriftWatch
 from softform_ik.capture.server import CaptureServer
 from softform_ik.follow.surface import SurfacePathSolver
 from softform_ik.follow.tip_record import TipRecord
+from softform_ik.goals.goal_server import MovingGoalServer
 from softform_ik.reach.course import ClosedLoopSettings, SolveSettings
 from softform_ik.reach.reach import Reach, ReachSettings
 from softform_ik.reach.server import ReachServer
@@ -95,6 +96,12 @@ class SurfaceServers:
         """Ask what is under way to end, since the node is deactivated."""
         for server in self._servers:
             server.end_goals()
+
+    def end_without_client(self) -> None:
+        """Ask goals that move the robot to end whose client is gone."""
+        for server in self._servers:
+            if isinstance(server, MovingGoalServer):
+                server.end_without_client()
 
     def close(self) -> None:
         """End what is under way and close what is open."""

@@ -17,6 +17,7 @@ from softform_ik.capture.devices import MOCAP, MotionCapture
 from softform_ik.capture.server import CaptureServer
 from softform_ik.follow.tip import TipPathSolver
 from softform_ik.follow.tip_record import TipRecord
+from softform_ik.goals.goal_server import MovingGoalServer
 from softform_ik.server_context import ServerContext
 from softform_interfaces.action import ReachShape
 from softform_interfaces.msg import MarkerFrame
@@ -73,6 +74,12 @@ class TipServers:
         """Ask what is under way to end, since the node is deactivated."""
         for server in self._servers:
             server.end_goals()
+
+    def end_without_client(self) -> None:
+        """Ask goals that move the robot to end whose client is gone."""
+        for server in self._servers:
+            if isinstance(server, MovingGoalServer):
+                server.end_without_client()
 
     def close(self) -> None:
         """End what is under way and close what is open."""

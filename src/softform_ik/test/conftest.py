@@ -18,7 +18,11 @@ from lifecycle_msgs.srv import ChangeState
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
 from sensor_msgs.msg import PointCloud2
 
+from softform_actuation.clock import Clock
+from softform_actuation.commands import check_age
+from softform_actuation.lease import Asked, Grant, LeaseCode, LeasedCommands, LeaseError
 from softform_client.client import Code, GoalFailedError, Mode, ShapeClient
+from softform_core.errors import SoftformError
 from softform_core.forward.actuation_correction import gains
 from softform_core.forward.play import Play
 from softform_core.forward.robot_pipeline import load_pipeline, pipeline_of
@@ -33,6 +37,7 @@ from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ActuatorCommand, ActuatorState, DriverState, MarkerFrame
 from softform_interfaces.srv import Lease
 from softform_ros import qos
+from softform_ros.asked import age_of
 from softform_ros.conversions import cloud_from_points, marker_message
 from softform_ros.service_calls import call_service
 
@@ -40,6 +45,12 @@ sys.path.insert(0, str(Path(__file__).parent))  # for the helper beside this fil
 
 NAMESPACE = "/softform"
 PATIENCE = 30.0
+AT_REST = 100.0
+"""Pa."""
+LEASE_TIMEOUT = 3.0
+COMMAND_AGE_LIMIT = 0.5
+COMMAND_TIMEOUT = 1.5
+"""s; longer than the driver's, for machines that run several tests at once."""
 MARKED = SHEET.samples(49)
 
 
@@ -111,9 +122,8 @@ class StandIn:
         self.node = rclpy.create_node("stand_in", namespace=NAMESPACE, context=self.context)
         self.lock = threading.RLock()
         self.commands = []
-        self.driver_states = []
-        self.lease, self.holder, self.client, self.reason, self.rejection = time.time_ns(), "", 0, "", ""
-        self.epoch = 1
+        self.leased = LeasedCommands(Clock(), LEASE_TIMEOUT, robot.command_fingerprint())
+        self.state, self.reason, self.rejection = DriverState.SAFE, "", ""
         self.reset_behaviour()
         self.states = self.node.create_publisher(ActuatorState, "actuator_state", qos.ACTUATOR_STATE)
         self.driver = self.node.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE)
@@ -122,7 +132,7 @@ class StandIn:
         self.node.create_subscription(ActuatorCommand, "actuator_command", self.on_command, qos.ACTUATOR_COMMAND_LOG)
         self.node.create_service(Lease, "lease", self.on_lease)
         self.node.create_timer(0.05, self.tick)
-        self.node.create_timer(0.2, lambda: self.announce(self.state, self.reason))
+        self.node.create_timer(0.2, self.tell)
         self.node.create_timer(0.2, self.scan)
         self.node.create_timer(0.1, self.mark)
         self.executor = SingleThreadedExecutor(context=self.context)
@@ -144,49 +154,99 @@ class StandIn:
             self.commands.clear()
             self.rejected = []
             self.rejection = ""
-            self.state = DriverState.SAFE
 
     def spin(self):
         with contextlib.suppress(ExternalShutdownException, ShutdownException):
             self.executor.spin()
 
+    @property
+    def holder(self):
+        return self.leased.holder[0]
+
+    @property
+    def is_at_rest(self):
+        return self.target is None and np.abs(self.values).max() < AT_REST
+
     def announce(self, state, reason):
+        """Be in a state; as in the driver, each way there but to RUNNING ends the lease, and what was asked for."""
         with self.lock:
             if state != DriverState.RUNNING and (state, reason) != (self.state, self.reason):
-                self.target, self.holder = None, ""
-            self.epoch += state != self.state and DriverState.FAULT in (state, self.state)
+                self.target = None
+                self.leased.end(reason)
+                self.leased.begin_epoch()
             self.state, self.reason = state, reason
-            self.driver.publish(
-                DriverState(state=state, reason=reason, holder=self.holder, lease=self.lease, epoch=self.epoch)
+            self.tell()
+
+    def tell(self):
+        with self.lock:
+            holder, lease = self.leased.holder
+            is_venting = self.state == DriverState.SAFE and not self.is_at_rest
+            message = DriverState(
+                state=DriverState.MAKING_SAFE if is_venting else self.state,
+                reason=self.reason,
+                holder=holder,
+                lease=lease,
+                epoch=self.leased.epoch,
+                fingerprint=self.leased.fingerprint,
             )
+            self.driver.publish(message)
 
     def on_command(self, message):
         with self.lock:
-            if (message.source, message.lease) != (self.holder, self.lease):
-                self.rejected.append(np.array(message.value))
+            values, grant = np.array(message.value), Grant(message.lease, message.key)
+            try:
+                self.leased.require_same_robot(message.fingerprint)
+                check_age(age_of(message.header.stamp, time.time()), COMMAND_AGE_LIMIT)
+                self.leased.put(message.source, grant, values)
+            except SoftformError:
+                self.rejected.append(values)
                 return
-            self.commands.append(np.array(message.value))
-            if self.state == DriverState.SAFE:
-                self.announce(DriverState.RUNNING, "following commands")
-            if self.state == DriverState.RUNNING:
-                self.target = np.array(message.value)
+            self.commands.append(values)
+            self.follow()
+
+    def follow(self):
+        command = self.leased.look()
+        if command is None:
+            return
+        if time.monotonic() - command[1] > COMMAND_TIMEOUT:
+            self.announce(DriverState.SAFE, "no command came")
+            return
+        if self.state == DriverState.SAFE and self.is_at_rest:
+            self.announce(DriverState.RUNNING, "following commands")
+        if self.state == DriverState.RUNNING:
+            self.target = command[0]
 
     def on_lease(self, request, response):
         with self.lock:
-            if request.request == Lease.Request.RELEASE:
-                self.announce(DriverState.SAFE, f"'{request.source}' gave its lease up")
+            try:
+                if request.request == Lease.Request.RELEASE:
+                    response.epoch = self.release(request.source, Grant(request.lease, request.key))
+                elif self.rejection or self.state in (DriverState.FAULT, DriverState.OFFLINE):
+                    raise LeaseError(LeaseCode.FAULT, self.rejection or self.reason, "Reset it.")
+                else:
+                    asked = Asked(age_of(request.asked.stamp, time.time()), request.asked.epoch)
+                    response.lease, response.key = self.leased.acquire(
+                        request.source, request.client, asked, request.fingerprint
+                    )
+                    self.tell()
                 response.success = True
-                return response
-            # As the driver: who holds the lease, has not commanded and asks again has lost the answer.
-            held = self.holder and (self.target is not None or request.client != self.client)
-            if self.rejection or held or self.state in (DriverState.FAULT, DriverState.OFFLINE):
-                response.message = self.rejection or f"'{self.holder}' holds the lease."
-            elif request.epoch != self.epoch:
-                response.message = "The driver was stopped after that was asked for."
-            else:
-                self.lease, self.holder, self.client = self.lease + 1, request.source, request.client
-                response.lease, response.success = self.lease, True
+            except LeaseError as error:
+                response.error_code, response.message = int(error.code), str(error)
             return response
+
+    def release(self, source, grant):
+        self.leased.require(source, grant)
+        if self.state == DriverState.RUNNING:
+            self.announce(DriverState.SAFE, f"'{source}' gave its lease up")
+        else:
+            self.leased.end("given up")
+            self.tell()
+        return self.leased.epoch
+
+    def stop_and_reset(self):
+        """As an operator does; returns before a node has heard of either."""
+        self.announce(DriverState.FAULT, "stopped by request")
+        self.announce(DriverState.SAFE, "ready after a reset")
 
     def take_lease_away(self, reason):
         """As a driver does whose commander fell silent."""
@@ -194,6 +254,9 @@ class StandIn:
 
     def tick(self):
         with self.lock:
+            if self.leased.expire(time.monotonic()):
+                self.tell()
+            self.follow()
             goal = np.zeros_like(self.values) if self.target is None else self.target
             self.values = self.values + self.part_a_tick * (goal - self.values)
             settled = self.target is not None and np.abs(goal - self.values).max() < 50.0

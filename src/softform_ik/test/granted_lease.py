@@ -8,16 +8,17 @@ class GrantedLease:
 
     def __init__(self):
         self.is_held, self.asked, self.rejection = False, 0, None
-        self.epoch = 0
+        self.epoch = 1
 
     def acquire(self, epoch):
-        if not self.is_held:
-            self.asked += 1
-            if self.rejection is not None:
-                raise self.rejection
-            if epoch != self.epoch:
-                raise SoftformError("The driver was stopped.")
-            self.is_held = True
+        if self.is_held:
+            return
+        self.asked += 1
+        if self.rejection is not None:
+            raise self.rejection
+        if epoch != self.epoch:
+            raise SoftformError("The driver was stopped.")
+        self.is_held = True
 
     def release(self):
         held, self.is_held = self.is_held, False

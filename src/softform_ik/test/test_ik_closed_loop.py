@@ -140,7 +140,7 @@ def rig(robot, real):
 def run(rig, model, target, goal=None, stop=None, on_progress=lambda one: None, **settings):
     goal = goal or ReachGoal(target, Mode.CLOSED_LOOP)
     reach, stop = rig.reach(model, ClosedLoopSettings(**settings)), stop or StopRequest()
-    rig.commander.begin(stop, Code.PREEMPTED)
+    rig.commander.begin(stop, Code.PREEMPTED, 1)
     return reach.run(goal, stop, on_progress)
 
 

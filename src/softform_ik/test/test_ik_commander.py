@@ -57,18 +57,18 @@ def test_the_stream_commands_while_no_goal_moves(commander, sent):
     assert len(sent) == 1 and (commander.values == STREAM).all() and not commander.is_moved_by_goal
 
 
-def test_a_goal_takes_the_robot_from_the_stream_at_once(commander, sent):
+def test_a_goal_takes_the_robot_from_the_stream_at_once(commander, sent, lease):
     goal = StopRequest()
     commander.hold_for_stream(STREAM, 1_000_100)
-    commander.begin(goal, Code.PREEMPTED)
+    commander.begin(goal, Code.PREEMPTED, lease.epoch)
     assert commander.is_moved_by_goal and not commander.admits(1_000_200)
     assert not commander.hold_for_stream(STREAM, 1_000_200) and len(sent) == 1
     assert commander.hold(GOAL, goal) and (commander.values == GOAL).all()
 
 
-def test_the_stream_resumes_with_a_target_from_after_the_goal(commander, clock):
+def test_the_stream_resumes_with_a_target_from_after_the_goal(commander, clock, lease):
     goal = StopRequest()
-    commander.begin(goal, Code.PREEMPTED)
+    commander.begin(goal, Code.PREEMPTED, lease.epoch)
     commander.hold(GOAL, goal)
     clock.now = 1_005_000
     commander.end(goal)
@@ -77,15 +77,15 @@ def test_the_stream_resumes_with_a_target_from_after_the_goal(commander, clock):
     assert commander.hold_for_stream(STREAM, 1_005_100)
 
 
-def test_a_moving_goal_preempts_that_of_another_action_with_its_own_code(commander, sent):
+def test_a_moving_goal_preempts_that_of_another_action_with_its_own_code(commander, sent, lease):
     reach, follow = StopRequest(), StopRequest()
-    commander.begin(reach, Code.PREEMPTED)
-    commander.begin(follow, FOLLOW_PREEMPTED)
+    commander.begin(reach, Code.PREEMPTED, lease.epoch)
+    commander.begin(follow, FOLLOW_PREEMPTED, lease.epoch)
     assert reach.code == Code.PREEMPTED and not follow()
     assert not commander.hold(GOAL, reach) and not sent
     commander.end(reach)
     assert commander.is_moved_by_goal, "the end of the older goal must not take the robot from the newer"
-    commander.begin(StopRequest(), Code.PREEMPTED)
+    commander.begin(StopRequest(), Code.PREEMPTED, lease.epoch)
     assert follow.code == FOLLOW_PREEMPTED
 
 
@@ -123,11 +123,11 @@ def test_a_stream_that_was_rejected_the_lease_is_not_asked_for_again(commander, 
 
 def test_a_goal_asks_once_and_a_shape_that_is_held_is_taken_over(commander, lease):
     lease.is_held, first, second = False, StopRequest(), StopRequest()
-    commander.begin(first, Code.PREEMPTED)
+    commander.begin(first, Code.PREEMPTED, lease.epoch)
     assert lease.asked == 0, "solving needs no lease"
     assert commander.hold(GOAL, first) and commander.hold(GOAL, first) and lease.asked == 1
     commander.end(first)
-    commander.begin(second, Code.PREEMPTED)
+    commander.begin(second, Code.PREEMPTED, lease.epoch)
     assert commander.hold(STREAM, second) and lease.asked == 1
     lease.is_held = False  # it died, and nobody has said so yet
     assert not commander.hold(GOAL, second) and lease.asked == 1
@@ -135,7 +135,7 @@ def test_a_goal_asks_once_and_a_shape_that_is_held_is_taken_over(commander, leas
 
 def test_a_goal_that_is_rejected_the_lease_says_who_has_it(commander, lease):
     lease.is_held, lease.rejection, goal = False, SoftformError("'collector' holds the lease."), StopRequest()
-    commander.begin(goal, Code.PREEMPTED)
+    commander.begin(goal, Code.PREEMPTED, lease.epoch)
     with pytest.raises(GoalError, match="'collector' holds") as rejected:
         commander.hold(GOAL, goal)
     assert rejected.value.code == Code.DRIVER_NOT_READY
@@ -144,13 +144,13 @@ def test_a_goal_that_is_rejected_the_lease_says_who_has_it(commander, lease):
 def test_a_goal_that_was_accepted_before_a_stop_and_a_reset_moves_nothing(commander, lease, sent):
     """As it is when this process was frozen meanwhile: it has missed both, and the driver is safe as before."""
     lease.is_held, goal = False, StopRequest()
-    commander.begin(goal, Code.PREEMPTED)
+    commander.begin(goal, Code.PREEMPTED, lease.epoch)
     lease.epoch += 2
     with pytest.raises(GoalError, match="was stopped"):
         commander.hold(GOAL, goal)
     assert not sent
     newer = StopRequest()
-    commander.begin(newer, Code.PREEMPTED)
+    commander.begin(newer, Code.PREEMPTED, lease.epoch)
     assert commander.hold(GOAL, newer)
 
 
@@ -165,38 +165,36 @@ def test_a_stream_that_came_before_a_stop_and_a_reset_moves_nothing(commander, l
     assert lease.is_held
 
 
-def test_how_long_a_shape_is_held_without_renewal(commander, steady):
-    goal = StopRequest()
-    assert commander.held_for == 0.0
-    commander.begin(goal, Code.PREEMPTED)
-    commander.hold(GOAL, goal)
-    steady.now += 5000
-    assert commander.held_for == 0.0, "the goal has the robot"
-    commander.end(goal)
-    steady.now += 700
-    assert commander.held_for == 700
-    commander.hold_for_stream(STREAM, 1_000_100)
-    assert commander.held_for == 0
-    steady.now += 300
-    commander.hold_for_stream(STREAM, 1_000_100)  # the same target again: nobody has renewed the wish
-    assert commander.held_for == 300
-    commander.release()
-    assert commander.held_for == 0.0
+def test_what_was_asked_for_before_the_process_stood_still_is_over(sent, lease):
+    now = 100.0
+    commander = Commander(HeldCommand(sent.append), lease, since_boot=lambda: now)
+    goal, waiting = StopRequest(), StopRequest()
+    commander.begin(goal, Code.PREEMPTED, lease.epoch)
+    assert commander.hold(GOAL, goal)
+    now += 1.9
+    assert not commander.note_alive() and commander.hold(GOAL, goal) and len(sent) == 2
+    now += 2.1
+    assert commander.note_alive() and not commander.note_alive()
+    assert not lease.is_held and commander.values is None and not commander.has_robot(goal)
+    commander.begin(waiting, Code.PREEMPTED, lease.epoch)
+    now += 2.1  # the worker wakes before the executor
+    assert not commander.hold(GOAL, waiting) and len(sent) == 2 and not lease.is_held
+    assert "stood still for 2.1 s" in commander.stream_bar
 
 
-def test_a_goal_does_not_go_on_after_a_release(commander, sent):
+def test_a_goal_does_not_go_on_after_a_release(commander, sent, lease):
     goal = StopRequest()
-    commander.begin(goal, Code.PREEMPTED)
+    commander.begin(goal, Code.PREEMPTED, lease.epoch)
     commander.hold(GOAL, goal)
     commander.release()
     assert not commander.hold(GOAL, goal) and len(sent) == 1 and not goal()
 
 
-def test_disabled_nobody_commands(commander, sent, clock):
+def test_disabled_nobody_commands(commander, sent, clock, lease):
     goal = StopRequest()
     commander.hold_for_stream(STREAM, 1_000_100)
     assert commander.disable() and not commander.disable()
-    commander.begin(goal, Code.PREEMPTED)
+    commander.begin(goal, Code.PREEMPTED, lease.epoch)
     assert not commander.hold(GOAL, goal)
     commander.end(goal)
     assert not commander.hold_for_stream(STREAM, 2_000_000) and len(sent) == 1
@@ -206,9 +204,9 @@ def test_disabled_nobody_commands(commander, sent, clock):
     assert commander.hold_for_stream(STREAM, 1_003_500) and len(sent) == 2
 
 
-def test_what_is_not_permitted_is_not_held(commander, sent):
+def test_what_is_not_permitted_is_not_held(commander, sent, lease):
     goal = StopRequest()
-    commander.begin(goal, Code.PREEMPTED)
+    commander.begin(goal, Code.PREEMPTED, lease.epoch)
     assert not commander.hold(GOAL, goal, lambda: False) and not sent
 
 

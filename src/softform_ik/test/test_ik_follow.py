@@ -76,7 +76,7 @@ class Laboratory:
     def run(self, goal, stop=None, solver=None, on_progress=lambda progress: None):
         stop = stop or StopRequest()
         if not goal.plan_only:
-            self.commander.begin(stop, Code.PREEMPTED)
+            self.commander.begin(stop, Code.PREEMPTED, 1)
         return self.follow(solver).run(goal, stop, on_progress)
 
     def assert_never_faster_than_the_slew_rate(self):
@@ -190,7 +190,7 @@ def test_cancelled_the_robot_stays_where_it_is(laboratory):
 
 def test_preempted_it_commands_nothing_more(laboratory):
     newer = StopRequest()
-    laboratory.at[2.3] = lambda: laboratory.commander.begin(newer, ReachCode.PREEMPTED)
+    laboratory.at[2.3] = lambda: laboratory.commander.begin(newer, ReachCode.PREEMPTED, 1)
     outcome = laboratory.run(FollowGoal(ActuatorPath(PATH)))
     assert outcome.code == Code.PREEMPTED
     assert laboratory.commands[-1][0] < 2.3

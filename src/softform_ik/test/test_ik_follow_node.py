@@ -164,7 +164,8 @@ def test_deactivating_ends_the_path_and_the_commands(under_way, node, stand_in, 
     assert stand_in.is_silent()
 
 
-def test_a_client_that_goes_away_leaves_the_path_to_its_end(stand_in, moving_client, wait_for):
+def test_a_client_that_goes_away_leaves_the_path_to_others_that_listen(stand_in, moving_client, wait_for):
+    """The module's client is one; test_ik_asked_node.py has the path that nobody listens to."""
     leaving = ShapeClient(timeout=30.0).connect()
     thread, ended = followed_in_background(leaving, ActuatorPath(WAYPOINTS[:1]), times=[1.5])
     wait_for(lambda: stand_in.commands, "the path to be under way")

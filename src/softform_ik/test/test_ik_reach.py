@@ -228,7 +228,7 @@ class GivenReach:
 
     def run(self, goal, stop, on_progress):
         if goal.mode.moves:
-            self.commander.begin(stop, Code.PREEMPTED)
+            self.commander.begin(stop, Code.PREEMPTED, 1)
         return self.reach.run(goal, stop, on_progress)
 
 
@@ -357,7 +357,7 @@ def test_a_newer_goal_has_the_robot_even_if_the_older_one_was_cancelled(reach, f
     def on_progress(progress):
         if progress.stage == "settling":
             stop.request(Code.CANCELLED)
-            reach.commander.begin(newer, Code.PREEMPTED)
+            reach.commander.begin(newer, Code.PREEMPTED, 1)
 
     outcome = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_AND_MOVE), stop, on_progress)
     assert outcome.code == Code.CANCELLED and len(following.sent) == 1

@@ -49,7 +49,10 @@ def split_arguments(words: tuple[str, ...]) -> dict[str, str]:
 @click.option("--show-args", is_flag=True, help="List the arguments of the file, and start nothing.")
 @click.option("--dry-run", is_flag=True, help="Print the commands that would run, and start nothing.")
 def launch(file: str, arguments: tuple[str, ...], show_args: bool, dry_run: bool) -> None:
-    """Start the nodes of FILE: a path, or a name in launch/ such as 'softform'. Ctrl-C stops them all."""
+    """Start the nodes of FILE: a path, or a name in launch/ such as 'softform'. Ctrl-C stops them all.
+
+    Nothing is started where nodes of the same names run already.
+    """
     path = find_launch_file(file)
     if show_args:
         _show_arguments(path)
@@ -63,7 +66,9 @@ def launch(file: str, arguments: tuple[str, ...], show_args: bool, dry_run: bool
     # Imported here: it loads what only running needs.
     from softform_launch.launch_guardian import run_guarded
     from softform_launch.launch_runner import run_launch
+    from softform_launch.sole_stack import hold_nodes
 
+    held = hold_nodes(processes)  # noqa: F841 - until this process and the one that it forks have ended
     sys.exit(run_guarded(lambda: run_launch(processes)))
 
 

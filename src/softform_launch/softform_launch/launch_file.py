@@ -64,6 +64,7 @@ class ProcessDescription:
         name: Name shown in front of its output: the node's name, or the executable's where it has none.
         command: Program and arguments.
         environment: Variables set on top of the launcher's own.
+        node: Full name of its node, such as `/softform/actuation`; empty where the executable names it.
         is_required: Whether its end ends the whole launch (`on_exit="shutdown"`).
         respawn: Whether it is started again after it ended.
         respawn_delay: Least time before that, s.
@@ -73,6 +74,7 @@ class ProcessDescription:
     name: str
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
+    node: str = ""
     is_required: bool = False
     respawn: bool = False
     respawn_delay: float = 0.0
@@ -305,6 +307,7 @@ class _Evaluation:
                     *(["--ros-args", *ros_arguments] if ros_arguments else []),
                 ),
                 environment={**self.changed_environment, **additions},
+                node=f"{namespace.rstrip('/')}/{name}" if name else "",
                 is_required=is_required,
                 respawn=respawn,
                 respawn_delay=delay,

@@ -27,11 +27,12 @@ def draw_channel_map(robot: Robot, path: Path) -> None:
     """
     outlines = robot.body.outlines()
     panels = list(dict.fromkeys(outline.panel for outline in outlines))
-    boards = len(robot.devices)
+    devices = [device for device in robot.devices if device.channels]
+    boards = len(devices)
     figure = plt.figure(figsize=(max(6.0, 3.2 * len(panels)), 4.2 + 1.2 * boards), layout="constrained")
     grid = figure.add_gridspec(boards + 1, len(panels), height_ratios=[*boards * [1], 3.4])
     feeds: dict[str, tuple[int, int]] = {}
-    for row, device in enumerate(robot.devices):
+    for row, device in enumerate(devices):
         chamber_of = {
             channel: robot.actuators[index]
             for index, channel in zip(robot.served_by(device), device.channels, strict=True)
@@ -44,7 +45,7 @@ def draw_channel_map(robot: Robot, path: Path) -> None:
         for chamber, outline in zip(robot.actuators, outlines, strict=True):
             if outline.panel == panel:
                 row, channel = feeds[chamber]
-                label = f"{robot.devices[row].name} {channel}" if boards > 1 else f"{channel}"
+                label = f"{devices[row].name} {channel}" if boards > 1 else f"{channel}"
                 _draw_chamber(axes, f"{chamber}\n← {label}", _colour(row, channel), outline)
         axes.set_aspect("equal")
         axes.autoscale_view()

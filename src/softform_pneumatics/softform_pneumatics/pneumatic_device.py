@@ -2,7 +2,17 @@
 
 from collections.abc import Callable, Mapping
 
-from softform_actuation.device import DeviceHealth, Measurement, SafeAction, ServedActuators, UnsafeError, never
+import numpy as np
+
+from softform_actuation.device import (
+    DeviceHealth,
+    Measurement,
+    Rest,
+    SafeAction,
+    ServedActuators,
+    UnsafeError,
+    never,
+)
 from softform_core.arrays import Array
 from softform_pneumatics.balance import Air, BalanceWatch
 from softform_pneumatics.boards.interface import PressureBoard
@@ -19,7 +29,7 @@ class UnusedWatch:
     """Channels of the board that the robot does not use: no pressure beyond `margin` (Pa) belongs there."""
 
     def __init__(self, margin: float) -> None:
-        self._margin = margin
+        self.margin = margin
         self._in_a_row = 0
 
     def reset(self) -> None:
@@ -32,7 +42,7 @@ class UnusedWatch:
         Raises:
             UnsafeError: If two measurements in a row lie outside.
         """
-        outside = {channel: value for channel, value in pressures.items() if abs(value) > self._margin}
+        outside = {channel: value for channel, value in pressures.items() if abs(value) > self.margin}
         self._in_a_row = self._in_a_row + 1 if outside else 0
         if self._in_a_row >= _IN_A_ROW:
             channel, value = next(iter(outside.items()))
@@ -43,6 +53,11 @@ class UnusedWatch:
 
 
 _VENTED_WITHIN_SECONDS = 5.0
+_MEASURED_AGAIN_SECONDS = 5.0
+"""A vented chamber does not fill by itself, but its valve may leak."""
+
+_RISES_BY = 0.2
+"""Share of the tolerance."""
 
 
 class PneumaticDevice:
@@ -78,7 +93,13 @@ class PneumaticDevice:
             follow = served.tolerances.follow
             self._balance = BalanceWatch(served.actuators, air, board.vent_threshold, follow, response_timeout)
         self._regulates = False
-        self._vented_since = 0.0
+        self._vented_since = self._measured_at = 0.0
+        self._rest: Rest | None = None
+
+    @property
+    def is_holding(self) -> bool:
+        """Never: air that is held is not safe."""
+        return False
 
     @property
     def identity(self) -> str:
@@ -162,24 +183,49 @@ class PneumaticDevice:
             DeviceLostError: If the connection is gone.
         """
         self._regulates = False
+        self._rest = None
         confirmed = self._board.vent()
         self._vented_since = self.clock.now()
         return confirmed
 
-    def check(self) -> str:
-        """Ask the vented board for a sign of life; returns which chamber is still inflated though it should be empty.
+    def check(self) -> Rest:
+        """As `Device.check`: all chambers are measured until they are empty, and from time to time from then on.
 
         Raises:
-            DeviceError: If it does not answer.
+            DeviceError: If the board does not answer, or does not tell all pressures.
         """
-        readings = self._board.check_alive()
-        if self.clock.now() - self._vented_since <= _VENTED_WITHIN_SECONDS:
-            return ""
-        for chamber, channel in zip(self._served.actuators, self._wiring.channels, strict=True):
-            pressure = readings.get(int(channel), 0.0)
-            if abs(pressure) > self._served.tolerances.follow:
-                return f"{chamber} is still at {pressure:.0f} Pa: cut the supply and open its tube"
-        return ""
+        now = self.clock.now()
+        last, since = self._rest, now - self._measured_at
+        is_final = last is not None and (bool(last.complaint) or bool(last.at_rest.all()))
+        if last is not None and is_final and since <= _MEASURED_AGAIN_SECONDS:
+            self._board.check_alive()
+            return last
+        self._rest, self._measured_at = self._measured_rest(last), now
+        return self._rest
+
+    def _measured_rest(self, last: Rest | None) -> Rest:
+        readings, served = self._board.measure(), self._served
+        values = np.array([readings.get(int(channel), np.nan) for channel in self._wiring.channels])
+        values -= self._wiring.offsets
+        at_rest = np.abs(values - served.safe) <= served.tolerances.follow  # False for what is not known
+        full = [
+            f"{chamber} is still at {value:.0f} Pa" if np.isfinite(value) else f"the pressure of {chamber} is not known"
+            for chamber, value, rests in zip(served.actuators, values, at_rest, strict=True)
+            if not rests
+        ]
+        others = readings.keys() - set(self._wiring.channels.tolist())
+        full += [
+            f"channel {channel}, which the robot does not use, is at {readings[channel]:.0f} Pa"
+            for channel in sorted(others)
+            if abs(readings[channel]) > self._unused.margin
+        ]
+        # A board that pumps while it streams must not be made to stream again and again.
+        rises = last is not None and bool(
+            (np.abs(values) - np.abs(last.values) > _RISES_BY * served.tolerances.follow).any()
+        )
+        if not full or not (rises or self.clock.now() - self._vented_since > _VENTED_WITHIN_SECONDS):
+            return Rest(values, at_rest)
+        return Rest(values, at_rest, f"{', '.join(full)}: cut the supply and open its tube")
 
     def calibrate(self, interrupted: Callable[[], bool]) -> str:
         """Measure the sensors' offsets, store and apply them.

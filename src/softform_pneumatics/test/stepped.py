@@ -69,6 +69,11 @@ class SteppedClock:
             finally:
                 del self._waiting[thread]
 
+    def start(self, work: Callable[[], object], name: str) -> threading.Thread:
+        thread = threading.Thread(target=work, name=name, daemon=True)
+        thread.start()
+        return thread
+
     def after(self, seconds: float, call: Callable[[], None]) -> None:
         """Call once, when all threads wait."""
         with self._turn:

@@ -17,7 +17,9 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from std_srvs.srv import Trigger
 
-from softform_interfaces.msg import ActuatorState, DriverState
+from softform_core.robots import load_robot
+from softform_interfaces.msg import ActuatorState, Asked, DriverState
+from softform_interfaces.srv import Reset
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
 from softform_ros.command_lease import CommandLease
@@ -29,11 +31,13 @@ LARGEST_RESIDENT = 150 * 2**20
 
 COMMANDER_PROGRAM = """
 import time
+from softform_core.robots import load_robot
+from softform_ros.asked import EpochWatch
 from softform_ros.background_node import BackgroundNode
 from softform_ros.command_lease import CommandLease
 with BackgroundNode("commander", "/softform") as node:
-    lease = CommandLease(node, [f"c{i + 1}" for i in range(9)], "Pa")
-    lease.acquire()
+    lease = CommandLease(node, load_robot("membrane"))
+    lease.acquire(EpochWatch(node).asked().epoch)
     while True:
         lease.send([3000.0] * 9)
         time.sleep(0.1)
@@ -87,7 +91,10 @@ class Rig:
         assert wait_until_answered(self.node, "actuation", 20.0) and client.wait_for_service(20.0)
         client.call_async(ChangeState.Request(transition=Transition(id=transition)))
 
-    def trigger(self, name: str) -> Trigger.Response:
+    def trigger(self, name: str) -> Any:
+        if name == "reset":
+            asked = Asked(stamp=self.node.get_clock().now().to_msg(), epoch=self.states[-1].epoch)
+            return self._call(Reset, name, Reset.Request(asked=asked))
         return self._call(Trigger, name, Trigger.Request())
 
     def _call(self, kind: Any, service: str, request: Any) -> Any:
@@ -97,8 +104,8 @@ class Rig:
         return answer
 
     def _command(self) -> None:
-        lease = CommandLease(self.node, [f"c{i + 1}" for i in range(9)], "Pa")
-        lease.acquire()
+        lease = CommandLease(self.node, load_robot("membrane"))
+        lease.acquire(self.states[-1].epoch)
         while not self._commands_end.wait(0.1):
             lease.send([3000.0] * 9)
 
@@ -185,6 +192,7 @@ def test_a_stop_gets_through_while_the_sensors_are_calibrated(
     scripted_board: Any, rig: Rig, wait_until: WaitUntil
 ) -> None:
     assert rig.change_state(Transition.TRANSITION_CONFIGURE)
+    wait_until(lambda: bool(rig.states) and rig.states[-1].state == DriverState.SAFE)
     answers: list[Trigger.Response] = []
     calibrating = threading.Thread(target=lambda: answers.append(rig.trigger("calibrate")))
     calibrating.start()

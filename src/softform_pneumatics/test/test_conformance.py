@@ -41,7 +41,7 @@ def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         safe_seconds=2.0,
         pull_cable=terminal.pull_cable,
         plug_in=terminal.plug_in,
-        block=lambda: schedule.inject(parse_fault(f"stuck_valve={channels[0]}")),
+        block=lambda: schedule.inject(parse_fault(f"stuck_valve={channels[-1]}")),
         free=schedule.clear,
     )
     with pytest.MonkeyPatch.context() as patch:

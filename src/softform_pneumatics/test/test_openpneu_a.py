@@ -74,7 +74,8 @@ def test_vent_is_confirmed_and_stops_the_stream(scripted_board: Any, board: Open
     board.read(0.0)
     assert board.read(0.1) == []
     assert not scripted_board.runs
-    assert board.check_alive() == {0: pytest.approx(0.0, abs=50.0)}
+    assert board.measure() == {channel: pytest.approx(0.0, abs=50.0) for channel in range(10)}
+    board.check_alive()
 
 
 def test_a_vent_behind_a_lost_line_end_is_sent_again_behind_one(scripted_board: Any, board: OpenPneuBoardA) -> None:
@@ -322,9 +323,12 @@ def test_a_port_that_may_not_be_opened_names_the_group(monkeypatch: pytest.Monke
     try:
         os.chmod(path, 0)
         if os.access(path, os.R_OK):  # root may open anything: let the system call itself say no
+            system_open = os.open
 
-            def reject(*args: object, **kwargs: object) -> int:
-                raise PermissionError(13, "Permission denied", path)
+            def reject(opened: str, *args: int, **kwargs: int) -> int:
+                if opened == path:
+                    raise PermissionError(13, "Permission denied", path)
+                return system_open(opened, *args, **kwargs)
 
             monkeypatch.setattr("serial.serialposix.os.open", reject)
         with pytest.raises(PortError, match="dialout"):

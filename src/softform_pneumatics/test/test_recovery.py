@@ -15,8 +15,10 @@ from softform_actuation import connection as connection_module
 from softform_actuation import supervisor as supervisor_module
 from softform_actuation.assembly import served_by_devices
 from softform_actuation.commands import CommandRejectedError
+from softform_actuation.conformance import now
 from softform_actuation.driver import Driver
 from softform_actuation.latch import Latch
+from softform_actuation.lease import Grant
 from softform_actuation.requests import Requests
 from softform_actuation.states import DriverSettings, State
 from softform_core.errors import SoftformError
@@ -63,11 +65,14 @@ class Lab:
 
     def command_for_ever(self) -> None:
         """A commander that never tires, whatever happens, and never asks for the lease again."""
-        lease, commanded = self.drivers[-1].acquire("test"), self.drivers[-1]
+        lease, commanded = (
+            self.drivers[-1].acquire("test", 0, now(self.drivers[-1]), self.drivers[-1].fingerprint),
+            self.drivers[-1],
+        )
 
         def command() -> None:
             with contextlib.suppress(CommandRejectedError):
-                commanded.command("test", lease, CHAMBERS, ["Pa"] * 9, [3000.0] * 9)
+                commanded.command("test", lease, commanded.fingerprint, CHAMBERS, ["Pa"] * 9, [3000.0] * 9)
 
         self.rest()
         self._commanders += 1
@@ -125,7 +130,7 @@ def test_a_board_that_comes_back_is_found_and_vented_and_waits_for_a_reset(
     lab.plug(back)
     wait_until(lambda: "is back on its port" in driver.reason)
     assert driver.state is State.FAULT and lab.stays_vented()
-    driver.reset()
+    driver.reset(now(driver))
     assert lab.stays_vented()  # nobody has asked
     lab.command_for_ever()
     wait_until(lab.is_inflated)
@@ -141,7 +146,7 @@ def test_a_board_that_boots_in_motion_is_latched(lab: Lab, wait_until: WaitUntil
     lab.board.silent, lab.board.threshold = False, 2.0
     wait_until(lambda: driver.health()["confirmed safe"] is True)
     assert lab.stays_vented()
-    driver.reset()
+    driver.reset(now(driver))
     assert lab.stays_vented()  # nobody has asked
     lab.command_for_ever()
     wait_until(lab.is_inflated)
@@ -167,7 +172,7 @@ def test_a_new_driver_finds_the_latch_of_the_one_before(lab: Lab, how: str, wait
     again = lab.driver()
     assert again.state is State.FAULT and "Latched before this start" in again.reason
     assert lab.stays_vented()
-    again.reset()
+    again.reset(now(again))
     lab.command_for_ever()
     wait_until(lab.is_inflated)
     again.deactivate()
@@ -183,7 +188,7 @@ def test_a_stop_interrupts_the_test_of_the_chambers_that_a_reset_makes(lab: Lab,
 
     def reset() -> None:
         try:
-            driver.reset()
+            driver.reset(now(driver))
         except SoftformError as error:
             failures.append(str(error))
 
@@ -203,12 +208,12 @@ def test_a_reset_does_not_undo_a_stop_that_came_after_it_was_asked_for(lab: Lab,
     lab.command_for_ever()
     wait_until(lab.is_inflated)
     driver.stop()
-    wanted = driver.stops
+    asked = now(driver)
     driver.stop()
-    with pytest.raises(SoftformError, match="stop came after"):
-        driver.reset(wanted)
+    with pytest.raises(SoftformError, match="asked for before"):
+        driver.reset(asked)
     assert driver.state is State.FAULT and lab.stays_vented()
-    driver.reset()
+    driver.reset(now(driver))
     assert lab.stays_vented()  # nobody has asked
     lab.command_for_ever()
     wait_until(lab.is_inflated)
@@ -221,7 +226,7 @@ def test_a_driver_that_could_not_latch_the_next_one_is_not_activated(lab: Lab) -
     with pytest.raises(SoftformError, match="would not survive"):
         driver.activate()
     with pytest.raises(CommandRejectedError, match="not active"):
-        driver.command("test", 0, CHAMBERS, ["Pa"] * 9, [1000.0] * 9)
+        driver.command("test", Grant(0, 0), driver.fingerprint, CHAMBERS, ["Pa"] * 9, [1000.0] * 9)
     assert lab.stays_vented()
 
 
@@ -231,9 +236,9 @@ def test_a_reset_that_could_not_latch_the_next_driver_leaves_the_fault(lab: Lab)
     (lab.folder / "latch.json").unlink()
     (lab.folder / "latch.json").mkdir()
     with pytest.raises(SoftformError, match="would not survive"):
-        driver.reset()
+        driver.reset(now(driver))
     with pytest.raises(CommandRejectedError, match="latched"):
-        driver.command("test", 0, CHAMBERS, ["Pa"] * 9, [1000.0] * 9)
+        driver.command("test", Grant(0, 0), driver.fingerprint, CHAMBERS, ["Pa"] * 9, [1000.0] * 9)
     assert driver.state is State.FAULT and lab.stays_vented()
 
 
@@ -243,7 +248,8 @@ def test_a_robot_that_was_left_in_doubt_is_not_called_vented(lab: Lab, wait_unti
     wait_until(lab.is_inflated)
     lab.board.unplug()
     wait_until(lambda: driver.state is State.FAULT and "is lost" in driver.reason)
-    driver.deactivate()
+    with pytest.raises(SoftformError, match="no port"):
+        driver.deactivate()
     driver.close()
     assert driver.state is State.OFFLINE and "did not confirm that it is safe" in driver.reason
     with pytest.raises(SoftformError, match="nothing was made safe now"):
@@ -266,7 +272,7 @@ def test_a_stop_while_the_driver_is_being_closed_is_not_forgotten(
 
     monkeypatch.setattr(device, "close", close)
     driver.close()
-    stopping.join()
+    wait_until(lambda: bool(told))
     assert told == ["The driver is not configured and moves nothing. Latched."]
     again = lab.driver()
     assert again.state is State.FAULT and "stopped by request" in again.reason
@@ -289,8 +295,8 @@ def test_a_stop_between_the_last_command_and_the_end_of_the_loop_is_confirmed_an
 
     monkeypatch.setattr(device, "make_safe", make_safe)
     driver.close()
-    stopping.join()
-    assert told == ["Safe and latched; call 'reset' to go on."]
+    wait_until(lambda: bool(told))
+    assert told == ["Measured at rest, and latched; call 'reset' to go on."]
     assert lab.driver().state is State.FAULT
 
 
@@ -362,7 +368,7 @@ def test_offsets_are_measured_at_rest_stored_and_applied(lab: Lab, wait_until: W
     lab.board.offsets[:9] = np.linspace(0.0, 0.4, 9)
     driver = lab.driver()
     assert "Stored and applied" in driver.calibrate()
-    assert driver.state is State.SAFE
+    wait_until(lambda: driver.state is State.SAFE)
     lab.command_for_ever()
     wait_until(lambda: bool(np.allclose(lab.board.pressures[:9], 3.0, atol=0.05)))
     lab.rest()
@@ -418,7 +424,7 @@ def test_a_stop_interrupts_a_calibration(lab: Lab, monkeypatch: pytest.MonkeyPat
     calibrating.start()
     wait_until(lambda: lab.board.stopped and lab.board.runs)
     with pytest.raises(CommandRejectedError, match="being calibrated"):
-        driver.command("test", 0, CHAMBERS, ["Pa"] * 9, [1000.0] * 9)
+        driver.command("test", Grant(0, 0), driver.fingerprint, CHAMBERS, ["Pa"] * 9, [1000.0] * 9)
     started = lab.clock.now()
     driver.stop()
     assert lab.clock.now() - started < 1.5

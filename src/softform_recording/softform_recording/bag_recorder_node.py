@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
 
 from softform_core.run_folder import free_bag_folder
 from softform_recording.topic_recorder import TopicRecorder
 from softform_ros.diagnostics import OK, DiagnosticsPublisher, Health
+from softform_ros.guarded_node import GuardedNode
 from softform_ros.lifecycle import run_node
 from softform_ros.parameters import Parameter, declare_parameters, read_parameters
 
@@ -20,7 +20,7 @@ PARAMETERS = (
 )
 
 
-class BagRecorderNode(Node):
+class BagRecorderNode(GuardedNode):
     """Records from its start to its end."""
 
     def __init__(self) -> None:

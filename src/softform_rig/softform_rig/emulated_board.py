@@ -5,6 +5,7 @@ forgets all when it boots.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -65,6 +66,7 @@ class EmulatedBoard(ABC):
         boot_seconds: Present boot time, s.
         is_hung: Whether its processor stands still: no request is received, nothing is sent or regulated, and pumps and
             valves stay as they are.
+        is_supplied: Returns whether pumps and valves have power; without it the pumps stand and the valves vent.
 
     Args:
         plant: Pneumatics of its channels.
@@ -82,6 +84,7 @@ class EmulatedBoard(ABC):
         self.sensors = sensors or Sensors()
         self.boot_seconds = self.usual_boot_seconds
         self.is_hung = False
+        self.is_supplied: Callable[[], bool] = lambda: True
         self._output = bytearray()
         self._time = 0.0
         self._ready_at = 0.0
@@ -140,6 +143,8 @@ class EmulatedBoard(ABC):
             self._skip(now - self._time - self.longest_catch_up)
         while self._time + tick <= now:
             self._time += tick
+            if not self.is_supplied():
+                self.channels.stop()
             self.channels.advance(tick)
             self._readings = self._read()
             if self._time >= self._ready_at and not self.is_hung:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from softform_core.errors import SoftformError
 
-Device = Literal["board", "line", "air", "motors", "motion capture", "scanner"]
+Device = Literal["board", "line", "air", "motors", "dead-man", "motion capture", "scanner"]
 Value = float | str
 
 _FORM = re.compile(
@@ -122,6 +122,9 @@ KINDS: dict[str, FaultKind] = {
         FaultKind("hot_motor", "motors", "a motor is overheated and shuts down", (_MOTOR,)),
         FaultKind("blocked_motor", "motors", "a motor cannot move", (_MOTOR,)),
         FaultKind("torn_tendon", "motors", "a tendon is torn: its motor pulls nothing", (_MOTOR,)),
+        FaultKind("deaf_motor", "motors", "a motor answers, but takes nothing that it is told", (_MOTOR,)),
+        FaultKind("surging_motor", "motors", "a motor takes half as much current again as its limit", (_MOTOR,)),
+        FaultKind("welded_relay", "dead-man", "the relay conducts whatever is asked of it"),
         FaultKind("mocap_silent", "motion capture", "no frames come"),
         FaultKind("mocap_swap", "motion capture", "two markers carry each other's names",
                   (Quantity("marker", "", is_name=True), Quantity("marker", "", is_name=True))),

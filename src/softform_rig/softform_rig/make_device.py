@@ -1,4 +1,4 @@
-"""The emulated devices that serve a robot: pneumatic boards, or buses of tendon motors."""
+"""The emulated devices that serve a robot: pneumatic boards or buses of tendon motors, and dead-men."""
 
 import numpy as np
 
@@ -6,8 +6,9 @@ from softform_core.errors import SoftformError
 from softform_core.plant import Plant, load_plant
 from softform_core.robots import Robot
 from softform_core.robots.actuators import each
-from softform_core.robots.devices import Device
+from softform_core.robots.devices import DEAD_MAN, Device
 from softform_rig.binary_bus import BinaryBus
+from softform_rig.dead_man import DeadMan
 from softform_rig.emulated_board import CHANNELS, EmulatedBoard, Sensors
 from softform_rig.faulty_board import EmulatedDevice
 from softform_rig.firmware import Firmware, FirmwareKind
@@ -29,10 +30,12 @@ def make_device(robot: Robot, device: Device, reality: Reality, settings: RigSet
     """
     if device.kind == MOTOR_BUS:
         return make_motors(robot, device, reality)
+    if device.kind == DEAD_MAN:
+        return DeadMan()
     if device.kind != PNEUMATIC_BOARD:
         raise SoftformError(
             f"The virtual rig emulates no device of kind '{device.kind}', such as '{device.name}' of {robot.name}.",
-            f"It emulates {PNEUMATIC_BOARD} and {MOTOR_BUS}; launch the driver alone on the real device.",
+            f"It emulates {PNEUMATIC_BOARD} and {MOTOR_BUS}, and {DEAD_MAN}; launch the driver alone on a real one.",
         )
     if (highest := max(device.channels)) >= CHANNELS:
         raise SoftformError(

@@ -5,14 +5,14 @@ where it is broken, those behind answer nothing. Two motors of one id answer at 
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.simulation.simulated_body import TendonLoads
 from softform_rig.fault_schedule import Showing
-from softform_rig.tendon_motor import TendonMotor
+from softform_rig.tendon_motor import HIGHEST_CURRENT, TendonMotor
 
 MODEL, FIRMWARE = 1220, 46
 RATE = 500.0  # Hz
@@ -20,7 +20,7 @@ _HEADER = bytes([0xFF, 0xFF, 0xFD, 0x00])
 _PING, _READ, _WRITE, _REBOOT, _SYNC_READ, _SYNC_WRITE, _STATUS = 0x01, 0x02, 0x03, 0x08, 0x82, 0x83, 0x55
 _ALL = 0xFE
 _WATCHDOGS = bytes([_SYNC_WRITE, 98, 0, 1, 0])
-_FAIL, _BAD_INSTRUCTION, _RANGE, _LENGTH, _ACCESS = 1, 2, 4, 5, 7
+_BAD_INSTRUCTION, _RANGE, _LENGTH, _LIMIT, _ACCESS = 2, 4, 5, 6, 7
 _ALERT = 0x80
 _TABLE = 147
 _SUPPLY, _SAG = 11.1, 0.4  # V, V/A
@@ -30,6 +30,13 @@ _HELD_UP = 0.2  # s
 _READ_ONLY = {*range(0, 7), 70, *range(120, _TABLE)}
 _OF_EEPROM = range(0, 64)
 _CURRENT_BASED = 5
+_OF_MOTORS = {
+    "blocked_motor": "blocked",
+    "torn_tendon": "torn",
+    "hot_motor": "heated",
+    "surging_motor": "surging",
+}
+"""Faults that are a field of a motor."""
 
 
 def checksum(data: bytes) -> int:
@@ -48,6 +55,7 @@ class _Wired:
     def __init__(self, number: int, motor: TendonMotor) -> None:
         self.number, self.motor = number, motor
         self.mode = 3
+        self.drive_mode = self.startup = 0
         self.watchdog = 0
         self.fed_at = 0.0
 
@@ -55,7 +63,9 @@ class _Wired:
         """The control table, `_TABLE` bytes."""
         table, motor = bytearray(_TABLE), self.motor
         struct.pack_into("<H", table, 0, MODEL)
-        table[6], table[7], table[11], table[31] = FIRMWARE, self.number, self.mode, motor.temperature_limit
+        table[6], table[7], table[31] = FIRMWARE, self.number, motor.temperature_limit
+        table[10], table[11], table[60] = self.drive_mode, self.mode, self.startup
+        struct.pack_into("<H", table, 38, round(motor.current_limit / _CURRENT_UNIT))
         table[64], table[70], table[98] = motor.torque_on, motor.hardware_error, self.watchdog
         struct.pack_into("<h", table, 102, round(motor.goal_current / _CURRENT_UNIT))
         struct.pack_into("<I", table, 112, round(motor.profile_speed / _VELOCITY_UNIT))
@@ -77,17 +87,27 @@ class _Wired:
         if self.watchdog == _TRIPPED and address >= 100:
             return _RANGE
         end = address + len(data)
-        if address <= 11 < end:
+        if address <= 10 < end:
+            self.drive_mode = data[10 - address]
+        if address <= 11 < end and data[11 - address] != self.mode:
             self.mode = data[11 - address]
+            motor.is_limited = self.mode == _CURRENT_BASED
+            motor.goal_current, motor.profile_speed = motor.current_limit, 0.0
+        if address <= 38 and end >= 40:
+            if (limit := struct.unpack_from("<H", data, 38 - address)[0] * _CURRENT_UNIT) > HIGHEST_CURRENT:
+                return _LIMIT
+            motor.current_limit = limit
+        if address <= 60 < end:
+            self.startup = data[60 - address]
         if address <= 64 < end:
-            if data[64 - address] and self.mode != _CURRENT_BASED:
-                return _FAIL
             motor.torque_on = bool(data[64 - address]) and not motor.hardware_error
             motor.stop()
         if address <= 98 < end:
             self.watchdog, self.fed_at = data[98 - address], now
         if address <= 102 and end >= 104:
-            motor.goal_current = abs(struct.unpack_from("<h", data, 102 - address)[0]) * _CURRENT_UNIT
+            if (wanted := abs(struct.unpack_from("<h", data, 102 - address)[0]) * _CURRENT_UNIT) > motor.current_limit:
+                return _LIMIT
+            motor.goal_current = wanted
         if address <= 112 and end >= 116:
             motor.profile_speed = struct.unpack_from("<I", data, 112 - address)[0] * _VELOCITY_UNIT
         if address <= 116 and end >= 120:
@@ -95,8 +115,8 @@ class _Wired:
         return 0
 
     def watch(self, now: float) -> None:
-        """Stop the motor once the bus was silent for longer than its watchdog."""
-        if 0 < self.watchdog < _TRIPPED and now - self.fed_at > self.watchdog * _WATCHDOG_UNIT:
+        """Stop the motor, if it has power, once the bus was silent for longer than its watchdog."""
+        if self.motor.torque_on and 0 < self.watchdog < _TRIPPED and now - self.fed_at > self.watchdog * _WATCHDOG_UNIT:
             self.watchdog = _TRIPPED
             self.motor.stop()
 
@@ -110,6 +130,7 @@ class MotorBus:
         boot_seconds: Not used by motors.
         is_hung: Whether nothing answers; the motors hold what they had.
         loads: Loads of the motors at the last solve of the body.
+        misses: Whether a motor, by its id, misses the n-th instruction on the bus, lost or damaged; n counts from 1.
     """
 
     boots_on_open = False
@@ -119,7 +140,10 @@ class MotorBus:
         self.loads: TendonLoads | None = None
         self.usual_boot_seconds = self.boot_seconds = 0.0
         self.is_hung = False
+        self.misses: Callable[[int, int], bool] = lambda n, number: False
+        self._instructions = 0
         self._absent: set[int] = set()
+        self._deaf: set[int] = set()
         self._doubled: set[int] = set()
         self._heard, self._output = b"", bytearray()
         self._time = 0.0
@@ -148,7 +172,8 @@ class MotorBus:
         for fault in showing("cut_bus"):
             self._absent |= {wired.number for wired in self._wired if wired.number >= fault.channel}
         self._doubled = {fault.channel for fault in showing("doubled_motor")}
-        for name, field in (("blocked_motor", "blocked"), ("torn_tendon", "torn"), ("hot_motor", "heated")):
+        self._deaf = {fault.channel for fault in showing("deaf_motor")}
+        for name, field in _OF_MOTORS.items():
             affected = {fault.channel for fault in showing(name)}
             for wired in self._wired:
                 setattr(wired.motor, field, wired.number in affected)
@@ -230,7 +255,12 @@ class MotorBus:
         """One valid instruction."""
         body = packet[7:-2].replace(b"\xff\xff\xfd\xfd", b"\xff\xff\xfd")
         address, code, given = packet[4], body[0], body[1:]
-        present = [wired for wired in self._wired if wired.number not in self._absent]
+        self._instructions += 1
+        present = [
+            wired
+            for wired in self._wired
+            if wired.number not in self._absent and not self.misses(self._instructions, wired.number)
+        ]
         for wired in present:
             wired.fed_at = now
         if code == _SYNC_READ:
@@ -242,7 +272,7 @@ class MotorBus:
             start, length = struct.unpack_from("<HH", given)
             for place in range(4, len(given) - length, length + 1):
                 for wired in present:
-                    if wired.number == given[place]:
+                    if wired.number == given[place] and wired.number not in self._deaf:
                         wired.write(start, given[place + 1 : place + 1 + length], now)
             return
         for wired in present:
@@ -256,7 +286,8 @@ class MotorBus:
             start, length = struct.unpack_from("<HH", given)
             self._answer_read([wired], wired.number, start, length)
         elif code == _WRITE:
-            error = wired.write(struct.unpack_from("<H", given)[0], given[2:], now)
+            start, data = struct.unpack_from("<H", given)[0], given[2:]
+            error = 0 if wired.number in self._deaf else wired.write(start, data, now)
             if address != _ALL:
                 self._answer(wired, error, b"")
         elif code == _REBOOT:

@@ -11,6 +11,7 @@ import select
 import threading
 import time
 import tty
+from collections.abc import Sequence
 from pathlib import Path
 
 from softform_core import priority
@@ -38,7 +39,8 @@ class PseudoTerminal:
         link: path of the symbolic link to make; a link that is there is replaced, anything else is rejected.
         schedule: Schedule of the faults of board, line and air; none by default.
         seed: Seed of the losses of a faulty line.
-        wire_log: where what arrives is logged; nowhere if not given.
+        wire_log: where what arrives is logged, and the true values of `channels`; nowhere if not given.
+        channels: Channels of the board whose actuators are the robot's.
     """
 
     def __init__(
@@ -48,8 +50,9 @@ class PseudoTerminal:
         schedule: FaultSchedule | None = None,
         seed: int = 0,
         wire_log: Path | None = None,
+        channels: Sequence[int] = (),
     ) -> None:
-        self.firmware = firmware
+        self.firmware, self._channels = firmware, list(channels)
         self.board = FaultyBoard(firmware, schedule, seed)
         self.link = link
         self._wire = WireLogWriter(wire_log)
@@ -192,7 +195,8 @@ class PseudoTerminal:
             self._wire.hear(data, now)
             self.board.receive(data, now)
             self._send(self.board.take_output())
-        self.board.advance(time.monotonic())
+        self.board.advance(now := time.monotonic())
+        self._wire.note_values(now, self.firmware.actuator_values(self._channels))
         output = self.board.take_output()
         if is_open:
             self._send(output)

@@ -18,6 +18,9 @@ STALLED_SECONDS = 3.0
 """After which a motor that stands at a large current shuts down as overloaded."""
 
 _LARGE_CURRENT = 0.2  # A
+_SURGE = 1.5  # times its limit, of a motor that a fault lets take more
+HIGHEST_CURRENT = 0.91
+"""A, the factory's current limit of the emulated model."""
 
 
 @dataclass
@@ -30,13 +33,16 @@ class TendonMotor:
         torn_pull: Pull that the body feels of a tendon that is torn, m: slack everywhere.
         backlash: Pull lost in its gear at a reversal, m: half on either side.
         position: Ticks, as is the goal.
-        goal_current: A.
+        is_limited: Whether it is in a mode that limits its current.
+        current_limit: A, kept without power; nothing sets `goal_current` above it.
+        goal_current: A; after a boot it is the current limit.
         profile_speed: Turns/s; 0 for as fast as it can.
         torque_on: Whether it is driven; without power it holds by its gear.
         hardware_error: Bits; it is driven no more while there is one.
         current: A, signed as the position.
         temperature: degrees Celsius.
         heated: Whether it is overheated from outside.
+        surging: Whether it takes more current than its limit, as with a broken output stage.
         speed: Turns/s.
     """
 
@@ -46,7 +52,9 @@ class TendonMotor:
     backlash: float = 0.0
     position: float = 0.0
     goal: float = 0.0
-    goal_current: float = 0.0
+    is_limited: bool = False
+    current_limit: float = HIGHEST_CURRENT
+    goal_current: float = HIGHEST_CURRENT
     profile_speed: float = 0.0
     torque_on: bool = False
     hardware_error: int = 0
@@ -56,9 +64,15 @@ class TendonMotor:
     blocked: bool = False
     torn: bool = False
     heated: bool = False
+    surging: bool = False
     speed: float = 0.0
     _stalled: float = 0.0
     _pull: float = 0.0
+
+    @property
+    def limit(self) -> float:
+        """What it pulls with at most, A."""
+        return min(self.goal_current, self.current_limit) if self.is_limited else HIGHEST_CURRENT
 
     @property
     def pull(self) -> float:
@@ -80,12 +94,15 @@ class TendonMotor:
             wanted = float(np.clip(distance / _LAG, -top, top))
         self.speed += (wanted - self.speed) * min(1.0, duration / _LAG)
         needed = load + _FRICTION_CURRENT * np.sign(wanted) * (abs(wanted) > 1e-3)
-        held_back = abs(needed) > self.goal_current and needed * wanted > 0.0
+        limit = self.limit
+        held_back = abs(needed) > limit and needed * wanted > 0.0
         if self.blocked and abs(self.goal - self.position) > 2.0:
-            needed, held_back = self.goal_current * np.sign(self.goal - self.position), True
+            needed, held_back = limit * np.sign(self.goal - self.position), True
         if self.blocked or held_back or not driven:
             self.speed = 0.0
-        self.current = float(np.clip(needed, -self.goal_current, self.goal_current)) if driven else 0.0
+        self.current = float(np.clip(needed, -limit, limit)) if driven else 0.0
+        if self.surging and driven:
+            self.current = _SURGE * limit
         self.position += self.speed * duration * TICKS_A_TURN
         self._stalled = self._stalled + duration if driven and abs(needed) > _LARGE_CURRENT else 0.0
         self._heat(duration)
@@ -105,5 +122,5 @@ class TendonMotor:
         """Forget the turns, the error and all goals, as a motor does that loses power."""
         turns = np.floor(self.position / TICKS_A_TURN) * TICKS_A_TURN
         self.position, self.home = self.position - turns, self.home - turns
-        self.goal, self.goal_current, self.profile_speed = self.position, 0.0, 0.0
+        self.goal, self.goal_current, self.profile_speed = self.position, self.current_limit, 0.0
         self.torque_on, self.hardware_error, self._stalled = False, 0, 0.0

@@ -17,6 +17,8 @@ from softform_core.robots import Robot
 from softform_core.robots.devices import Device
 from softform_core.simulation.simulated_body import TendonLoads
 from softform_rig.control import regulate
+from softform_rig.dead_man import DeadMan
+from softform_rig.emulated_board import EmulatedBoard
 from softform_rig.fault_schedule import FaultEvent, FaultSchedule
 from softform_rig.faults import Fault
 from softform_rig.faulty_markers import check_marker_names, faulty_markers
@@ -87,6 +89,10 @@ class VirtualRig:
         self._schedules = {name: FaultSchedule([fault for place, fault in planned if place == name]) for name in names}
         self.schedule = self._schedules[""]
         self.terminals = [self._terminal(device, reality) for device in robot.devices]
+        relays = [terminal.firmware for terminal in self.terminals if isinstance(terminal.firmware, DeadMan)]
+        for terminal in self.terminals:
+            if isinstance(terminal.firmware, EmulatedBoard):
+                terminal.firmware.is_supplied = lambda: all(relay.is_closed for relay in relays)
         self.quantity = f"{robot.quantity}s ({robot.unit})"
         self._on_markers = on_markers
         self._one_at_a_time = threading.Lock()
@@ -230,6 +236,7 @@ class VirtualRig:
             self._schedules[device.name if several else ""],
             settings.seed,
             settings.wire_log and settings.wire_log.with_name(settings.wire_log.name + behind),
+            device.channels,
         )
 
     def _place_of(self, fault: Fault) -> str:

@@ -1,12 +1,14 @@
 """A log of what arrives on the board's wire, to measure how fast a driver acts.
 
-A line for each `WireEvent`: `host` sends requests; `port` is `opened` and `closed` by the host.
+A line for each `WireEvent`: `host` sends requests; `port` is `opened` and `closed` by the host; `true` are the values
+that the actuators truly have, in the unit of the robot's description.
 """
 
 import contextlib
 import time
 from pathlib import Path
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.wire_event import WireEvent
 
@@ -39,6 +41,11 @@ class WireLogWriter:
         self._rest = rest[-_LONGEST_LINE:]
         for request in requests:
             self._write(now, "host", request.decode("latin-1").rstrip("\r"))
+
+    def note_values(self, now: float, values: Array) -> None:
+        """Note the true values (k,) of the actuators at time `now`, s."""
+        if self._file is not None:
+            self._write(now, "true", " ".join(f"{value:.6g}" for value in values))
 
     def note_port(self, is_open: bool) -> None:
         """Note that the host opened or closed the port."""

@@ -12,6 +12,7 @@ from rclpy.action.client import ClientGoalHandle
 from rclpy.node import Node
 
 from softform_core.errors import SoftformError
+from softform_ros.asked import EpochWatch
 from softform_ros.background_node import BackgroundNode, full_namespace
 from softform_ros.service_calls import wait_until_answered
 
@@ -83,6 +84,7 @@ class ActionCaller:
             return
         self._background.open()
         self._client = ActionClient(self.node, self._action, self._name)
+        self._epochs = EpochWatch(self.node) if hasattr(self._action.Goal, "asked") else None
         if not self._client.wait_for_server(timeout_sec=self._timeout):
             self.close()
             raise NotConnectedError(
@@ -114,7 +116,7 @@ class ActionCaller:
         """Send a goal and wait for its end; returns the result message, whatever became of it.
 
         Args:
-            goal: Message.
+            goal: Message; when it is asked for is filled in, if it has such a field and that is empty.
             on_feedback: Called with each feedback message, from the connection's thread; if it raises, the goal is
                 cancelled, and `call` raises that at its end.
 
@@ -123,6 +125,8 @@ class ActionCaller:
             GoalAbortedError: If it fails at the goal without a reason.
         """
         self._check_connected()
+        if self._epochs is not None and goal.asked.epoch == 0:
+            goal.asked = self._epochs.asked()
         raised: list[Exception] = []
 
         def forward(feedback: Any) -> None:

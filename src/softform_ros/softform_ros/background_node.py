@@ -1,16 +1,15 @@
 """A ROS node inside a program that is none: a context of its own, spun by a thread."""
 
-import contextlib
 import threading
 
 import rclpy
-from rclpy._rclpy_pybind11 import RCLError
 from rclpy.exceptions import InvalidNamespaceException
-from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from softform_core.errors import SoftformError
+from softform_ros.guarded_node import GuardedNode, spin
 
 
 def full_namespace(namespace: str) -> str:
@@ -44,9 +43,7 @@ class BackgroundNode:
         context = rclpy.Context()
         rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
         try:
-            self.node: Node = rclpy.create_node(
-                self._name, namespace=self._namespace, context=context, use_global_arguments=False
-            )
+            self.node = GuardedNode(self._name, namespace=self._namespace, context=context, use_global_arguments=False)
         except InvalidNamespaceException as error:
             rclpy.shutdown(context=context)
             raise SoftformError(
@@ -80,11 +77,7 @@ class BackgroundNode:
         self.close()
 
     def _spin(self) -> None:
-        assert self._context is not None
-        with contextlib.suppress(ExternalShutdownException, ShutdownException):
-            try:
-                self.executor.spin()
-            except RCLError:
-                # A context that is shut down just then is found invalid in the middle of a step.
-                if self._context.ok():
-                    raise
+        try:
+            spin(self.executor, self.node, lambda: True, None)
+        finally:
+            rclpy.try_shutdown(context=self._context)  # a node that nobody spins is not open

@@ -5,15 +5,20 @@ A goal that ROS 2 rejects has no result: a standard client would never learn the
 
 from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Executor, Future
+from functools import partial
 from types import coroutine
 from typing import Any, Generic, TypeVar
 
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
 
+from softform_core.text import LONGEST_MESSAGE, printable
 from softform_ros.action_goals import GoalLedger
 from softform_ros.goal_error import GoalError, failure
 from softform_ros.lifecycle import SoftformLifecycleNode
+
+_RESULT_SECONDS = 60
+"""For which a goal that has ended is remembered, with its message; clients ask for its result when it is accepted."""
 
 Goal = TypeVar("Goal")
 Outcome = TypeVar("Outcome")
@@ -44,10 +49,16 @@ class _Server(ActionServer):
             except StopIteration as end:
                 result = end.value
                 notify_executed(goal_handle, lambda handle: result)
+            except Exception as error:  # rclpy logs it and aborts the goal: its client gets a result
+                notify_executed(goal_handle, partial(_raise, error))
             else:
                 awaited.add_done_callback(lambda future: executor.create_task(step))
 
         executor.create_task(step)
+
+
+def _raise(error: Exception, handle: ServerGoalHandle) -> Any:
+    raise error
 
 
 class CheckedAction(Generic[Goal]):
@@ -86,6 +97,7 @@ class CheckedAction(Generic[Goal]):
             execute_callback=self._execute,
             handle_accepted_callback=self._on_accepted,
             cancel_callback=self._on_cancel,
+            result_timeout=_RESULT_SECONDS,
         )
 
     def close(self) -> None:
@@ -115,6 +127,11 @@ class CheckedAction(Generic[Goal]):
         return CancelResponse.ACCEPT
 
     async def _execute(self, handle: ServerGoalHandle) -> Any:
+        result = await self._outcome(handle)
+        result.error_msg = printable(result.error_msg, LONGEST_MESSAGE, lines=True)  # it may quote what was sent
+        return result
+
+    async def _outcome(self, handle: ServerGoalHandle) -> Any:
         key = bytes(handle.goal_id.uuid)
         goal = self._checked[key]
         try:

@@ -1,6 +1,7 @@
 """The life cycle every node of the stack shares: logged failures, diagnostics, an orderly end on any signal."""
 
 import contextlib
+import os
 import signal
 import sys
 import threading
@@ -10,21 +11,23 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import rclpy
-from rcl_interfaces.msg import SetParametersResult
-from rclpy._rclpy_pybind11 import RCLError
+from lifecycle_msgs.srv import ChangeState
+from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.executors import Executor
 from rclpy.experimental import EventsExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
-from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from softform_core.errors import SoftformError
-from softform_ros.diagnostics import ERROR, OK, DiagnosticsPublisher, Health
+from softform_ros.diagnostics import ERROR, OK, DiagnosticsPublisher, Health, with_failures
+from softform_ros.guarded_node import GuardedNode, spin
 from softform_ros.parameters import Parameter, declare_parameters, read_parameters
 
 if TYPE_CHECKING:
     from softform_ros.frames import Frames
 
+
+_LIFE_CYCLE_LISTS = ("get_available_states", "get_available_transitions", "get_transition_graph")
 
 _SIM_TIME = (
     "This node commands, drives or measures a robot, and 'use_sim_time' is true.",
@@ -32,8 +35,8 @@ _SIM_TIME = (
 )
 
 
-class SoftformLifecycleNode(LifecycleNode):
-    """A life-cycle node whose steps are plain methods that may raise.
+class SoftformLifecycleNode(GuardedNode, LifecycleNode):
+    """A life-cycle node whose steps, and callbacks, are plain methods that may raise.
 
     A subclass overrides `configure`, `activate`, `deactivate`, `cleanup` and `health`. rclpy swallows an exception in a
     transition silently; here it is logged, kept for `/diagnostics`, and turned into FAILURE. Whatever happens,
@@ -51,8 +54,14 @@ class SoftformLifecycleNode(LifecycleNode):
     def __init__(self, name: str, parameter_table: Iterable[Parameter], hardware_id: str = "softform") -> None:
         """Declare the parameters and start diagnostics; nothing is opened before `configure`."""
         super().__init__(name)
+        self._change_as_asked = self._service_change_state.callback
+        self._service_change_state.callback = self._change_state
+        for service in ("change_state", "get_state", *_LIFE_CYCLE_LISTS):
+            self.guard_service(getattr(self, f"_service_{service}"))
         self._parameter_table = tuple(parameter_table)
         declare_parameters(self, self._parameter_table)
+        told = ParameterDescriptor(read_only=True, description="Which launch started the node.")
+        self.declare_parameter("launch", os.environ.get("SOFTFORM_LAUNCH", ""), told)
         self.add_on_set_parameters_callback(self._reject_sim_time)
         self.parameters: Mapping[str, Any] = {}
         self.is_active = False
@@ -91,7 +100,19 @@ class SoftformLifecycleNode(LifecycleNode):
         """Return the node's health while it is configured."""
         return Health(OK, "active" if self.is_active else "inactive")
 
+    def _change_state(self, request: ChangeState.Request, response: ChangeState.Response) -> ChangeState.Response:
+        """Answer a transition that is not possible now, where rclpy raises."""
+        asked, transitions = request.transition, self._state_machine.available_transitions
+        if (asked.label or asked.id) not in {label if asked.label else number for number, label, *_ in transitions}:
+            now = self._state_machine.current_state[1]
+            self.get_logger().warning(f"change_state rejected: no transition {asked.label or asked.id} from {now}")
+            return response
+        return self._change_as_asked(request, response)
+
     def _health(self) -> Health:
+        return with_failures(self._health_of_its_own(), self.failed_callbacks)
+
+    def _health_of_its_own(self) -> Health:
         if self._last_failure:
             return Health(ERROR, self._last_failure)
         if not self._is_configured:
@@ -173,7 +194,7 @@ class SoftformLifecycleNode(LifecycleNode):
             self._step("cleanup", self._clean_up)
 
 
-def run_node(make_node: Callable[[], Node], make_executor: Callable[[], Executor] = EventsExecutor) -> None:
+def run_node(make_node: Callable[[], GuardedNode], make_executor: Callable[[], Executor] = EventsExecutor) -> None:
     """Run a node until SIGINT or SIGTERM, then make it safe and leave; the `main` of every executable.
 
     rclpy's own signal handlers shut its context down first, before a node can report anything; so they stay off.
@@ -185,7 +206,7 @@ def run_node(make_node: Callable[[], Node], make_executor: Callable[[], Executor
             and no raw subscriptions.
     """
     stop = threading.Event()
-    node: Node | None = None
+    node: GuardedNode | None = None
 
     def request_stop(number: int, frame: FrameType | None) -> None:
         stop.set()
@@ -200,12 +221,7 @@ def run_node(make_node: Callable[[], Node], make_executor: Callable[[], Executor
         node = make_node()
         executor = make_executor()
         executor.add_node(node)
-        while not stop.is_set() and rclpy.ok() and not getattr(node, "is_finished", False):
-            try:
-                executor.spin_once(timeout_sec=0.1)
-            except RCLError as error:
-                # An invalid change_state request raises here; it must not end the node.
-                node.get_logger().warning(f"request rejected: {error}")
+        spin(executor, node, lambda: not (stop.is_set() or getattr(node, "is_finished", False)))
         exit_code = int(getattr(node, "exit_code", 0))
     finally:
         if node is not None:

@@ -8,6 +8,9 @@ from rcl_interfaces.srv import GetParameters
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
+from softform_interfaces.srv import Reset
+from softform_ros.asked import EpochWatch
+
 _JOINING_SECONDS = 0.25
 """After so long without an answer the question is put again."""
 
@@ -74,11 +77,19 @@ def call_service(node: Node, server: str, kind: Any, service: str, request: Any,
         node.destroy_client(client)
 
 
-def call_driver(node: Node, service: str, timeout: float) -> Trigger.Response | None:
+def call_driver(node: Node, service: str, timeout: float) -> Trigger.Response | Reset.Response | None:
     """Call `stop`, `reset` or `calibrate` of the driver, as `call_service` does.
 
     `stop` is served by a second node of the driver's process, which also answers while the first one is in a
-    transition.
+    transition. A reset is of the faults that the driver tells just now.
     """
+    if service == "reset":
+        watch = EpochWatch(node)
+        try:
+            wait_until_answered(node, "actuation", timeout)
+            asked = watch.asked(timeout)
+        finally:
+            watch.close()
+        return call_service(node, "actuation", Reset, service, Reset.Request(asked=asked), timeout)
     server = "actuation_stop" if service == "stop" else "actuation"
     return call_service(node, server, Trigger, service, Trigger.Request(), timeout)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 from softform_core.errors import SoftformError
+from softform_core.text import LONGEST_MESSAGE, printable
 from softform_interfaces.msg import BringupState
 from softform_ros.background_node import BackgroundNode
 from softform_ros.qos import LATCHED_STATE
@@ -18,7 +19,7 @@ _NAMES = {
 def state_in_words(message: BringupState) -> str:
     """Return what the bring-up manager says in a line, such as `degraded: scanner does not answer`."""
     name = _NAMES.get(message.state, f"state {message.state}")
-    return f"{name}: {message.reason}" if message.reason else name
+    return f"{name}: {printable(message.reason, LONGEST_MESSAGE)}" if message.reason else name
 
 
 def wait_until_active(namespace: str, timeout: float, has_ended: Callable[[], bool]) -> None:

@@ -11,6 +11,12 @@ from scipy.spatial.transform import Rotation
 from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
 
+MOST_FRAMES, LONGEST_NAME = 1000, 200
+"""Frames that are remembered, and characters of a name: anybody may publish transforms."""
+
+_MOST_PLACES = 5000
+_TOLD_FRAMES = 20
+
 KEPT = 10.0
 """s for which transforms that move are remembered, as tf2 does."""
 
@@ -37,13 +43,18 @@ class TransformTree:
             place: Takes points of the child into the parent, m.
 
         Raises:
-            SoftformError: If names are empty or the same, or the numbers are no rigid motion.
+            SoftformError: If names are empty, the same or too long, the numbers are no rigid motion, or there are too
+                many frames already.
         """
         if not parent or not child or parent == child:
             raise SoftformError(f"'{child}' cannot stand in '{parent}'.", "Name two frames.")
+        if max(len(parent), len(child)) > LONGEST_NAME:
+            raise SoftformError(f"A frame's name is longer than {LONGEST_NAME}.", "Look at who publishes it.")
         if not (np.isfinite(place.rotation).all() and np.isfinite(place.translation).all()):
             raise SoftformError(f"The transform of '{child}' in '{parent}' is not finite.", "Look at who publishes it.")
         with self._lock:
+            if child not in self._parents and len(self._parents) >= MOST_FRAMES:
+                raise SoftformError(f"TF has more than {MOST_FRAMES} frames.", "Look at who publishes them.")
             is_moved_over = self._parents.get(child) != parent
             self._parents[child] = parent
             if stamp is None:
@@ -54,8 +65,12 @@ class TransformTree:
             history = self._moving.setdefault(child, deque())
             if is_moved_over or (history and stamp < history[-1][0] - KEPT):  # the clock was set back
                 history.clear()
-            bisect.insort(history, (stamp, place), key=lambda one: one[0])
-            while history[0][0] < history[-1][0] - KEPT:
+            at = bisect.bisect_left(history, stamp, key=lambda one: one[0])
+            if at < len(history) and history[at][0] == stamp:  # some publish one stamp for ever
+                history[at] = stamp, place
+                return
+            history.insert(at, (stamp, place))
+            while history[0][0] < history[-1][0] - KEPT or len(history) > _MOST_PLACES:
                 history.popleft()
 
     def lookup(self, target: str, source: str, stamp: float) -> RigidTransform:
@@ -96,7 +111,7 @@ class TransformTree:
     def _ancestors(self, frame: str) -> list[str]:
         """The frame, its parent, and so on."""
         if not self._is_known(frame):
-            known = ", ".join(sorted({*self._parents, *self._parents.values()})) or "none"
+            known = ", ".join(sorted({*self._parents, *self._parents.values()})[:_TOLD_FRAMES]) or "none"
             raise SoftformError(f"TF knows no frame '{frame}' (known: {known}).", "Publish where it stands.")
         found = [frame]
         while (parent := self._parents.get(found[-1])) is not None:

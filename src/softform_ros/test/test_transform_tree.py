@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
-from softform_ros.transform_tree import LATENESS, TransformTree
+from softform_ros.transform_tree import LATENESS, LONGEST_NAME, MOST_FRAMES, TransformTree
 
 NOW = 1_700_000_000.0
 POINTS = np.random.default_rng(0).normal(size=(20, 3))
@@ -96,3 +96,23 @@ def test_a_clock_that_is_set_back_and_a_new_parent_begin_anew():
 def test_transforms_that_make_no_sense_are_rejected(parent, child, x):
     with pytest.raises(SoftformError):
         TransformTree().put(parent, child, NOW, place(x=x))
+
+
+def test_what_anybody_publishes_takes_no_more_and_no_more_memory():
+    tree = TransformTree()
+    tree.put("world", "robot", None, place(x=1.0))
+    for number in range(MOST_FRAMES - 1):
+        tree.put("world", f"frame_{number}", NOW, place())
+    with pytest.raises(SoftformError, match="more than 1000 frames"):
+        tree.put("world", "one_more", NOW, place())
+    with pytest.raises(SoftformError, match="longer than"):
+        tree.put("world", "x" * (LONGEST_NAME + 1), NOW, place())
+    for step in range(7000):
+        tree.put("world", "frame_0", NOW + 1e-3 * step, place(x=float(step)))
+        tree.put("world", "frame_1", NOW, place(x=float(step)))
+    assert [len(history) for history in tree._moving.values()][:2] == [5000, 1]
+    assert tree.lookup("world", "frame_1", NOW).translation[0] == 6999.0
+    assert tree.lookup("world", "robot", NOW).translation[0] == 1.0
+    with pytest.raises(SoftformError, match="no frame 'x'") as raised:
+        tree.lookup("world", "x", NOW)
+    assert len(str(raised.value)) < 1000

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from softform_core.errors import SoftformError
 from softform_core.forward.tip_model import load_tip_model
@@ -131,7 +132,7 @@ def test_the_papers_iteration_ends_below_its_own_tolerance(model, points):
 
 
 def test_gradients_of_n_fk_agree_with_n_j(robot, model):
-    network = TIP_KINEMATICS.load(models_dir() / robot.name, robot)[0].script().forward_kinematics
+    network = torch.jit.load(models_dir() / robot.name / TIP_KINEMATICS.weights_file).forward_kinematics
     limits = model.actuation_min, model.actuation_max, model.workspace_width_mm
     gradients, of_numpy = FkGradients(network, *limits), ExactGradients(model.forward_kinematics, *limits)
     for actuation in np.random.default_rng(4).uniform(model.actuation_min, model.actuation_max, (20, 3)):
@@ -148,7 +149,7 @@ def test_gradients_of_n_fk_agree_with_n_j(robot, model):
 
 
 def test_the_cost_of_jacobians_is_reported_with_their_difference(robot, model):
-    network = TIP_KINEMATICS.load(models_dir() / robot.name, robot)[0].script().forward_kinematics
+    network = torch.jit.load(models_dir() / robot.name / TIP_KINEMATICS.weights_file).forward_kinematics
     limits = model.actuation_min, model.actuation_max, model.workspace_width_mm
     figures = compare_jacobians(model, ExactGradients(model.forward_kinematics, *limits), FkGradients(network, *limits))
     assert min(figures[f"{name}_core_us"] for name in ("n_j", "exact", "backward")) > 0.0

@@ -6,20 +6,24 @@ import sys
 import time
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from softform_actuation.commands import CommandRejectedError, check_age, check_command
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
+from softform_interfaces.msg import ActuatorCommand
 from softform_interfaces.srv import Lease
 from softform_ros.conversions import seconds_from_stamp
-from softform_system_tests.fault_injection.campaign import CLASSES, DEFAULT_COUNT, SHARES, script, variants_of
+from softform_system_tests.fault_injection import truth
+from softform_system_tests.fault_injection.campaign import CLASSES, DEFAULT_COUNT, SHARES, STACKS, script
 from softform_system_tests.fault_injection.command_faults import WRONG_COMMANDS, not_rejected, wrong_command
 from softform_system_tests.fault_injection.fault_class import wild_target
 from softform_system_tests.fault_injection.held_shape_faults import stays_vented
 from softform_system_tests.fault_injection.outcome import Ledger, Outcome, figures, table
 from softform_system_tests.fault_injection.rig_stack import RigStack
 from softform_system_tests.fault_injection.shifted_clock import ShiftedClock
+from softform_system_tests.fault_injection.truth import false_reports, is_at_rest, rested
 from softform_system_tests.fault_injection.wire_log_reader import WireLogReader, inflates, lets_air_in
 
 ROBOT = load_robot("membrane")
@@ -37,10 +41,10 @@ class OnTheWire:
 
 def test_a_whole_script_has_every_variant_of_every_class():
     order = script(DEFAULT_COUNT)
-    assert len(order) >= 250
+    assert len(order) >= 330
     assert {name: sum(each == name for each, _ in order) for name in SHARES} == SHARES
-    assert set(order) == {(name, variant) for name in SHARES for variant in variants_of(name)}
-    assert SHARES.keys() - CLASSES.keys() == {"tendon bus"} and CLASSES.keys() < SHARES.keys()
+    assert set(order) == {(name, variant) for name, each in CLASSES.items() for variant in each.variants}
+    assert {each.stack for each in CLASSES.values()} == STACKS.keys()
 
 
 def test_one_class_alone():
@@ -82,6 +86,57 @@ def test_figures_count_what_is_wrong():
     assert figures([Outcome("tendon bus", "pulled", True, "", slack_ms=410.0)])["slack_within_ms_max"] == 410.0
     assert [each["variant"] for each in all_of_them["unsafe"]] == ["rig", "collector"]
     assert len(table(all_of_them).splitlines()) == 4
+
+
+def test_figures_tell_what_was_measured_of_rest_and_what_was_only_said():
+    outcomes = [
+        Outcome("serial", "mute", True, "", 20.0, falls_ms=60.0, empty_ms=400.0, at_rest=True),
+        Outcome("stuck valve", "stop", False, "", at_rest=False, false_reports=2),
+    ]
+    found = figures(outcomes)
+    assert (found["safe_measured"], found["reported_safe_but_not"]) == (1, 2)
+    assert (found["chamber_falls_within_ms_p99"], found["chamber_vented_within_ms_p99"]) == (60.0, 400.0)
+    assert [each["fault_class"] for each in found["unsafe"]] == ["stuck valve"]
+
+
+def true_lines(*samples):
+    """Lines of the wire's log: at a moment, s, all nine chambers at a pressure, Pa."""
+    return [f"{moment}\ttrue\t{' '.join(9 * [f'{pressure:g}'])}" for moment, pressure in samples]
+
+
+def test_air_is_timed_from_when_the_fault_could_be_observed(tmp_path):
+    air = [(9.95, 3000), (10.1, 2950), (10.15, 2600), (10.3, 1500), (10.5, 900)]
+    stack = OnTheWire(tmp_path / "wire.log", *true_lines(*air))
+    outcome = rested(stack, Outcome("serial", "mute", True, "vented", 100.0), 10.1, observable=10.0)
+    assert (outcome.safe, outcome.at_rest, outcome.falls_ms, outcome.empty_ms) == (True, True, 150.0, 500.0)
+
+
+def test_a_robot_that_was_vented_on_the_wire_alone_is_not_safe(tmp_path, monkeypatch):
+    monkeypatch.setattr(truth, "EMPTY_SECONDS", 0.05)
+    stack = OnTheWire(tmp_path / "wire.log", "10.0\thost\tV", *true_lines((10.1, 3000), (15.0, 2900)))
+    outcome = rested(stack, Outcome("serial", "mute", True, "vented", 0.0), 10.0, observable=10.0)
+    assert (outcome.safe, outcome.at_rest) == (False, False) and "2900" in outcome.found
+
+
+def test_what_is_said_of_safety_is_compared_with_the_true_pressures(tmp_path):
+    stack = OnTheWire(tmp_path / "wire.log", *true_lines((10.0, 0), (11.0, 3000), (11.1, 3100), (11.3, 900), (12.0, 0)))
+    late, wrong, right = (11.05, "came late"), (11.15, "was wrong"), (12.0, "was right")
+    assert false_reports(ROBOT, [(10.0, "before"), right], stack.wire) == []
+    assert false_reports(ROBOT, [wrong], stack.wire) == ["'was wrong' at 3100 Pa"]
+    assert false_reports(ROBOT, [late], OnTheWire(tmp_path / "order", *true_lines((10.9, 0), (11.0, 3000))).wire) == []
+
+
+def test_a_chamber_whose_sensor_is_cut_off_is_left_out(tmp_path):
+    values = " ".join("3000" if number == 6 else "0" for number in range(9))
+    stack = OnTheWire(tmp_path / "wire.log", f"10.0\ttrue\t{values}")
+    assert len(false_reports(ROBOT, [(10.1, "safe")], stack.wire)) == 1
+    assert false_reports(ROBOT, [(10.1, "safe")], stack.wire, blind=[6]) == []
+
+
+def test_suction_is_no_rest_and_a_tendon_may_be_slacker_than_slack():
+    assert not is_at_rest(ROBOT, np.full(9, -2000.0))
+    rod = load_robot("tendon_rod")
+    assert is_at_rest(rod, rod.actuator_min) and not is_at_rest(rod, rod.actuator_max)
 
 
 def test_the_log_of_the_wire_is_read_while_it_grows(tmp_path):
@@ -142,8 +197,10 @@ def test_what_a_board_that_slept_reads_late_is_not_too_fast(tmp_path):
 
 @pytest.mark.parametrize("variant", WRONG_COMMANDS.variants[:-1])
 def test_wrong_commands_are_wrong_in_one_way(variant):
-    command = wrong_command(ROBOT, variant, ("commander", 7), now=1000.0)
-    wrong = int((command.source, command.lease) != ("commander", 7))
+    right = ActuatorCommand(source="commander", lease=7, key=9, fingerprint=ROBOT.command_fingerprint())
+    command = wrong_command(ROBOT, variant, right, now=1000.0)
+    wrong = int((command.source, command.lease, command.key) != ("commander", 7, 9))
+    wrong += int(command.fingerprint != right.fingerprint)
     for check in (
         lambda: check_age(1000.0 - seconds_from_stamp(command.header.stamp), 0.5),
         lambda: check_command(ROBOT, command.name, command.unit, command.value),
@@ -162,7 +219,8 @@ def test_a_shifted_clock_moves_the_time_of_day_and_nothing_else(tmp_path):
         "for _ in sys.stdin:\n"
         "    started = time.monotonic()\n"
         "    threading.Event().wait(0.05)\n"
-        "    print(time.time(), time.monotonic() - started, time.clock_gettime(time.CLOCK_REALTIME), flush=True)\n"
+        "    print(time.time(), time.monotonic() - started, time.clock_gettime(time.CLOCK_REALTIME),\n"
+        "          time.clock_gettime(time.CLOCK_BOOTTIME), flush=True)\n"
     )
     with subprocess.Popen(
         [sys.executable, "-c", program],
@@ -172,11 +230,12 @@ def test_a_shifted_clock_moves_the_time_of_day_and_nothing_else(tmp_path):
         text=True,
     ) as process:
         for seconds in (0.0, 3600.25, -86400.5, 0.0):
-            clock.shift(seconds)
+            clock.shift(seconds, 2.0 * seconds)
             process.stdin.write("now\n")
             process.stdin.flush()
-            told, waited, told_again = map(float, process.stdout.readline().split())
+            told, waited, told_again, since_boot = map(float, process.stdout.readline().split())
             assert told - time.time() == pytest.approx(seconds, abs=1.0)
+            assert since_boot - time.clock_gettime(time.CLOCK_BOOTTIME) == pytest.approx(2.0 * seconds, abs=1.0)
             assert told_again - told == pytest.approx(0.0, abs=1.0)
             assert 0.04 < waited < 5.0
         process.stdin.close()

@@ -1,12 +1,12 @@
 """Requests to the motors of one bus, and their answers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from softform_actuation.device import DeviceError
 from softform_actuation.serial_link import SerialLink
 from softform_tendons import protocol
 from softform_tendons.protocol import Status, StatusReader
-from softform_tendons.registers import HARDWARE_ERROR
+from softform_tendons.registers import Register, amiss, block, decoded
 
 ANSWER_SECONDS = 0.04
 """How long an answer may take: the latency timer of a USB adapter is 16 ms."""
@@ -65,42 +65,58 @@ class Bus:
             missing = [motor for motor in motors if motor not in models]
         return models, [motor for motor in missing if motor in damaged]
 
-    def read_all(self, motors: Sequence[int], address: int, length: int) -> dict[int, Status]:
-        """Registers of all motors that answer.
+    def read(
+        self, motors: Collection[int], registers: Sequence[Register], tries: int = 1
+    ) -> dict[int, dict[Register, int]]:
+        """Registers of all motors that answer; those that do not are asked again, up to `tries` times in all.
 
         Raises:
             DeviceLostError: If the connection is gone.
         """
-        answers = self._ask(protocol.sync_read(motors, address, length), len(motors))
-        return {answer.motor: answer for answer in answers if len(answer.parameters) == length}
+        begin, length = block(registers)
+        found: dict[int, dict[Register, int]] = {}
+        for _ in range(tries):
+            if missing := [motor for motor in motors if motor not in found]:
+                answers = self._ask(protocol.sync_read(missing, begin, length), len(missing))
+                found |= {a.motor: decoded(a.parameters, registers) for a in answers if len(a.parameters) == length}
+        return found
 
-    def hardware_error(self, motor: int) -> int:
-        """Why a motor has shut down; 0 if it has not, or does not answer.
+    def ensure(self, wanted: Mapping[int, Mapping[Register, int]]) -> dict[int, str]:
+        """Set registers of motors and read them back, until all are as wanted; a few times.
+
+        They are written in their order; only those that differ are.
+
+        Returns:
+            What is left of the motors that have not taken theirs, in words: empty if all is well.
 
         Raises:
             DeviceLostError: If the connection is gone.
         """
-        answers = self._ask(protocol.read(motor, HARDWARE_ERROR, 1), 1)
-        return answers[0].parameters[0] if answers and answers[0].parameters else 0
+        registers = tuple(dict.fromkeys(register for values in wanted.values() for register in values))
+        left: dict[int, str] = {}
+        for attempt in range(_TRIES + 1 if wanted else 0):
+            found = self.read(wanted, registers)
+            left = {m: what for m, values in wanted.items() if (what := amiss(found.get(m, {}), values))}
+            if not left or attempt == _TRIES:
+                break
+            for one in registers:
+                wrong = [m for m in left if one in wanted[m] and found.get(m, {}).get(one) != wanted[m][one]]
+                if wrong:
+                    self.send(protocol.sync_write([(m, one.encoded(wanted[m][one])) for m in wrong], one.address))
+        return left
 
-    def set(self, motor: int, address: int, data: bytes) -> None:
-        """Set registers of one motor, which has to acknowledge.
+    def require(self, wanted: Mapping[int, Mapping[Register, int]]) -> None:
+        """As `ensure`.
 
         Raises:
             DeviceLostError: If the connection is gone.
-            DeviceError: If it does not answer, or rejects them.
+            DeviceError: If a motor has not taken what was wanted.
         """
-        for _ in range(_TRIES):
-            answers = self._ask(protocol.write(motor, address, data), 1)
-            if answers and answers[0].motor == motor:
-                if answers[0].is_rejection:
-                    raise DeviceError(
-                        f"Motor {motor} rejects the value {data.hex()} of register {address} "
-                        f"(error {answers[0].error & ~protocol.ALERT}).",
-                        "Check its model and its operating mode.",
-                    )
-                return
-        raise DeviceError(f"Motor {motor} does not answer.", "Check its plugs and its supply.")
+        if left := self.ensure(wanted):
+            told = "; ".join(f"motor {motor} has {what}" for motor, what in left.items())
+            raise DeviceError(
+                f"Motors do not take what they are told: {told}.", "Check their plugs, their supply and their model."
+            )
 
     def _ask(self, packet: bytes, answers: int) -> list[Status]:
         """Send a request and collect its answers; what is left of earlier ones is dropped."""

@@ -8,10 +8,8 @@ FF FF FD is followed by one more FD.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-PING, READ, WRITE, REBOOT, SYNC_READ, SYNC_WRITE = 0x01, 0x02, 0x03, 0x08, 0x82, 0x83
+PING, SYNC_READ, SYNC_WRITE = 0x01, 0x82, 0x83
 EVERYBODY = 0xFE
-ALERT = 0x80
-"""Bit of an answer's error: the motor has a hardware error."""
 
 _HEADER = b"\xff\xff\xfd\x00"
 _STUFFED, _STUFFING = b"\xff\xff\xfd", b"\xff\xff\xfd\xfd"
@@ -42,7 +40,7 @@ def crc16(data: bytes) -> int:
 
 
 def instruction(motor: int, code: int, parameters: bytes = b"") -> bytes:
-    """Packet of one instruction, such as `READ`, to a motor or to `EVERYBODY`."""
+    """Packet of one instruction, such as `PING`, to a motor or to `EVERYBODY`."""
     body = (bytes([code]) + parameters).replace(_STUFFED, _STUFFING)
     packet = _HEADER + bytes([motor]) + (len(body) + _CRC_BYTES).to_bytes(2, "little") + body
     return packet + crc16(packet).to_bytes(2, "little")
@@ -51,16 +49,6 @@ def instruction(motor: int, code: int, parameters: bytes = b"") -> bytes:
 def ping(motor: int) -> bytes:
     """Ask one motor, or `EVERYBODY`, who is there."""
     return instruction(motor, PING)
-
-
-def read(motor: int, address: int, length: int) -> bytes:
-    """Ask one motor for registers."""
-    return instruction(motor, READ, _words(address, length))
-
-
-def write(motor: int, address: int, data: bytes) -> bytes:
-    """Set registers of one motor, which acknowledges."""
-    return instruction(motor, WRITE, _words(address) + data)
 
 
 def sync_read(motors: Sequence[int], address: int, length: int) -> bytes:
@@ -81,21 +69,11 @@ def _words(*values: int) -> bytes:
 
 
 class Status(NamedTuple):
-    """Answer of a motor: its id, an error (0 if all is well; see `ALERT`), and the requested bytes."""
+    """Answer of a motor: its id, an error (0 if all is well), and the requested bytes."""
 
     motor: int
     error: int
     parameters: bytes
-
-    @property
-    def has_alert(self) -> bool:
-        """Whether the motor has a hardware error."""
-        return bool(self.error & ALERT)
-
-    @property
-    def is_rejection(self) -> bool:
-        """Whether the motor did not do what it was asked."""
-        return bool(self.error & ~ALERT)
 
 
 class StatusReader:

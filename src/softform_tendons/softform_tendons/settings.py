@@ -10,10 +10,13 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots.actuators import each
 from softform_core.robots.description import Description, Finite, Positive
-from softform_tendons.registers import TICKS_A_TURN
+from softform_tendons.registers import MODELS, TICKS_A_TURN
 
 SLACKENED_WITHIN = 0.5
 """s in which all tendons are slack after `make_safe`: a range and a speed that take longer are rejected."""
+
+FIRM = 1.5
+"""Second current of a calibration, by its first one."""
 
 
 class TendonSettings(Description):
@@ -25,6 +28,7 @@ class TendonSettings(Description):
         current_limit: Current limit of each motor, A.
         calibration_current: Current at which a tendon counts as taut during calibration, A.
         safe_action: Whether the tendons are slackened or held to make the robot safe.
+        hold_limit: How long they are held without being driven, until they are slackened, s.
         slacken_speed: m/s.
         hottest: Temperature beyond which the robot is made safe, degrees Celsius.
         taut_from: Pull beyond which a tendon must carry a load, m; none if left out.
@@ -36,6 +40,7 @@ class TendonSettings(Description):
     current_limit: Positive
     calibration_current: Positive = 0.03
     safe_action: Literal["slacken", "hold"] = "slacken"
+    hold_limit: Annotated[float, Field(gt=0.0, le=3600.0)] = 60.0
     slacken_speed: Positive = 0.05
     hottest: Annotated[int, Field(ge=30, le=100)] = 65
     taut_from: Positive | None = None
@@ -67,8 +72,19 @@ def tendon_settings(served: ServedActuators) -> TendonSettings:
             f"In the {where}, the range of {span.max():g} m is more than one turn of the drum.",
             "Give the drum a larger radius: after a loss of power a motor knows its place within one turn only.",
         )
+    highest = max(model.highest_current for model in MODELS.values())
+    if found.current_limit > highest:
+        raise SoftformError(
+            f"In the {where}, current_limit is {found.current_limit:g} A.",
+            f"No motor that is known may be given more than {highest:g} A: lower current_limit.",
+        )
+    if (firm := FIRM * found.calibration_current) > found.current_limit:
+        raise SoftformError(
+            f"In the {where}, calibration_current asks for {firm:g} A, beyond current_limit.",
+            f"Give at most {found.current_limit / FIRM:g} A.",
+        )
     longest = float((served.actuator_max - served.safe).max()) / found.slacken_speed
-    if found.safe_action == "slacken" and longest > SLACKENED_WITHIN:
+    if longest > SLACKENED_WITHIN:  # at the latest after hold_limit it is slackened
         raise SoftformError(
             f"In the {where}, slackening takes {longest:.2f} s.",
             f"It must be done within {SLACKENED_WITHIN:g} s: raise slacken_speed, or lower the range.",

@@ -1,5 +1,6 @@
 """A bus of tendon motors as a device of the driver."""
 
+import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from softform_actuation.device import (
     DeviceHealth,
     DeviceLostError,
     Measurement,
+    Rest,
     SafeAction,
     ServedActuators,
     UnsafeError,
@@ -25,8 +27,8 @@ from softform_core.robots.actuators import each
 from softform_tendons import protocol, registers
 from softform_tendons.bus import Bus
 from softform_tendons.diagnosis import where_broken
-from softform_tendons.registers import MODELS, Model, MotorState, motor_state
-from softform_tendons.settings import SLACKENED_WITHIN, Drums, TendonSettings, tendon_settings
+from softform_tendons.registers import MODELS, Model, MotorState, Register, amiss, motor_state
+from softform_tendons.settings import FIRM, SLACKENED_WITHIN, Drums, TendonSettings, tendon_settings
 from softform_tendons.watch import LoadWatch
 
 WATCHDOG_SECONDS = 0.5
@@ -44,14 +46,15 @@ _CALIBRATION_SPEED = 0.005  # m/s
 _STILL_SECONDS = 0.3
 _STILL_TICKS = 3
 _ARRIVED_TICKS = 8  # a tenth of a millimetre on a drum of 8 mm
-_PADDING = bytes(80)  # longer than the rest of a request within which the driver may have died
+_DRIVEN = {registers.BUS_WATCHDOG: round(WATCHDOG_SECONDS / registers.WATCHDOG_UNIT), registers.TORQUE_ENABLE: 1}
 
 
 class TendonBus:
     """`Device` of tendon motors on one bus; its channels are the motors' ids, in their order along the cable.
 
     While the robot is driven, the motors' own watchdogs stop them when the bus falls silent, and the guardian then
-    slackens or holds the tendons. `homes_file` holds the calibrated home positions.
+    slackens or holds the tendons. What is held is slackened after `hold_limit`, or when a motor is in trouble.
+    `homes_file` holds the calibrated home positions.
 
     Raises:
         SoftformError: If the description's settings are wrong, or the file cannot be read.
@@ -71,9 +74,11 @@ class TendonBus:
         self._watch = LoadWatch(self._settings, served)
         self._models: dict[int, Model] = {}
         self._states: dict[int, MotorState] = {}
-        self._alerts: list[int] = []
-        self._driven = self._needs_safety = False
+        self._told: dict[int, dict[Register, int]] = {}
+        self._driven = self._needs_safety = self._is_unsound = False
         self._safe_since: float | None = None
+        self._held_since: float | None = None
+        self._hold_ended = ""
         self._silent_reads = self._damaged_reads = 0
         self._next_read = self._heard_at = 0.0
         self._last_ticks: dict[int, int] = {}
@@ -84,15 +89,27 @@ class TendonBus:
         """The motors and their port."""
         return f"motors {', '.join(map(str, self._ids))} at {self._line.path}"
 
+    @property
+    def is_holding(self) -> bool:
+        """Whether the motors hold the tendons where they were made safe, and nobody drives them."""
+        return self._held_since is not None
+
+    @property
+    def _slackens(self) -> bool:
+        """Whether making safe slackens, as described or because a hold has ended."""
+        return self.safe_action is SafeAction.SLACKEN or bool(self._hold_ended)
+
     def open(self, interrupted: Callable[[], bool] = never) -> None:
         """As `Device.open`: find all motors, prepare those that need it, make safe."""
         self._line.open(self._baud_rate)
         try:
             self._find_motors(interrupted)
             self._needs_safety = True
-            self._line.guard(self._emergency())
+            self._guard()
             if not self.make_safe():
                 raise DeviceError("The motors do not confirm that they are safe.", "Check supply and cable.")
+            if trouble := self._look_at_rest(self._states):
+                raise trouble
         except BaseException:
             self.close()
             raise
@@ -103,44 +120,52 @@ class TendonBus:
         Raises:
             DeviceError: If a tendon does not slacken, or interrupted.
         """
-        if self.safe_action is SafeAction.HOLD or not self._tight(self._read_all_states()):
+        if self.is_holding or not self._tight(self._read_all_states()):
             return
         self.begin()
-        self.make_safe()
+        self._end_hold("The tendons are slackened: their motors were found without power.")
         end = self.clock.now() + SLACKENED_WITHIN
         while self.clock.now() <= end:
             if interrupted():
                 raise DeviceError("The test of the tendons was interrupted.", "Activate the driver again.")
             self.clock.sleep(_READ_PERIOD)
-        if told := self.check():
+        if told := self.check().complaint:
             raise DeviceError(told)
 
     def begin(self) -> Array:
-        """As `Device.begin`: power the motors where they are."""
+        """As `Device.begin`: power the motors where they are, once they have their limits."""
         states = self._read_all_states()
         if len(states) < len(self._ids):
             raise DeviceError(*where_broken(self._ids, states))
         self._check_hardware(states)
-        if self._find_turns():  # they lost their power for a moment
-            self._line.guard(self._emergency())
-        ticks = np.array([float(states[motor].position) for motor in self._ids])
+        self._configure(self._ids)
+        hold_ended, self._hold_ended = self._hold_ended, ""
+        if self._find_turns() or hold_ended:  # they lost their power for a moment, or their guardian would slacken them
+            self._guard()
+        ticks = {motor: {registers.GOAL_POSITION: states[motor].position} for motor in self._ids}
         self._needs_safety = True
-        self._follow_at(self._drums.speed(_FASTER * self._served.slew_rate), self._settings.current_limit)
-        for motor in self._ids:
-            self._bus.set(motor, registers.TORQUE_ENABLE, b"\x01")
-        self._send_goals([int(tick) for tick in ticks])
-        self._send_to_all(registers.BUS_WATCHDOG, bytes([round(WATCHDOG_SECONDS / registers.WATCHDOG_UNIT)]))
+        limits = self._limits(self._drums.speed(_FASTER * self._served.slew_rate), self._settings.current_limit)
+        try:
+            self._bus.require({m: {registers.BUS_WATCHDOG: 0} | limits[m] | ticks[m] for m in self._ids})
+            self._told = {m: limits[m] | _DRIVEN for m in self._ids}
+            self._bus.require({m: self._told[m] | ticks[m] for m in self._ids})
+        except BaseException:
+            with contextlib.suppress(DeviceError):
+                self.make_safe()
+            raise
         self._found_unpowered = set()
-        self._driven, self._safe_since, self._silent_reads, self._damaged_reads = True, None, 0, 0
+        self._driven, self._safe_since, self._held_since = True, None, None
+        self._silent_reads, self._damaged_reads = 0, 0
         self._heard_at = self.clock.now()
         self._watch.restart(self._heard_at)
-        return self._drums.pulls(ticks)
+        return self._drums.pulls(np.array([float(states[motor].position) for motor in self._ids]))
 
     def set_targets(self, targets: Array, interrupted: Callable[[], bool]) -> bool:
         """As `Device.set_targets`: one request for all motors; none to motors that were not heard for a while."""
         if self.clock.now() - self._heard_at > _STANDSTILL_SECONDS:
             return False  # goals now would pull what the guardian has slackened
-        self._send_goals(self._drums.ticks(targets))
+        goals = zip(self._ids, map(registers.GOAL_POSITION.encoded, self._drums.ticks(targets)), strict=True)
+        self._bus.send(protocol.sync_write(list(goals), registers.GOAL_POSITION.address))
         return True
 
     def read(self, timeout: float) -> list[Measurement]:
@@ -168,56 +193,112 @@ class TendonBus:
             return []
         self._silent_reads, self._damaged_reads, self._heard_at = 0, 0, now
         self._check_hardware(states)
-        if tripped := [motor for motor in self._ids if states[motor].watchdog_tripped]:
+        if tripped := [motor for motor in self._ids if states[motor].has_stopped]:
             raise UnsafeError(
                 f"Motors {', '.join(map(str, tripped))} stopped by themselves: the bus was silent.",
                 "Check the load of this computer, and the cable, then reset.",
             )
+        self._check_told(states)
         pulls = self._drums.pulls(np.array([float(states[motor].position) for motor in self._ids]))
-        goals = self._drums.pulls(np.array([float(states[motor].goal) for motor in self._ids]))
-        currents = np.abs([states[motor].current for motor in self._ids])
-        self._watch.look(pulls, goals, currents, now)
+        goals = np.array([float(states[motor].goal) for motor in self._ids])
+        self._watch.look(pulls, self._drums.pulls(goals), self._currents(states), now)
         return [Measurement(pulls, now)]
 
     def make_safe(self) -> bool:
-        """As `Device.make_safe`: slacken at the described speed, or hold.
+        """As `Device.make_safe`: slacken at the described speed, or hold until the hold has ended.
 
-        The tendons are slack within `SLACKENED_WITHIN`; then the motors are without power, which `check` sees to.
+        What the motors do not confirm is sent again. The tendons are slack within `SLACKENED_WITHIN`; then the motors
+        are without power, which `check` sees to.
         """
-        wanted = self._safe_ticks()
-        self._bus.send(self._emergency() + self._goals(wanted))  # a broadcast is not acknowledged
+        self._require_known()
+        if not self._slackens and self._held_since is None and self._found_unpowered < set(self._ids):
+            self._held_since = self.clock.since_boot()
         self._driven = False
-        self._safe_since = self.clock.now()
-        states = self._read_all_states(_CONFIRM_SECONDS)
-        confirmed = all(
-            motor in states and not states[motor].watchdog_tripped and states[motor].goal == goal
-            for motor, goal in zip(self._ids, wanted, strict=True)
-        )
+        goals = dict(zip(self._ids, self._safe_ticks(), strict=True))
+        self._told = {
+            motor: {registers.BUS_WATCHDOG: 0} | values | {registers.GOAL_POSITION: goals[motor]}
+            for motor, values in self._limits_at_rest().items()
+        }
+        request = self._request(leads=True)
+        end = self.clock.now() + _CONFIRM_SECONDS
+        while True:
+            self._bus.send(request)  # a broadcast is not acknowledged
+            self._safe_since = self.clock.now()
+            states = self._read_states()
+            confirmed = len(states) == len(self._ids) and not any(map(self._amiss, states))
+            if confirmed or self.clock.now() > end:
+                break
+            if states:
+                self.clock.sleep(_READ_PERIOD)
+        if self.is_holding:
+            for motor in set(self._ids) - self._found_unpowered:
+                self._told[motor][registers.TORQUE_ENABLE] = 1
         self._needs_safety = not confirmed
         return confirmed
 
-    def check(self) -> str:
+    def check(self) -> Rest:
         """As `Device.check`: whether all tendons are slack; their motors lose their power, and others try on.
 
-        A motor that was found without power at `open` is left alone until `test`: nothing may move before.
+        A motor that was found without power at `open` is left alone until `test`: nothing may move before. What is
+        wrong with a motor is raised once, and stands in the complaint from then on.
         """
+        self._require_known()
         states = self._read_all_states()
         if not states:
             raise DeviceLostError(*where_broken(self._ids, states))
-        if self.safe_action is SafeAction.HOLD or self._safe_since is None:
-            return " ".join(where_broken(self._ids, states)).strip()
+        was_unsound = self._is_unsound
+        trouble = self._look_at_rest(states)
+        self._is_unsound = trouble is not None
         if self._find_turns():  # motors lost their power for a moment
-            self._line.guard(self._emergency())
-        tight = [motor for motor in self._tight(states) if motor not in self._found_unpowered]
-        for motor in states.keys() - set(tight) - self._found_unpowered:
-            self._bus.set(motor, registers.TORQUE_ENABLE, b"\x00")
+            self._guard()
+        tight = self._tight(states)
+        complaint = self._release(states, tight)
+        if trouble is not None and not was_unsound:
+            raise trouble
+        pulls = self._drums.pulls(np.array([float(self._last_ticks[motor]) for motor in self._ids]))
+        slack = [motor in states and motor not in tight and not self.is_holding for motor in self._ids]
+        return Rest(
+            np.where([motor in states for motor in self._ids], pulls, np.nan),
+            np.array(slack),
+            " ".join(filter(None, (str(trouble or ""), complaint))),
+        )
+
+    def _look_at_rest(self, states: dict[int, MotorState]) -> UnsafeError | None:
+        """What is wrong with motors that nobody drives; ends a hold that is too long, or in which something is."""
+        trouble = None
+        try:
+            self._check_hardware(states)
+            self._watch.look_at_currents(self._currents(states), self.clock.now())
+            if self.is_holding:
+                self._check_told(states)
+        except UnsafeError as error:
+            trouble = error
+        if self._held_since is not None:
+            if trouble is not None:
+                self._end_hold(f"The tendons are held no longer: {trouble}")
+            elif self.clock.since_boot() - self._held_since > self._settings.hold_limit:
+                self._end_hold(f"The tendons were held for {self._settings.hold_limit:g} s, and are slackened now.")
+        return trouble
+
+    def _end_hold(self, why: str) -> None:
+        self._held_since, self._hold_ended = None, why
+        self.make_safe()
+        self._guard()
+
+    def _release(self, states: dict[int, MotorState], tight: list[int]) -> str:
+        """Take the power off motors that are slack, slacken those anew that should be; what is wrong, in words."""
         broken = " ".join(where_broken(self._ids, states)).strip()
-        missing = [motor for motor in self._ids if motor not in states]
-        if not tight + missing or self.clock.now() - self._safe_since <= SLACKENED_WITHIN:
+        if self.is_holding or self._driven or self._safe_since is None:
+            return broken
+        tight = [motor for motor in tight if motor not in self._found_unpowered]
+        loose = [m for m in states if m not in tight and states[m].is_powered and m not in self._found_unpowered]
+        kept = self._bus.ensure({motor: {registers.TORQUE_ENABLE: 0} for motor in loose})
+        unsafe = set(tight) | kept.keys() | (set(self._ids) - states.keys())
+        if not unsafe or self.clock.now() - self._safe_since <= SLACKENED_WITHIN:
             return broken
         if tight:
             self._slacken_again(tight)
-        told = ", ".join(f"{self._names[motor]} (id {motor})" for motor in self._ids if motor in tight + missing)
+        told = ", ".join(f"{self._names[motor]} (id {motor})" for motor in self._ids if motor in unsafe)
         return f"{told} may not be slack. {broken or 'Free the motor, or cut its supply.'}"
 
     def calibrate(self, interrupted: Callable[[], bool]) -> str:
@@ -228,14 +309,15 @@ class TendonBus:
         """
         lowest = np.minimum(self._served.actuator_min, self._served.safe)
         reach = self._served.actuator_max - lowest
-        gentle, firm = self._settings.calibration_current, 1.5 * self._settings.calibration_current
+        gentle, firm = self._settings.calibration_current, FIRM * self._settings.calibration_current
         try:
             start = self.begin()
             slowly = self._drums.speed(np.full(len(self._ids), _CALIBRATION_SPEED))
             wound = []
             for current in (gentle, firm):
-                self._follow_at(slowly, current)
-                self._send_goals(self._drums.ticks(start + reach))
+                goals = dict(zip(self._ids, self._drums.ticks(start + reach), strict=True))
+                self._told = {motor: limits | _DRIVEN for motor, limits in self._limits(slowly, current).items()}
+                self._bus.require({m: told | {registers.GOAL_POSITION: goals[m]} for m, told in self._told.items()})
                 wound.append(self._wind_up(float(reach.max()) / _CALIBRATION_SPEED + 1.0, interrupted))
                 moved = self._drums.pulls(wound[-1][0]) - start
                 if loose := [n for n, far in zip(self._served.actuators, moved > 0.98 * reach, strict=True) if far]:
@@ -255,12 +337,21 @@ class TendonBus:
             self.make_safe()
         homes = np.round(self._drums.homes).astype(int) % registers.TICKS_A_TURN
         write_atomically(self._homes_file, json.dumps(homes.tolist()).encode())
-        self._line.guard(self._emergency())
+        self._guard()
         shifts = np.round(self._drums.pulls(before) * -1e3, 2)
         return f"tendons are taut at {homes.tolist()}, {shifts.tolist()} mm from before"
 
     def close(self) -> None:
-        """As `Device.close`."""
+        """As `Device.close`. A hold ends with it, where the motors can be reached: nobody would watch over it."""
+        if (since := self._held_since) is not None:
+            self._held_since, self._hold_ended = None, "The tendons are slackened: their device was closed."
+            ended = False
+            with contextlib.suppress(SoftformError):
+                if ended := self.make_safe():
+                    self.clock.sleep(SLACKENED_WITHIN)
+                    self.check()
+            if not ended:
+                self._held_since, self._hold_ended = since, ""
         self._driven = False
         self._line.close(self._needs_safety)
         self._needs_safety = False
@@ -281,7 +372,7 @@ class TendonBus:
         values["damaged answers"] = self._bus.damaged
         warm = [m for m, s in states.items() if s.temperature > self._settings.hottest - 10]
         warning = f"Motors {', '.join(map(str, warm))} are nearly too hot." if warm else broken
-        return DeviceHealth(values, warning)
+        return DeviceHealth(values, warning or self._hold_ended)
 
     def _find_motors(self, interrupted: Callable[[], bool]) -> None:
         models, damaged = self._bus.find(self._ids, interrupted)
@@ -293,18 +384,43 @@ class TendonBus:
                 f"Known: {', '.join(model.name for model in MODELS.values())}.",
             )
         self._models = {motor: MODELS[model] for motor, model in models.items()}
-        modes = self._bus.read_all(self._ids, registers.OPERATING_MODE, 1)
-        for motor in self._ids:
-            if motor not in modes or modes[motor].parameters[0] != registers.CURRENT_BASED_POSITION:
-                self._bus.set(motor, registers.TORQUE_ENABLE, b"\x00")
-                self._bus.set(motor, registers.OPERATING_MODE, bytes([registers.CURRENT_BASED_POSITION]))
-        states = self._read_states()
+        for motor, model in self._models.items():
+            if self._settings.current_limit > model.highest_current:
+                raise DeviceError(
+                    f"current_limit is {self._settings.current_limit:g} A, too much for motor {motor}, a {model.name}.",
+                    f"Give at most {model.highest_current:g} A in the robot's description.",
+                )
+        self._configure(self._ids)
+        states = self._read_all_states()
         if len(states) < len(self._ids):
             raise DeviceError(*where_broken(self._ids, states))
-        powers = self._bus.read_all(self._ids, registers.TORQUE_ENABLE, 1)
-        self._found_unpowered = {motor for motor, answer in powers.items() if answer.parameters == b"\x00"}
-        self._check_hardware(states)
+        self._found_unpowered = {motor for motor, state in states.items() if not state.is_powered}
         self._find_turns()
+
+    def _require_known(self) -> None:
+        if len(self._last_ticks) < len(self._ids):
+            raise DeviceLostError("Where the motors stand was never read.", "Configure the driver.")
+
+    def _configure(self, motors: list[int]) -> None:
+        """Make sure of what motors keep without power; one that needs a change loses its power before.
+
+        So a motor that starts anew, and takes its current limit for its goal current, pulls no harder than it may.
+        """
+        found = self._bus.read(motors, registers.CONFIGURATION, tries=3)
+        if len(found) < len(motors):
+            raise DeviceError(*where_broken(motors, found))
+        wanted = {
+            motor: {
+                registers.DRIVE_MODE: found[motor][registers.DRIVE_MODE] & registers.REVERSED,
+                registers.CURRENT_LIMIT: self._raw_current(motor, self._settings.current_limit),
+                registers.OPERATING_MODE: registers.CURRENT_BASED_POSITION,
+                registers.STARTUP: 0,
+            }
+            for motor in motors
+        }
+        wrong = [motor for motor in motors if amiss(found[motor], wanted[motor])]
+        self._bus.require({motor: {registers.TORQUE_ENABLE: 0} for motor in wrong})
+        self._bus.require({motor: wanted[motor] for motor in wrong})
 
     def _find_turns(self) -> bool:
         """Find the turns of the motors' homes anew; returns whether one has changed."""
@@ -314,15 +430,14 @@ class TendonBus:
         return not np.array_equal(self._drums.homes, before)
 
     def _read_states(self) -> dict[int, MotorState]:
-        answers = self._bus.read_all(self._ids, registers.STATE, registers.STATE_LENGTH)
-        self._states = {m: motor_state(a.parameters, self._models[m]) for m, a in answers.items() if m in self._models}
+        found = self._bus.read(self._ids, registers.STATE)
+        self._states = {motor: motor_state(found[motor], self._models[motor]) for motor in self._ids if motor in found}
         self._last_ticks |= {motor: state.position for motor, state in self._states.items()}
-        self._alerts = [motor for motor, answer in answers.items() if answer.has_alert]
         return self._states
 
-    def _read_all_states(self, seconds: float = _SILENT_SECONDS) -> dict[int, MotorState]:
+    def _read_all_states(self) -> dict[int, MotorState]:
         """Once more if an answer is missing, for it may be lost on the wire; for some time if none comes at all."""
-        end = self.clock.now() + seconds
+        end = self.clock.now() + _SILENT_SECONDS
         states = self._read_states()
         if len(states) < len(self._ids):
             states = self._read_states()
@@ -331,71 +446,94 @@ class TendonBus:
         return states
 
     def _check_hardware(self, states: dict[int, MotorState]) -> None:
-        for motor in self._alerts:
-            error = registers.errors_in_words(self._bus.hardware_error(motor))
-            raise UnsafeError(
-                f"Motor {motor} ({self._names[motor]}) has shut down: {error}.",
-                "Find the cause, let it cool down, then cut its supply for a moment.",
-            )
+        self._is_unsound = True
         for motor, state in states.items():
-            if state.temperature > self._settings.hottest:
+            named, (lowest, highest) = f"Motor {motor} ({self._names[motor]})", self._models[motor].voltages
+            if error := state.registers[registers.HARDWARE_ERROR]:
                 raise UnsafeError(
-                    f"Motor {motor} ({self._names[motor]}) has {state.temperature} °C.", "Let it cool down, then reset."
+                    f"{named} has shut down: {registers.errors_in_words(error)}.",
+                    "Find the cause, let it cool down, then cut its supply for a moment.",
+                )
+            if state.temperature > self._settings.hottest:
+                raise UnsafeError(f"{named} has {state.temperature} °C.", "Let it cool down, then reset.")
+            if not lowest <= state.voltage <= highest:
+                raise UnsafeError(
+                    f"{named} has {state.voltage:.1f} V.", f"Give it {lowest:g} to {highest:g} V, then reset."
+                )
+        self._is_unsound = False
+
+    def _check_told(self, states: dict[int, MotorState]) -> None:
+        for motor in states:
+            if what := self._amiss(motor):
+                raise UnsafeError(
+                    f"Motor {motor} ({self._names[motor]}) has {what}.",
+                    "It lost its power for a moment, or another program talks to it: look at its supply, then reset.",
                 )
 
-    def _follow_at(self, turns_a_second: Array, current: float) -> None:
-        """Limit speeds (k,) and current."""
-        currents = [round(current / self._models[motor].current_unit) for motor in self._ids]
-        self._send_each(registers.GOAL_CURRENT, [value.to_bytes(2, "little") for value in currents])
-        speeds = np.maximum(1, np.ceil(turns_a_second / registers.VELOCITY_UNIT)).astype(int)
-        self._send_each(registers.PROFILE_VELOCITY, [int(speed).to_bytes(4, "little") for speed in speeds])
+    def _amiss(self, motor: int) -> str:
+        """In which registers a motor was read otherwise than it was told, in words; empty if in none."""
+        return amiss(self._states[motor].registers, self._told[motor])
 
-    def _goals(self, ticks: list[int]) -> bytes:
-        data = [(motor, tick.to_bytes(4, "little", signed=True)) for motor, tick in zip(self._ids, ticks, strict=True)]
-        return protocol.sync_write(data, registers.GOAL_POSITION)
+    def _currents(self, states: dict[int, MotorState]) -> Array:
+        """Absolute currents (k,) A; 0 of motors that do not answer."""
+        return np.array([abs(states[motor].current) if motor in states else 0.0 for motor in self._ids])
 
-    def _send_goals(self, ticks: list[int]) -> None:
-        self._bus.send(self._goals(ticks))
+    def _raw_current(self, motor: int, current: float) -> int:
+        return round(current / self._models[motor].current_unit)
 
-    def _send_to_all(self, address: int, data: bytes) -> None:
-        self._send_each(address, [data] * len(self._ids))
+    def _limits(self, turns_a_second: Array, current: float) -> dict[int, dict[Register, int]]:
+        """What limits the motors' current, A, and speeds (k,)."""
+        speeds = np.maximum(1, np.ceil(turns_a_second / registers.VELOCITY_UNIT)).astype(int).tolist()
+        return {
+            motor: {registers.GOAL_CURRENT: self._raw_current(motor, current), registers.PROFILE_VELOCITY: speed}
+            for motor, speed in zip(self._ids, speeds, strict=True)
+        }
 
-    def _send_each(self, address: int, data: list[bytes]) -> None:
-        self._bus.send(protocol.sync_write(list(zip(self._ids, data, strict=True)), address))
+    def _limits_at_rest(self) -> dict[int, dict[Register, int]]:
+        speeds = self._drums.speed(np.full(len(self._ids), self._settings.slacken_speed))
+        return self._limits(speeds, self._settings.current_limit)
 
     def _safe_ticks(self) -> list[int]:
-        if self.safe_action is SafeAction.SLACKEN:
+        if self._slackens:
             return self._drums.ticks(self._served.safe)
         return [self._last_ticks[motor] for motor in self._ids]
 
     def _tight(self, states: dict[int, MotorState]) -> list[int]:
         """Motors that stand tighter than where they are safe."""
         ticks = np.array([float(self._last_ticks[motor]) for motor in self._ids])
-        beyond = np.abs(ticks - self._safe_ticks()) > _ARRIVED_TICKS
+        beyond = np.abs(ticks - self._drums.ticks(self._served.safe)) > _ARRIVED_TICKS
         is_tight = beyond & (self._drums.pulls(ticks) > self._served.safe)
         return [motor for motor, one in zip(self._ids, is_tight, strict=True) if motor in states and one]
 
     def _slacken_again(self, motors: list[int]) -> None:
         """Power motors that have lost their power and their limits, and repeat their goals."""
-        self._follow_at(
-            self._drums.speed(np.full(len(self._ids), self._settings.slacken_speed)), self._settings.current_limit
-        )
-        self._bus.send(protocol.sync_write([(motor, b"\x01") for motor in motors], registers.TORQUE_ENABLE))
-        self._send_goals(self._safe_ticks())
+        self._configure(motors)
+        limits, goals = self._limits_at_rest(), dict(zip(self._ids, self._safe_ticks(), strict=True))
+        limited = {motor: {registers.BUS_WATCHDOG: 0} | limits[motor] for motor in motors}
+        ready = limited.keys() - self._bus.ensure(limited).keys()
+        powered = {registers.TORQUE_ENABLE: 1}
+        self._bus.ensure({motor: powered | {registers.GOAL_POSITION: goals[motor]} for motor in sorted(ready)})
 
-    def _emergency(self) -> bytes:
-        """What slackens all tendons, or stops all motors where they are; understood behind half of another request."""
-        awake = protocol.sync_write([(motor, b"\x00") for motor in self._ids], registers.BUS_WATCHDOG)
-        if self.safe_action is SafeAction.HOLD:
-            return _PADDING + awake
-        speeds = np.ceil(
-            self._drums.speed(np.full(len(self._ids), self._settings.slacken_speed)) / registers.VELOCITY_UNIT
-        )
-        values = [
-            (motor, int(speed).to_bytes(4, "little") + tick.to_bytes(4, "little", signed=True))
-            for motor, speed, tick in zip(self._ids, speeds, self._safe_ticks(), strict=True)
-        ]
-        return _PADDING + awake + protocol.sync_write(values, registers.PROFILE_VELOCITY)
+    def _request(self, *, leads: bool) -> bytes:
+        """What wakes all motors and limits them, and leads them where they are safe or lets them stay where they are.
+
+        It is understood behind half of another request.
+        """
+        limits, goals = self._limits_at_rest(), dict(zip(self._ids, self._safe_ticks(), strict=True))
+        given = {m: limits[m] | {registers.BUS_WATCHDOG: 0, registers.GOAL_POSITION: goals[m]} for m in self._ids}
+
+        def told(*neighbours: Register) -> bytes:
+            data = [(m, b"".join(one.encoded(given[m][one]) for one in neighbours)) for m in self._ids]
+            return protocol.sync_write(data, neighbours[0].address)
+
+        longest = told(registers.PROFILE_VELOCITY, registers.GOAL_POSITION)
+        padding = bytes(len(longest) + len(longest) // 3)  # within any of these the driver may have died
+        awake = padding + told(registers.BUS_WATCHDOG) + told(registers.GOAL_CURRENT)
+        return awake + longest if leads else awake
+
+    def _guard(self) -> None:
+        """Have the guardian slacken, or hold, should this process die."""
+        self._line.guard(self._request(leads=self._slackens))
 
     def _wind_up(self, longest: float, interrupted: Callable[[], bool]) -> tuple[Array, Array]:
         """Positions (k,) ticks at which all motors have come to rest, and currents (k,) A while they began to turn."""
@@ -413,7 +551,9 @@ class TendonBus:
             if silent_reads:
                 continue
             self._check_hardware(states)
+            self._check_told(states)
             now = self.clock.now()
+            self._watch.look_at_currents(self._currents(states), now)
             ticks = np.array([float(states[motor].position) for motor in self._ids])
             if now - begun < _STILL_SECONDS:
                 first_currents.append(np.abs([states[motor].current for motor in self._ids]))

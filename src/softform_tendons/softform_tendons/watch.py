@@ -9,7 +9,11 @@ from softform_tendons.settings import TendonSettings
 BLOCKED_SECONDS = 0.5
 """How long a motor may stand away from its goal at the limit of its current, or a pulled tendon carry nothing."""
 
+OVER_CURRENT_SECONDS = 0.2
+"""How long a motor may take more than its limit; when it is read seldom, two readings in a row."""
+
 _AT_LIMIT = 0.9  # of the current limit
+_BEYOND_LIMIT = 1.2  # of the current limit: what is measured is not exact
 
 
 class LoadWatch:
@@ -23,13 +27,29 @@ class LoadWatch:
         """All is well at this moment, s."""
         self._free_at = np.full(len(self._served.actuators), now)
         self._loaded_at = self._free_at.copy()
+        self._over_since = np.full(len(self._served.actuators), np.inf)
+
+    def look_at_currents(self, currents: Array, now: float) -> None:
+        """Take absolute currents (k,) A of a moment, s, whether the motors are driven or not.
+
+        Raises:
+            UnsafeError: If a motor takes more than its limit.
+        """
+        is_over = currents > _BEYOND_LIMIT * self._settings.current_limit
+        self._over_since = np.where(is_over, np.minimum(self._over_since, now), np.inf)
+        for index in np.flatnonzero(now - self._over_since > OVER_CURRENT_SECONDS).tolist():
+            raise UnsafeError(
+                f"{self._name(index)} takes {currents[index]:.2f} A, its limit is {self._settings.current_limit:g} A.",
+                "It does not limit its current: cut its supply, and replace it.",
+            )
 
     def look(self, pulls: Array, goals: Array, currents: Array, now: float) -> None:
         """Take pulls and goals (k,) m and absolute currents (k,) A of a moment, s.
 
         Raises:
-            UnsafeError: If a motor is blocked or pulls too hard, or a tendon is torn.
+            UnsafeError: If a motor is blocked, pulls too hard or takes too much current, or a tendon is torn.
         """
+        self.look_at_currents(currents, now)
         stuck = (currents >= _AT_LIMIT * self._settings.current_limit) & (
             np.abs(goals - pulls) > self._served.tolerances.settle
         )

@@ -41,7 +41,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[conformance.Benc
         safe_seconds=SLACKENED_WITHIN + BUSY_MACHINE,
         pull_cable=terminal.pull_cable,
         plug_in=terminal.plug_in,
-        block=lambda: schedule.inject(parse_fault(f"blocked_motor={described.channels[0]}")),
+        block=lambda: schedule.inject(parse_fault(f"blocked_motor={described.channels[-1]}")),
         free=schedule.clear,
     )
     with pytest.MonkeyPatch.context() as patch:

@@ -5,7 +5,6 @@ takes our stuffed answers apart as it should, but for one pattern (see `_misread
 """
 
 import dynamixel_sdk
-import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
@@ -44,14 +43,6 @@ class _Wire:
 
 def _status(motor: int, error: int, parameters: bytes) -> bytes:
     return instruction(motor, 0x55, bytes([error]) + parameters)
-
-
-@given(st.integers(0, 252), st.integers(0, 0xFFFF), HARD_BYTES.filter(len))
-def test_a_write_is_the_one_of_robotis(motor, address, data):
-    assume(STUFFED not in address.to_bytes(2, "little") + data)
-    wire = _Wire()
-    dynamixel_sdk.PacketHandler(2.0).writeTxOnly(wire, motor, address, len(data), list(data))
-    assert protocol.write(motor, address, data) == wire.written
 
 
 @given(st.lists(st.tuples(st.integers(0, 252), st.binary(min_size=4, max_size=4)), min_size=1, max_size=8))
@@ -119,9 +110,3 @@ def test_noise_is_passed_over(noise):
     reader.feed(noise)
     reader.forget()
     assert reader.feed(_status(1, 0, b"")) == [(1, 0, b"")]
-
-
-@pytest.mark.parametrize(("error", "alert", "rejection"), [(0, False, False), (0x80, True, False), (0x84, True, True)])
-def test_errors_of_an_answer(error, alert, rejection):
-    (status,) = StatusReader().feed(_status(1, error, b""))
-    assert (status.has_alert, status.is_rejection) == (alert, rejection)

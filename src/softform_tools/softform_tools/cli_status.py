@@ -36,7 +36,7 @@ def status(namespace: str, watch: bool, as_json: bool) -> None:
     from softform_ros.discovery import await_discovery
     from softform_tools.status.observer import StackObserver
     from softform_tools.status.screen import screen
-    from softform_tools.status.stack_status import nothing_runs
+    from softform_tools.status.stack_status import made_printable, nothing_runs
 
     space = full_namespace(namespace)
     with BackgroundNode(f"status_{os.getpid()}", "") as node:
@@ -45,7 +45,7 @@ def status(namespace: str, watch: bool, as_json: bool) -> None:
         domain = observer.status().domain
         if space not in observer.namespaces():
             others = [domain_of_stack for domain_of_stack in domains_of_stacks() if domain_of_stack != domain]
-            raise nothing_runs(space, domain, observer.namespaces(), others)
+            raise nothing_runs(space, domain, made_printable(tuple(observer.namespaces())), others)
         time.sleep(LISTENING_SECONDS)
         while True:
             seen = observer.status()

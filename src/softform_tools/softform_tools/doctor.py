@@ -8,6 +8,7 @@ import json
 import os
 import pwd
 import shutil
+import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from pathlib import Path
 
 import click
 
+from softform_actuation.guardian import Guardian, protection_of
 from softform_core.errors import SoftformError
 from softform_core.paths import data_dir, described_names, home, models_of, places
 from softform_core.robots import load_robot
@@ -218,7 +220,7 @@ def check_models() -> Iterator[Finding]:
 
 def check_serial() -> Iterator[Finding]:
     """Permission to open the board's serial port."""
-    ports = [*glob("/dev/ttyUSB*"), *glob("/dev/ttyACM*")]
+    ports = _serial_ports()
     closed = [port for port in ports if not os.access(port, os.R_OK | os.W_OK)]
     user, in_group = pwd.getpwuid(os.getuid()).pw_name, os.getuid() == 0
     remedy = f"sudo usermod -aG dialout {user}, then log in again."
@@ -233,6 +235,44 @@ def check_serial() -> Iterator[Finding]:
     else:
         found = f"no board is connected, and {user} may not open one (the virtual rig needs none)"
         yield Finding("serial port", Level.WARN, found, remedy)
+
+
+def check_guardian() -> Iterator[Finding]:
+    """What makes the robot safe when a driver dies, and what ends it together with the driver."""
+    device, port = os.openpty()
+    try:
+        guardian = Guardian(port, b"\0")
+        kind, process, complaint = guardian.kind, guardian.process_id, guardian.complaint
+        spared = protection_of(process)
+        guardian.end(emergency=False)
+    finally:
+        os.close(device)
+        os.close(port)
+    found, remedy = f"a service ({spared if process else 'of the host'})", ""
+    if kind == "child":
+        asked = [sys.executable, "-c", _PROTECTED]
+        spared = subprocess.run(asked, capture_output=True, text=True, timeout=60).stdout.strip()
+        found = f"{complaint or 'There is no service.'} Each driver starts a process of its own ({spared})"
+        remedy = "sudo ./softform install-service (docs/steps/install-service.md)."
+    if process and is_container():
+        found += "; it ends with the driver when this container's PID 1 ends, and `docker pause` freezes both"
+        remedy = "Install the service on the host and mount /run/softform (docker/README.md), or see docs/dead-man.md."
+    level = Level.WARN if complaint or (remedy and _serial_ports()) else Level.OK
+    yield Finding("guardian", level, found, remedy)
+
+
+_PROTECTED = "import os; from softform_actuation.guardian import *; protect(); print(protection_of(os.getpid()))"
+
+
+def is_container() -> bool:
+    """Whether this process is in a container, whose processes all end with its first one."""
+    if Path("/.dockerenv").exists() or Path("/run/.containerenv").exists():
+        return True
+    return any(name in Path("/proc/1/cgroup").read_text() for name in ("docker", "kubepods", "containerd", "lxc"))
+
+
+def _serial_ports() -> list[str]:
+    return [*glob("/dev/ttyUSB*"), *glob("/dev/ttyACM*")]
 
 
 def check_drivers() -> Iterator[Finding]:
@@ -286,6 +326,7 @@ CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     check_disk,
     check_models,
     check_serial,
+    check_guardian,
     check_drivers,
     check_data,
 )

@@ -153,3 +153,56 @@ def test_broken_wheels_are_found(tmp_path, monkeypatch):
     monkeypatch.setattr(doctor.sys, "prefix", str(tmp_path))
     (finding,) = findings(doctor.check_wheel_repairs)
     assert finding.level is Level.FAIL
+
+
+class PretendedGuardian:
+    kind, process_id, complaint = "service", 0, ""
+
+    def __init__(self, port, emergency):
+        assert os.isatty(port)
+
+    def end(self, emergency):
+        assert not emergency
+
+
+@pytest.mark.parametrize(
+    ("kind", "process", "complaint", "contained", "board", "level", "says", "remedy"),
+    [
+        ("service", 1, "", False, True, Level.OK, "a service (OOM score", ""),
+        ("service", 0, "", True, True, Level.OK, "a service (of the host)", ""),
+        ("service", 1, "", True, True, Level.WARN, "`docker pause` freezes both", "dead-man"),
+        ("child", 7, "", False, False, Level.OK, "There is no service. Each driver starts", "sudo ./softform install-"),
+        (
+            "child",
+            7,
+            "",
+            False,
+            True,
+            Level.WARN,
+            "There is no service. Each driver starts",
+            "sudo ./softform install-",
+        ),
+        ("child", 7, "", True, True, Level.WARN, "when this container's PID 1 ends", "mount /run/softform"),
+        (
+            "child",
+            7,
+            "It is frozen.",
+            False,
+            False,
+            Level.WARN,
+            "It is frozen. Each driver",
+            "sudo ./softform install-",
+        ),
+    ],
+)
+def test_what_guards_a_driver_and_what_ends_both(
+    kind, process, complaint, contained, board, level, says, remedy, monkeypatch
+):
+    guardian = type("", (PretendedGuardian,), {"kind": kind, "process_id": process, "complaint": complaint})
+    monkeypatch.setattr(doctor, "Guardian", guardian)
+    monkeypatch.setattr(doctor, "is_container", lambda: contained)
+    monkeypatch.setattr(doctor, "_serial_ports", lambda: ["/dev/ttyUSB0"] * board)
+    (finding,) = findings(doctor.check_guardian)
+    assert (finding.check, finding.level) == ("guardian", level)
+    assert says in finding.message and remedy in finding.remedy and bool(finding.remedy) == bool(remedy)
+    assert kind == "service" or "(OOM score" in finding.message  # what this machine grants

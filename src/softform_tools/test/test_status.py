@@ -1,6 +1,7 @@
 """The status of stacks that are well, at fault, half dead, elsewhere, or not there."""
 
 import json
+import math
 import os
 import re
 import threading
@@ -20,17 +21,22 @@ from softform_ros.background_node import BackgroundNode
 from softform_ros.diagnostics import ERROR, OK, DiagnosticsPublisher, Health
 from softform_tools import doctor
 from softform_tools.cli_status import status as status_command
-from softform_tools.status.observer import StackObserver
+from softform_tools.status.observer import StackObserver, driver_status
 from softform_tools.status.screen import screen
 from softform_tools.status.stack_status import (
+    ActuatorRest,
     DiskStatus,
     DriverStatus,
     NodeStatus,
     RecorderStatus,
     StackStatus,
     TopicStatus,
+    made_printable,
     nothing_runs,
+    rest_of_actuators,
 )
+
+AT_REST = rest_of_actuators(["c1", "c2"], [True, True], [True, True], [True, True], [3.0, -2.0])
 
 WELL = StackStatus(
     namespace="/softform",
@@ -65,15 +71,22 @@ def test_a_healthy_stack_is_reported_with_rates_and_ages():
         assert said in text
     assert re.search(r"actuator_state +50\.0  12 ms ago", text) and re.search(r"target_shape +-  none yet", text)
     json.dumps(WELL.as_dict())
-    waiting = replace(WELL, driver=DriverStatus("safe", "ready"))
-    assert "lease     nobody holds it" in click.unstyle(screen(waiting, 100))
+    waiting = replace(WELL, driver=DriverStatus("safe", "ready", fingerprint="5f3a", actuators=AT_REST))
+    text = click.unstyle(screen(waiting, 100))
+    assert "lease     nobody holds it" in text and "all is well" in text
+    assert "c1, c2: asked, acknowledged, measured at rest" in text and "membrane (5f3a)" in text
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"driver": DriverStatus("fault", "c3 leaks; call reset")}, "driver is at fault: c3 leaks"),
+        ({"driver": DriverStatus("fault", "c3 leaks; call reset", actuators=AT_REST)}, "driver is at fault: c3 leaks"),
         ({"driver": DriverStatus("offline", "no board")}, "driver is offline: no board"),
+        ({"driver": DriverStatus("in state 77", "?", actuators=AT_REST)}, "the driver is in state 77"),
+        ({"driver": DriverStatus("safe", "ready")}, "no actuator is known to be at rest"),
+        ({"driver": replace(WELL.driver, silent_for=7.0)}, "said nothing for 7 s: its state is unknown"),
+        ({"driver": DriverStatus("safe", "", actuators=AT_REST, silent_for=7.0)}, "no actuator is known to be at rest"),
+        ({"driver": None}, "the driver's state is unknown"),
         ({"bringup": "degraded: scanner does not answer"}, "the stack is degraded: scanner"),
         ({"nodes": (NodeStatus("scanner", "gone", "STALE", "silent"),)}, "scanner is gone"),
         ({"nodes": (NodeStatus("scanner", "no answer", "OK", ""),)}, "scanner does not answer"),
@@ -88,6 +101,75 @@ def test_each_trouble_is_named(change, said):
     ill = replace(WELL, **change)
     assert len(ill.troubles) == 1 and said in ill.troubles[0]
     assert said in " ".join(screen(ill, 120).split()) and "all is well" not in screen(ill, 120)
+
+
+def partly_at_rest(state, **others):
+    """Of c2 the device has acknowledged nothing, c3 was measured above rest, of c4 the driver says nothing at all."""
+    rest = rest_of_actuators(
+        ["c1", "c2", "c3", "c4"], [True, True, True], [True, False, True], [True, False, False], [2.0, math.nan, 3279.0]
+    )
+    return replace(WELL, driver=DriverStatus(state, "a valve is stuck", actuators=rest, **others))
+
+
+@pytest.mark.parametrize("state", ["safe", "fault", "offline", "making safe"])
+def test_what_is_not_measured_at_rest_is_unsafe(state):
+    status = partly_at_rest(state)
+    assert status.troubles[0] == (
+        "not measured at rest: c2 (nothing measured), c3 (3279 measured), c4 (nothing measured)"
+    )
+    assert not status.as_dict()["healthy"]
+    text = click.unstyle(screen(status, 120))
+    for said in (
+        "c1: asked, acknowledged, measured at rest",
+        "c2 (nothing measured): asked, NOT acknowledged, NOT measured at rest",
+        "c3 (3279 measured): asked, acknowledged, NOT measured at rest",
+        "c4 (nothing measured): NOT asked, NOT acknowledged, NOT measured at rest",
+    ):
+        assert said in text
+    assert ("KEEP AWAY, THE ROBOT IS NOT KNOWN TO BE SAFE: not measured at rest: c2" in text) == (state == "fault")
+    json.dumps(status.as_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize("state", ["running", "holding"])
+def test_a_robot_that_is_driven_or_held_needs_not_be_at_rest(state):
+    status = partly_at_rest(state, warnings=("no dead-man",))
+    assert not status.troubles
+    text = click.unstyle(screen(status, 120))
+    assert ("it is not safe to touch" in text) == (state == "holding") and "warning   no dead-man" in text
+
+
+def test_all_faults_are_named_and_nothing_promises_that_it_stays_safe():
+    status = partly_at_rest("fault", faults=("c3 leaks", "the board is gone"))
+    assert "the driver is at fault: c3 leaks; the board is gone" in status.troubles
+    text = click.unstyle(screen(status, 120))
+    assert "fault     c3 leaks" in text and "it takes no command until you call /softform/reset" in text
+    assert "stays safe" not in text
+
+
+def test_strings_of_others_are_harmless_to_a_terminal():
+    evil = "\x1b]0;owned\x07\x1b[2J\u202egnihton\r\x9b31m" + 5000 * "x"
+    status = made_printable(
+        replace(
+            WELL,
+            driver=DriverStatus("safe", evil, evil, 1.0, evil, (evil,), (evil,), (replace(AT_REST[0], name=evil),)),
+            motors={evil: evil},
+            nodes=(NodeStatus(evil, "active", "ERROR", evil),),
+            bringup=evil,
+        )
+    )
+    shown = click.unstyle(screen(status, 10_000)) + json.dumps(status.as_dict(), ensure_ascii=False)
+    assert all(character.isprintable() for character in shown.replace("\n", ""))
+    assert 700 * "x" not in shown and status.nodes[0].state == "active" and status.recorders == WELL.recorders
+
+
+def test_a_state_of_the_driver_is_read_whatever_it_holds():
+    message = DriverState(
+        state=200, actuator=["a", "b"], asked=[True], at_rest=[True, True, True], rest_value=[math.inf], faults=["x"]
+    )
+    status = driver_status(message)
+    assert status.state == "in state 200" and status.faults == ("x",)
+    assert driver_status(DriverState(state=DriverState.MAKING_SAFE)).state == "making safe"
+    assert status.actuators == (ActuatorRest("a", True, False, True), ActuatorRest("b", False, False, True))
 
 
 def test_a_warning_is_shown_and_is_no_trouble():
@@ -141,9 +223,8 @@ def test_a_running_stack_is_observed(tmp_path):
             driver, "openpneu", lambda: Health(ERROR, faults[0]) if faults else Health(OK, "running", MOTORS | HOLDS)
         )
         states = driver.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE)
-        states.publish(
-            DriverState(state=DriverState.RUNNING, reason="follows commands", holder="planner", held_for=7.0)
-        )
+        said = [DriverState(state=DriverState.RUNNING, reason="follows commands", holder="planner", held_for=7.0)]
+        driver.create_timer(0.2, lambda: states.publish(said[-1]))
         measured = driver.create_publisher(ActuatorState, "actuator_state", qos.ACTUATOR_STATE)
         driver.create_timer(0.02, lambda: measured.publish(ActuatorState()))
         scanner = Silent("scanner", namespace=name, context=driver.context)
@@ -179,12 +260,19 @@ def test_a_running_stack_is_observed(tmp_path):
         result = CliRunner().invoke(status_command, ["--namespace", name, "--json"])
         assert result.exit_code == 1 and json.loads(result.output)["troubles"] == ["scanner is unconfigured"]
         faults.append("the board is gone")
-        states.publish(DriverState(state=DriverState.FAULT, reason="the board is gone"))
+        said.append(
+            DriverState(state=DriverState.FAULT, reason="the board is gone", actuator=["c1"], rest_value=[3279.0])
+        )
         hangs.set()
         spinning.join()
         wait_for(lambda: "scanner does not answer" in observer.status().troubles)
         wait_for(lambda: "actuation: the board is gone" in observer.status().troubles)
         assert "the driver is at fault: the board is gone" in observer.status().troubles
+        assert observer.status().troubles[0] == "not measured at rest: c1 (3279 measured)"
+        result = CliRunner().invoke(status_command, ["--namespace", name])
+        assert result.exit_code == 1 and "KEEP AWAY" in result.output
+        said[:] = [DriverState(state=DriverState.SAFE)]
+        wait_for(lambda: "no actuator is known to be at rest" in observer.status().troubles)
         # A new participant may see the observer, which is in the root, before it sees the others.
         wait_for(lambda: f"--namespace {name}" in str(CliRunner().invoke(status_command, NOWHERE).exception))
         scanner.destroy_node()

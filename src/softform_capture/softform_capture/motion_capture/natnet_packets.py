@@ -42,10 +42,15 @@ class _CheckedBuffer(PacketBuffer):
 
 @dataclass(frozen=True)
 class Server:
-    """What a NatNet server says of itself: version of its protocol, and clock ticks per second."""
+    """What a NatNet server says of itself: version of its protocol, clock ticks per second, and where it sends.
+
+    Attributes:
+        group: Address of the multicast group that it says it sends to; empty if it names none.
+    """
 
     version: Version
     ticks: float
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -115,12 +120,15 @@ def read_server(buffer: PacketBuffer) -> Server:
             raise MalformedPacketError(
                 f"The server speaks NatNet {version}.", f"Versions {_OLDEST} to {_NEWEST} are read."
             )
-        ticks = float(struct.unpack_from("<Q", buffer.data, buffer.pointer)[0])
+        ticks, _, multicast, *address = struct.unpack_from("<QH?4B", buffer.data, buffer.pointer)
     except (struct.error, UnicodeDecodeError) as error:
         raise MalformedPacketError(f"The server's answer cannot be read: {error}.") from error
     if not 1e3 <= ticks <= 1e12:
         raise MalformedPacketError(f"The server's clock has {ticks:g} ticks a second.")
-    return Server(version, ticks)
+    group = ".".join(map(str, address)) if multicast else ""
+    if multicast and not 224 <= address[0] <= 239:
+        raise MalformedPacketError(f"The server says that it sends to the multicast group {group}, which is none.")
+    return Server(version, float(ticks), group)
 
 
 def read_labels(buffer: PacketBuffer, version: Version) -> Labels:

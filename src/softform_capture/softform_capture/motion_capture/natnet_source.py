@@ -27,7 +27,7 @@ class NatNetSource:
         patience: s to wait for an answer when connecting.
 
     Attributes:
-        malformed: Packets dropped because they could not be understood.
+        malformed: Packets dropped because they could not be understood, or are not the server's.
     """
 
     def __init__(
@@ -158,7 +158,13 @@ class NatNetSource:
         kind, buffer = packets.open_message(data)
         if kind == packets.SERVER_INFO:
             if self._server is None:
-                self._server, self._asked_at = packets.read_server(buffer), -float("inf")
+                server = packets.read_server(buffer)
+                if self._multicast_group and server.group not in ("", self._multicast_group):
+                    raise MalformedPacketError(
+                        f"The server sends to {server.group}, not to {self._multicast_group}.",
+                        "If that is your Motive, set `multicast_group` as there (Data Streaming).",
+                    )
+                self._server, self._asked_at = server, -float("inf")
         elif self._server is None:
             return None
         elif kind == packets.DESCRIPTIONS:

@@ -5,8 +5,8 @@ packets whose parts fill them exactly reach it here, so that it wastes no work a
 """
 
 import struct
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
+from xml.parsers import expat
 
 import numpy as np
 from qtm_rt.packet import QRTComponentType, QRTPacket, QRTPacketType, RTComponentData, RTDataQRTPacket, RTheader
@@ -17,6 +17,12 @@ from softform_core.units import MM_PER_M
 
 LARGEST_PACKET = 4 << 20
 """Bytes; a frame of a thousand markers has 16 kB, the settings of a large laboratory have 100 kB."""
+
+_DEEPEST = 32
+"""Elements of the settings in each other."""
+
+_NAME = ["The_3D", "Label", "Name"]
+"""Last of the elements that a marker's name is in."""
 
 _MARKER_SIZE = {QRTComponentType.Component3d: 12, QRTComponentType.Component3dNoLabels: 16}
 _MARKERS_HEADER = struct.Struct("<Ihh")
@@ -97,15 +103,33 @@ def read_labels(settings: bytes) -> list[str]:
     """Names of the labelled markers, in the order of the 3D component, from QTM's settings.
 
     Raises:
-        MalformedPacketError: If the settings are no XML, or name no markers or one twice.
+        MalformedPacketError: If the settings are no XML, declare anything, or name no markers or one twice.
     """
-    if b"<!" in settings:  # QTM declares no entities; ones that explode are thereby kept out
+    names: list[str] = []
+    path: list[str] = []
+
+    def begin(name: str, _: dict[str, str]) -> None:
+        path.append(name)
+        if len(path) > _DEEPEST:
+            raise MalformedPacketError("The settings of QTM are nested without end.")
+        if path[-3:] == _NAME:
+            names.append("")
+
+    def read(text: str) -> None:
+        if path[-3:] == _NAME:
+            names[-1] += text
+
+    def refuse(*_: object) -> None:  # QTM declares nothing; entities that explode or name files are thereby kept out
         raise MalformedPacketError("The settings of QTM hold declarations.")
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler, parser.CharacterDataHandler = begin, read
+    parser.EndElementHandler = lambda _: path.pop()
+    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
     try:
-        root = ElementTree.fromstring(settings)
-    except (ElementTree.ParseError, ValueError, LookupError) as error:
+        parser.Parse(settings, True)
+    except (expat.ExpatError, ValueError, LookupError) as error:
         raise MalformedPacketError(f"The settings of QTM cannot be read: {error}.") from error
-    names = [name.text or "" for name in root.iterfind(".//The_3D/Label/Name")]
     if not names or not all(names) or len(set(names)) < len(names):
         raise MalformedPacketError(
             f"QTM names its markers {names}.", "Label the markers in QTM: an AIM model with different names."

@@ -22,9 +22,9 @@ def text(word):
     return word.encode() + b"\0"
 
 
-def server_info(version=(4, 1)):
+def server_info(version=(4, 1), group=(0, 0, 0, 0)):
     payload = b"Motive".ljust(256, b"\0") + bytes([3, 1, 0, 0]) + bytes([*version, 0, 0])
-    return message(1, payload + struct.pack("<QHB4B", TICKS, 1511, 0, 0, 0, 0, 0))
+    return message(1, payload + struct.pack("<QHB4B", TICKS, 1511, any(group), *group))
 
 
 def descriptions(version=(4, 1)):
@@ -91,7 +91,7 @@ class NatNetServer:
 
     def __init__(self, port=0, version=(4, 1), rate=100.0, multicast=None):
         self.version, self.rate, self._multicast = version, rate, multicast
-        self.number, self.hidden, self.loose, self.extra = 0, (), (), []
+        self.number, self.hidden, self.loose, self.extra, self.group = 0, (), (), [], (0, 0, 0, 0)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
         self._socket.bind(("127.0.0.1", port))
@@ -122,7 +122,7 @@ class NatNetServer:
     def _answer(self, data, client):
         kind = struct.unpack_from("<H", data)[0]
         if kind == 0:
-            self._socket.sendto(server_info(self.version), client)
+            self._socket.sendto(server_info(self.version, self.group), client)
             if not self._multicast:
                 self._clients.add(client)
         elif kind == 4:

@@ -124,6 +124,28 @@ def test_packets_of_others_are_not_listened_to(serve, connect, monkeypatch):
     assert source.malformed > before
 
 
+def test_data_of_others_on_the_group_are_dropped_and_counted(serve, connect):
+    """Anybody may send to a multicast group, and to the port of a unicast client."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        stranger.bind(("127.0.0.2", 0))
+        source = connect(serve())
+        stranger.sendto(natnet.frame(10**6), ("127.0.0.1", source._sockets[0].getsockname()[1]))
+        frames = receive(source, 20)
+    assert all(frame.number < 10**6 for frame in frames) and source.malformed == 1
+
+
+@pytest.mark.parametrize(
+    ("group", "said"),
+    [((239, 1, 1, 1), r"sends to 239\.1\.1\.1, not to 239\.255\.42\.98"), ((8, 8, 8, 8), r"8\.8\.8\.8, which is none")],
+)
+def test_a_server_that_names_another_address_is_rejected(serve, group, said):
+    server = serve()
+    server.group = group
+    source = NatNetSource("127.0.0.1", "127.0.0.1", server.port, multicast_group=GROUP, patience=0.4)
+    with pytest.raises(SoftformError, match=said):
+        source.open()
+
+
 def test_new_names_are_asked_for_when_an_unknown_marker_comes(serve, connect):
     server = serve()
     source = connect(server)

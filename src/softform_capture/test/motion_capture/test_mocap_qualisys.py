@@ -124,7 +124,22 @@ def test_sizes_that_no_packet_has_are_rejected_at_once(size):
         list(PacketCutter().cut(struct.pack("<II", size, 3)))
 
 
-def test_settings_with_entities_are_rejected():
-    bomb = b'<!DOCTYPE x [<!ENTITY a "aaaa">]><x><The_3D><Label><Name>&a;</Name></Label></The_3D></x>'
+LABELS = "<The_3D><Label><Name>{}</Name></Label></The_3D>"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-be", "utf-16-le", "latin-1"])
+@pytest.mark.parametrize(
+    "declared",
+    ['<!DOCTYPE x [<!ENTITY a "aaaa">]>', '<!DOCTYPE x SYSTEM "file:///etc/passwd">', "<!DOCTYPE x>"],
+)
+def test_settings_with_declarations_are_rejected_in_any_encoding(declared, encoding):
+    head = f'<?xml version="1.0" encoding="{encoding[:6]}"?>'
     with pytest.raises(MalformedPacketError, match="declarations"):
-        read_labels(bomb)
+        read_labels(f"{head}{declared}<x>{LABELS.format('&a;')}</x>".encode(encoding))
+    assert read_labels(f"{head}<x>{LABELS.format('m&amp;1')}</x>".encode(encoding)) == ["m&1"]
+
+
+@pytest.mark.parametrize("settings", [b"<a>" * 100_000, b"<a>", b"", b"\0", b"\xff\xfe", b"<x>&a;</x>", b"<x/><x/>"])
+def test_settings_that_are_no_xml_are_malformed(settings):
+    with pytest.raises(MalformedPacketError):
+        read_labels(settings)

@@ -58,8 +58,9 @@ def robot(name_or_path: str, has: str | None) -> None:
         for name, low, high in ranges:
             click.echo(f"  {name:<9} {low:g} … {high:g}")
     for device in described.devices:
-        served = zip(device.actuators or described.actuators, device.channels, strict=True)
-        click.echo(f"device      {device.name}: " + ", ".join(f"{name} on {channel}" for name, channel in served))
+        served = zip(described.actuators_on(device), device.channels, strict=True)
+        told = ", ".join(f"{name} on {channel}" for name, channel in served) or "serves none"
+        click.echo(f"device      {device.name}: {told}")
     click.echo(f"fingerprint {described.fingerprint()}")
     models = models_of(described.name)
     if models.is_dir():

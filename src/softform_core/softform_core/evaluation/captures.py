@@ -75,6 +75,7 @@ def read_captures(path: Path, robot: Robot, card: SurfaceSimToRealCard | None) -
     frames, left_out = [], {number: f"rejected when collected: {why}" for number, why in recording.rejections.items()}
     uv = register_markers(recording.rest, robot) if isinstance(recording, MarkerStore) else None
     pasts, actuation = recording.pasts(robot.rest_actuation), recording.actuation
+    left_out |= {number: f"lost: {why}" for number, why in recording.lost.items()}
     for number in recording.captured.tolist():
         try:
             if isinstance(recording, MarkerStore):

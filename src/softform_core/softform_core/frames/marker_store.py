@@ -35,7 +35,7 @@ def _misshapen(shapes: Shapes) -> list[str]:
 MARKER_FRAMES = StoreKind(
     name="set of marker frames",
     schema="softform/marker_frames",
-    version=1,
+    version=2,
     attributes=(*ATTRIBUTES, "marker_names"),
     made_by="softform collect --via mocap",
     misshapen=_misshapen,
@@ -44,7 +44,7 @@ MARKER_FRAMES = StoreKind(
 
 @dataclass(frozen=True)
 class MarkerRecording:
-    """All captured frames of a marker store, as sim-to-real learning takes them (paper 000, Sec. III-E).
+    """All captured frames of a marker store but for lost ones, as sim-to-real learning takes them (paper 000, III-E).
 
     Attributes:
         numbers: (n,) of the frames in the store.
@@ -106,8 +106,8 @@ class MarkerStore(Recording):
         """Return the kept frame with just these positions, or None: two measurements never agree in every digit."""
         kept = self._read("positions")[: len(self)]
         agree = ((kept == positions) | (np.isnan(kept) & np.isnan(positions))).all(axis=(1, 2))
-        found = np.flatnonzero(agree & (self.status != 0))
-        return int(found[0]) if len(found) else None
+        found = [number for number in self._kept.tolist() if agree[number]]
+        return found[0] if found else None
 
     def write_captured(
         self, number: int, positions: Array, measured: Array, captured_at: float, quality: MarkerQuality
@@ -130,17 +130,12 @@ class MarkerStore(Recording):
         """All captured frames.
 
         Raises:
-            SoftformError: If none is captured, or one has lost its markers.
+            SoftformError: If there is none.
         """
-        captured = self.captured
+        captured, positions = self.captured, self.captured_positions()
         if not len(captured):
-            raise SoftformError(f"No frame of {self.path} is captured yet.", "Collect some with: softform collect")
-        positions = self.captured_positions()
-        empty = captured[np.isnan(positions).all(axis=(1, 2))]
-        if len(empty):
-            raise SoftformError(
-                f"The markers of frame {empty[0]} of {self.path} are damaged.", "Collect into another --output."
-            )
+            lost = f" and {len(self.lost)} are lost" if self.lost else ""
+            raise SoftformError(f"No frame of {self.path} is captured yet{lost}.", "Collect with: softform collect")
         return MarkerRecording(
             captured, self.actuation[captured], self.measured[captured], self.names, self.rest, positions
         )

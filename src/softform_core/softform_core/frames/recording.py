@@ -1,14 +1,18 @@
 """What every data set of captured frames holds: one Zarr v3 group, SI units.
 
 Arrays with a row a frame: `actuation` (n, k) as commanded, `measured` (n, k) at the capture, `captured_at` (n,) s
-since the epoch, `coverage` (n,) share of the robot that is seen, `status` (n,). Attributes: schema, provenance,
-`sessions` (one entry each time collecting began) and `rejections` (frame -> reason). A frame's status is written last,
-so whatever stops a run leaves a store in which every frame that is marked as captured is there.
+since the epoch, `coverage` (n,) share of the robot that is seen, `status` (n,), `checksum` (n,) CRC-32 of all that is
+kept of the frame. Attributes: schema, provenance, `sessions` (one entry each time collecting began) and `rejections`
+(frame -> reason). A frame's status is written when all else is on disk, so whatever stops a run, a power cut included,
+leaves a store in which every frame that is marked as captured is there. One that differs from its checksum all the same
+is lost: it is named, no longer counts as captured, and can be captured again.
 """
 
-from collections.abc import Sequence
+import zlib
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import IntEnum
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -19,10 +23,10 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.play import REMEMBERED, pasts
 from softform_core.stores.actuation_store import ActuationStore
-from softform_core.stores.zarr_stores import Shapes, StoreKind, disk_errors
+from softform_core.stores.zarr_stores import Shapes, StoreKind, disk_errors, sync
 
 ATTRIBUTES = ("seed", "source", "via", "git_revision", "created", "sessions", "rejections")
-_FILL = {"measured": np.nan, "captured_at": np.nan, "coverage": np.nan, "outliers": np.nan, "positions": np.nan}
+_SEALS = {"status": "u1", "checksum": "u4"}
 
 Rows = dict[str, tuple[tuple[int, ...], str]]
 """Arrays with a row a frame: shape of one row, and type."""
@@ -38,7 +42,8 @@ class FrameStatus(IntEnum):
 
 def common_rows(inputs: int) -> Rows:
     """Rows that frames of every kind have, but for `actuation`."""
-    return {"measured": ((inputs,), "f8"), "captured_at": ((), "f8"), "coverage": ((), "f8"), "status": ((), "u1")}
+    each = {"measured": ((inputs,), "f8"), "captured_at": ((), "f8"), "coverage": ((), "f8")}
+    return each | {name: ((), kind) for name, kind in _SEALS.items()}
 
 
 def misshapen_rows(shapes: Shapes, rows: Rows) -> list[str]:
@@ -63,7 +68,8 @@ def fill_new_group(group: zarr.Group, rows: Rows, actuations: NDArray[np.float64
     )
     actuation[:] = actuations
     for name, (row, kind) in rows.items():
-        group.create_array(name, shape=(frames, *row), dtype=kind, chunks=(256, *row), fill_value=_FILL.get(name, 0))
+        fill = np.nan if kind.startswith("f") else 0  # a chunk that is lost must not read as numbers
+        group.create_array(name, shape=(frames, *row), dtype=kind, chunks=(256, *row), fill_value=fill)
 
 
 class Recording(ActuationStore):
@@ -74,9 +80,17 @@ class Recording(ActuationStore):
 
     kind: ClassVar[StoreKind]
 
+    def __init__(self, path: Path, group: zarr.Group) -> None:
+        super().__init__(path, group)
+        self._is_whole: dict[int, bool] = {}  # of the captured frames that were compared with their checksum
+
     def _rows(self) -> Rows:
         """Arrays with a row a frame, but for `actuation`."""
         raise NotImplementedError
+
+    def _more_of(self, offsets: NDArray[np.int64] | None) -> NDArray | None:
+        """What else is kept of a frame, if anything."""
+        return None
 
     @property
     def sessions(self) -> list[dict[str, str]]:
@@ -88,7 +102,8 @@ class Recording(ActuationStore):
     @property
     def rejections(self) -> dict[int, str]:
         """Reason of every rejected frame."""
-        return self._reasons("rejections")
+        rejected = np.flatnonzero(self.status == FrameStatus.REJECTED).tolist()  # a reason is written before the status
+        return {number: reason for number, reason in self._reasons("rejections").items() if number in rejected}
 
     @property
     def measured(self) -> NDArray[np.float64]:
@@ -107,13 +122,46 @@ class Recording(ActuationStore):
 
     @property
     def pending(self) -> NDArray[np.int64]:
-        """Frames that have yet to be captured."""
-        return np.flatnonzero(self.status == FrameStatus.PENDING)
+        """Frames that have yet to be captured, or captured again, for they are lost."""
+        return np.flatnonzero(self._seen_status() == FrameStatus.PENDING)
 
     @property
     def captured(self) -> NDArray[np.int64]:
-        """Frames to learn from."""
-        return np.flatnonzero(self.status == FrameStatus.CAPTURED)
+        """Frames to learn from: those that are lost are not among them."""
+        return np.flatnonzero(self._seen_status() == FrameStatus.CAPTURED)
+
+    @property
+    def lost(self) -> dict[int, str]:
+        """Frames that were captured, but differ from their checksum: number and reason; compared once each.
+
+        Raises:
+            SoftformError: If an array of all frames cannot be read.
+        """
+        reason = "what is on disk is not what was stored (a power cut, or a damaged disk)"
+        return dict.fromkeys(np.flatnonzero(self._seen_status() != self.status).tolist(), reason)
+
+    def _seen_status(self) -> NDArray[np.uint8]:
+        """What has become of every frame, (n,); those that are lost are pending."""
+        status = self.status
+        marked = np.flatnonzero(status == FrameStatus.CAPTURED).tolist()
+        new = [number for number in marked if number not in self._is_whole]
+        if new:
+            rows = {name: self._read(name) for name in ("actuation", *self._rows())}
+            for number in new:
+                kept = {name: array[number] for name, array in rows.items()}
+                try:
+                    more = self._more_of(kept.get("offsets"))
+                    found = _checksum(number, FrameStatus.CAPTURED, kept, more)
+                except SoftformError:
+                    found = None
+                self._is_whole[number] = found == kept["checksum"]
+        status[[number for number in marked if not self._is_whole[number]]] = FrameStatus.PENDING
+        return status
+
+    @property
+    def _kept(self) -> NDArray[np.int64]:
+        """Captured and rejected frames, but for those that are lost."""
+        return np.flatnonzero(self._seen_status() != FrameStatus.PENDING)
 
     def pasts(self, rest: Array) -> Array | None:
         """What was commanded before each frame, (n, h, k), the oldest first; None if that is not known.
@@ -148,6 +196,7 @@ class Recording(ActuationStore):
         """
         with disk_errors(self.path, self.kind):
             self._group.attrs["sessions"] = [*self.sessions, session]
+            sync(self._group)
 
     def extend(self, actuations: NDArray[np.float64]) -> None:
         """Grow to the frames of `actuations`, (m, k), which must begin with those that the store has.
@@ -176,12 +225,37 @@ class Recording(ActuationStore):
                 self._array("status")[number] = FrameStatus.PENDING
             kept = {str(key): reason for key, reason in self.rejections.items() if key not in rejected}
             self._group.attrs["rejections"] = kept
+            sync(self._group)
 
-    def _write(self, number: int, values: dict[str, ArrayLike], fault: str) -> None:
-        """Write one frame's rows, then its reason if it has a fault, and its status last."""
-        for name, value in values.items():
-            self._array(name)[number] = np.asarray(value)
+    def _write(self, number: int, values: dict[str, ArrayLike], fault: str, more: NDArray | None = None) -> None:
+        """Write one frame's rows, then its reason if it has a fault, and when they are on disk its status.
+
+        Args:
+            number: Number of the frame.
+            values: All its rows but `actuation` and what seals it.
+            fault: Why it is rejected; empty if it is not.
+            more: What `_more_of` gives of it.
+        """
+        status = FrameStatus.REJECTED if fault else FrameStatus.CAPTURED
+        arrays = {name: self._array(name) for name in values}
+        rows = {name: np.asarray(value, dtype=arrays[name].dtype) for name, value in values.items()}
+        for name, value in rows.items():
+            arrays[name][number] = value
+        rows["actuation"] = self._row("actuation", number)
+        self._array("checksum")[number] = _checksum(number, status, rows, more)
         if fault:
             rejections = {str(key): reason for key, reason in self.rejections.items()}
             self._group.attrs["rejections"] = rejections | {str(number): fault}
-        self._array("status")[number] = FrameStatus.REJECTED if fault else FrameStatus.CAPTURED
+        sync(self._group)
+        self._array("status")[number] = status
+        sync(self._group)
+        self._is_whole[number] = True
+
+
+def _checksum(number: int, status: FrameStatus, rows: Mapping[str, NDArray], more: NDArray | None) -> int:
+    """CRC-32 of all that is kept of a frame, but for what seals it."""
+    kept = [np.array([number, status]), *(rows[name] for name in sorted(rows.keys() - _SEALS.keys()))]
+    found = 0
+    for each in kept if more is None else [*kept, more]:
+        found = zlib.crc32(np.ascontiguousarray(each).tobytes(), found)
+    return found

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_core.stores.zarr_stores import StoreKind, disk_errors
+from softform_core.stores.zarr_stores import StoreKind, disk_errors, sync
 
 _GROUP = "references"
 
@@ -91,7 +91,9 @@ class ReferenceCaptures:
             _write_row(group, "positions", row, positions)
             _write_row(group, "measured", row, measured)
             _write_row(group, "frames_done", row, frames_done)
+            sync(self._data_set)
             _write_row(group, "captured_at", row, captured_at)
+            sync(self._data_set)
 
     def _read(self, name: str, empty: tuple[int, ...]) -> Array:
         array = self._data_set.get(f"{_GROUP}/{name}")

@@ -49,7 +49,7 @@ def _misshapen(shapes: Shapes) -> list[str]:
 FRAMES = StoreKind(
     name="set of frames",
     schema="softform/frames",
-    version=1,
+    version=2,
     attributes=ATTRIBUTES,
     made_by="softform collect",
     misshapen=_misshapen,
@@ -89,28 +89,28 @@ class FrameStore(Recording):
 
     def points(self, number: int) -> NDArray[np.float32]:
         """Cloud of one frame, captured or rejected, (M, 3) m; a pending one has no points."""
-        first, end = self._row("offsets", number).tolist()
-        return np.asarray(self._array("points")[first:end], dtype=np.float32)
+        return self._more_of(self._row("offsets", number))
+
+    def _more_of(self, offsets: NDArray[np.int64] | None) -> NDArray[np.float32]:
+        assert offsets is not None
+        return np.asarray(self._read("points", slice(*offsets.tolist())), dtype=np.float32)
 
     def frame(self, number: int) -> Frame:
         """One captured frame.
 
         Raises:
-            SoftformError: If frame `number` is not captured, or its points are not whole.
+            SoftformError: If frame `number` is not captured, or is lost.
         """
         if not 0 <= number < self._array("status").shape[0] or self._row("status", number) != FrameStatus.CAPTURED:
             raise SoftformError(f"Frame {number} of {self.path} is not captured.", "See `captured` for those that are.")
-        first, end = self._row("offsets", number).tolist()
-        points = np.asarray(self._array("points")[first:end], dtype=np.float32)
-        if len(points) != end - first or not len(points) or not np.isfinite(points).all():
-            raise SoftformError(
-                f"The points of frame {number} of {self.path} are damaged.", "Collect into another --output."
-            )
+        self._is_whole.pop(number, None)  # it is read again, so it is compared again
+        if reason := self.lost.get(number):
+            raise SoftformError(f"Frame {number} of {self.path} is lost: {reason}.", "Collect again, or do without it.")
         return Frame(
             number,
             self._row("actuation", number),
             self._row("measured", number),
-            points,
+            self.points(number),
             float(self._row("captured_at", number)),
             float(self._row("coverage", number)),
             self._row("covered", number).astype(bool),
@@ -118,10 +118,10 @@ class FrameStore(Recording):
 
     def same_cloud(self, points: NDArray[np.floating]) -> int | None:
         """Return the kept frame that holds just these points, or None: two scans never agree in every digit."""
-        offsets = self._read("offsets")[: len(self)]
+        offsets, kept = self._read("offsets"), self._kept
         sought = np.asarray(points, dtype=np.float32)
-        for number in np.flatnonzero((offsets[:, 1] - offsets[:, 0] == len(sought)) & (self.status != 0)):
-            if np.array_equal(self.points(int(number)), sought):
+        for number in kept[offsets[kept, 1] - offsets[kept, 0] == len(sought)].tolist():
+            if np.array_equal(self.points(number), sought):
                 return int(number)
         return None
 
@@ -148,12 +148,10 @@ class FrameStore(Recording):
         if not (np.isfinite(points).all() and np.isfinite(measured).all() and np.isfinite(captured_at)):
             raise SoftformError(f"Frame {number} holds values that are not finite.", "Drop them before it is stored.")
         with disk_errors(self.path, FRAMES):
-            # An interrupted growth leaves arrays of different lengths.
-            offsets = self._read("offsets")[: len(self)]
-            first = int(offsets[self.status != FrameStatus.PENDING].max(initial=0))
-            kept = self._array("points")
-            kept.resize((first + len(points), 3))
-            kept[first:] = np.asarray(points, dtype=np.float32)
+            first = int(self._read("offsets")[self._kept].max(initial=0))
+            kept, cloud = self._array("points"), np.asarray(points, dtype=np.float32)
+            kept.resize((first + len(cloud), 3))
+            kept[first:] = cloud
             values: dict[str, ArrayLike] = {
                 "offsets": (first, first + len(points)),
                 "measured": measured,
@@ -162,7 +160,7 @@ class FrameStore(Recording):
                 "covered": quality.covered,
                 "outliers": quality.outliers,
             }
-            self._write(number, values, quality.fault)
+            self._write(number, values, quality.fault, cloud)
 
 
 def create_frames(path: Path, robot: Robot, actuations: NDArray[np.float64], provenance: dict[str, Any]) -> FrameStore:
@@ -174,7 +172,7 @@ def create_frames(path: Path, robot: Robot, actuations: NDArray[np.float64], pro
     with new_group(path, FRAMES, robot) as group:
         group.attrs.update(provenance)
         fill_new_group(group, _rows(robot.degrees_of_freedom, len(robot.surfaces)), actuations)
-        group.create_array("points", shape=(0, 3), dtype="f4", chunks=(_POINTS_PER_CHUNK, 3))
+        group.create_array("points", shape=(0, 3), dtype="f4", chunks=(_POINTS_PER_CHUNK, 3), fill_value=np.nan)
     return open_frames(path, robot, writable=True)
 
 

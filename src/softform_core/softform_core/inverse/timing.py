@@ -91,11 +91,15 @@ def timed_schedule(
     return _schedule(start, moments, np.vstack([waypoints, waypoints[-1:]]), due)
 
 
+LONGEST_GAP = 600.0
+"""s; the driver lets go of a robot that is held for longer (`hold_timeout`)."""
+
+
 def check_times(times: Array, count: int) -> None:
     """Reject times that are none of so many waypoints.
 
     Raises:
-        SoftformError: If they are not one for each waypoint, or not finite, negative or not ascending.
+        SoftformError: If they are not one for each waypoint, not finite, negative, not ascending, or too far apart.
     """
     if times.shape != (count,):
         raise SoftformError(
@@ -111,6 +115,13 @@ def check_times(times: Array, count: int) -> None:
         raise SoftformError(
             f"Time {index + 2} ({times[index + 1]:g} s) is no later than time {index + 1} ({times[index]:g} s).",
             "Give times that increase from waypoint to waypoint.",
+        )
+    gaps = np.diff(times, prepend=0.0)
+    if gaps.max() > LONGEST_GAP:
+        index = int(gaps.argmax())
+        raise SoftformError(
+            f"Waypoint {index + 1} is due {gaps[index]:g} s after the one before; at most {LONGEST_GAP:g} s may pass.",
+            "Nobody would hold a robot for so long: send the path in parts, when they are due.",
         )
 
 

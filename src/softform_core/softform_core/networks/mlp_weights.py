@@ -67,17 +67,23 @@ def extract_mlp(network: "SavedNetwork | nn.Module") -> MlpWeights:
         ) from error
     weights: list[Array] = []
     biases: list[Array] = []
-    for place in sorted({int(name.split(".")[1]) for name in state if name.startswith("layers.")}):
-        weight, bias = state[f"layers.{place}.weight"], state[f"layers.{place}.bias"]
-        if weight.ndim == 2:
-            weights.append(weight)
-            biases.append(bias)
-            continue
-        gain = weight / np.sqrt(state[f"layers.{place}.running_var"] + BATCH_NORM_EPSILON)
-        weights[-1] = weights[-1] * gain[:, None]
-        biases[-1] = (biases[-1] - state[f"layers.{place}.running_mean"]) * gain + bias
-    if not weights:
-        raise SoftformError("This network has no layers.", "Export the model again.")
+    try:
+        for place in sorted({int(name.split(".")[1]) for name in state if name.startswith("layers.")}):
+            weight, bias = state[f"layers.{place}.weight"], state[f"layers.{place}.bias"]
+            if weight.ndim == 2:
+                weights.append(weight)
+                biases.append(bias)
+                continue
+            gain = weight / np.sqrt(state[f"layers.{place}.running_var"] + BATCH_NORM_EPSILON)
+            weights[-1] = weights[-1] * gain[:, None]
+            biases[-1] = (biases[-1] - state[f"layers.{place}.running_mean"]) * gain + bias
+        widths = [weights[0].shape[1], *(len(weight) for weight in weights)]
+        fit = all(w.shape[1:] == (n,) and len(b) == len(w) for w, b, n in zip(weights, biases, widths, strict=False))
+        ends = [len(buffer) for buffer in buffers]
+        if not fit or ends != [widths[0]] * 2 + [widths[-1]] * 2:
+            raise ValueError(f"its layers of {widths} do not fit together")
+    except (KeyError, IndexError, ValueError) as error:
+        raise SoftformError(f"The layers of this network are damaged: {error}.", "Export the model again.") from error
     return MlpWeights(weights, biases, activation, *buffers)
 
 

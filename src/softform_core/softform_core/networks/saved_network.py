@@ -1,11 +1,16 @@
-"""TorchScript files: what they hold, read without torch, whose import takes longer than all else that a node loads."""
+"""TorchScript files: what they hold, read without torch, whose import takes longer than all else that a node loads.
+
+A file may be anybody's: torch would run the program in it, and so is never asked to load one. Here a file makes nothing
+but modules, plain values and arrays, and all that it says of them has to agree.
+"""
 
 import io
+import math
 import pickle
 import zipfile
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -13,7 +18,6 @@ from softform_core.arrays import Array
 
 if TYPE_CHECKING:
     from torch import nn
-    from torch.jit import ScriptModule
 
 _TYPES = {
     "DoubleStorage": np.float64,
@@ -28,15 +32,13 @@ _LISTS = {"build_intlist", "build_doublelist", "build_boollist", "build_tensorli
 class SavedNetwork:
     """A module of a TorchScript file: its tensors as arrays, its numbers and texts, and the modules in it."""
 
-    _file: bytes
-
     def __init__(self, file: bytes) -> None:
         """Read a file.
 
         Raises:
             ValueError: If it is no TorchScript of the plain modules that Softform exports.
         """
-        self.__dict__.update(_read(file).__dict__, _file=file)
+        self.__dict__.update(_read(file).__dict__)
 
     def __getattr__(self, name: str) -> Any:
         """Only so that type checkers know that there are more."""
@@ -53,19 +55,16 @@ class SavedNetwork:
             elif isinstance(value, np.ndarray):
                 yield prefix + name, value.astype(np.float64)
 
-    def script(self) -> "ScriptModule":
-        """The whole file as torch runs it, in evaluation mode on the CPU."""
-        import torch
-
-        return torch.jit.load(io.BytesIO(self._file), map_location="cpu").eval()
-
 
 def export(network: "nn.Module") -> bytes:
     """TorchScript of a trained network, in evaluation mode on the CPU."""
     import torch
 
     buffer = io.BytesIO()
-    torch.jit.save(torch.jit.script(network.cpu().eval()), buffer)
+    network = torch.jit.script(network.cpu().eval())
+    for tensor in [*network.parameters(), *network.buffers()]:
+        tensor.data = tensor.data.clone()  # each fills a storage of its own
+    torch.jit.save(network, buffer)
     return buffer.getvalue()
 
 
@@ -81,21 +80,46 @@ def _read(file: bytes) -> SavedNetwork:
         with zipfile.ZipFile(io.BytesIO(file)) as archive:
             (name,) = [entry for entry in archive.namelist() if entry.endswith("/data.pkl")]
             folder = name.removesuffix("data.pkl")
-            if f"{folder}byteorder" in archive.namelist() and archive.read(f"{folder}byteorder") != b"little":
+            if f"{folder}byteorder" in archive.namelist() and _content(archive, f"{folder}byteorder") != b"little":
                 raise ValueError("its numbers are big-endian")
             module = _Unpickler(archive, folder).load()
-    except (zipfile.BadZipFile, pickle.UnpicklingError, KeyError, TypeError, EOFError, IndexError) as error:
-        raise ValueError(str(error)) from error
-    if not isinstance(module, SavedNetwork):
-        raise ValueError("it holds no module")
+            if not isinstance(module, SavedNetwork):
+                raise ValueError("it holds no module")
+            _check_modules(module, [])
+    except Exception as error:  # there is no end of what a damaged file makes zipfile and pickle raise
+        raise ValueError(str(error) or type(error).__name__) from error
     return module
 
 
-class _Unpickler(pickle.Unpickler):
-    """Makes nothing but modules and arrays."""
+def _content(archive: zipfile.ZipFile, name: str) -> bytes:
+    """An entry of the file, which has to be as large there as it says."""
+    entry = archive.getinfo(name)
+    if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:
+        raise ValueError(f"'{name}' is packed")
+    return archive.read(entry)
+
+
+def _check_modules(module: SavedNetwork, seen: list[SavedNetwork]) -> None:
+    """Each module is in one other at most, and nothing in it stands in the place of a method.
+
+    Raises:
+        ValueError: If it is otherwise.
+    """
+    seen.append(module)
+    for name, value in module.__dict__.items():
+        if hasattr(SavedNetwork, name):
+            raise ValueError(f"a module calls something '{name}'")
+        if isinstance(value, SavedNetwork):
+            if any(value is one for one in seen):
+                raise ValueError(f"the module '{name}' is there twice")
+            _check_modules(value, seen)
+
+
+class _Unpickler(pickle._Unpickler):
+    """Makes nothing but modules, plain values and arrays; the one in C would reserve any memory that it is told to."""
 
     def __init__(self, archive: zipfile.ZipFile, folder: str) -> None:
-        super().__init__(io.BytesIO(archive.read(f"{folder}data.pkl")))
+        super().__init__(io.BytesIO(_content(archive, f"{folder}data.pkl")))
         self._archive, self._folder = archive, folder
 
     def find_class(self, module: str, name: str) -> Any:
@@ -111,11 +135,38 @@ class _Unpickler(pickle.Unpickler):
             return _TYPES[name]
         raise pickle.UnpicklingError(f"'{module}.{name}' is not expected in a network")
 
+    def _build(self: Any) -> None:
+        """Fill a module, and nothing else: arrays and numbers would be changed in their memory."""
+        content = self.stack.pop()
+        if not isinstance(self.stack[-1], SavedNetwork) or type(content) is not dict:
+            raise pickle.UnpicklingError("something else than a module is filled")
+        self.stack[-1].__dict__.update(content)
+
+    dispatch: ClassVar[dict[int, Any]] = {**pickle._Unpickler.dispatch, pickle.BUILD[0]: _build}
+
     def persistent_load(self, pid: Any) -> Array:
-        _, kind, key, _, _ = pid
-        return np.frombuffer(self._archive.read(f"{self._folder}data/{key}"), dtype=kind)
+        _, kind, key, _, count = pid
+        if kind not in _TYPES.values():
+            raise ValueError("numbers are of no known type")
+        storage = np.frombuffer(_content(self._archive, f"{self._folder}data/{key}"), dtype=kind)
+        if type(count) is not int or len(storage) != count:
+            raise ValueError(f"a storage has {len(storage)} numbers, not {count}")
+        return storage
 
 
 def _array(storage: Array, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], *_: object) -> Array:
-    steps = [step * storage.itemsize for step in strides]
-    return np.lib.stride_tricks.as_strided(storage[offset:], shape, steps).copy()
+    """The tensor that fills a storage, in whichever order its dimensions lie there.
+
+    Raises:
+        ValueError: If it does not.
+    """
+    if not all(type(each) is int and each >= 0 for each in (offset, *shape, *strides)):
+        raise ValueError("the place of a tensor is no place")
+    order = sorted(range(len(shape)), key=lambda axis: (-strides[axis], -shape[axis]))
+    lying = [shape[axis] for axis in order]
+    for place, axis in enumerate(order):
+        if shape[axis] != 1 and len(storage) and strides[axis] != math.prod(lying[place + 1 :]):
+            raise ValueError(f"a tensor of shape {shape} has strides {strides}")
+    if offset or len(strides) != len(shape) or math.prod(shape) != len(storage):
+        raise ValueError(f"a tensor of shape {shape} at {offset} does not fill its {len(storage)} numbers")
+    return np.array(storage.reshape(lying).transpose(np.argsort(order)))

@@ -16,12 +16,15 @@ from softform_core.errors import SoftformError
 from softform_core.robots.actuation_map import ActuationMap, AnyMap, Identity
 from softform_core.robots.actuators import Actuators, check_within, each
 from softform_core.robots.body import Body
-from softform_core.robots.description import Description, Place, SurfaceDescription, SurfacePoint
-from softform_core.robots.devices import Device, Tolerances
+from softform_core.robots.description import Description, NotNegative, Place, SurfaceDescription, SurfacePoint
+from softform_core.robots.devices import Device, Tolerance, Tolerances
 from softform_core.robots.registry import body_class
 
 if TYPE_CHECKING:
     from softform_core.surface.patch_set import ParametrisedSurface, PatchSet
+
+INTERFACE_VERSION = 1
+"""Of what the messages between commander and driver mean; another one for each change of that."""
 
 TIP = "tip"
 """Name of the frame whose place is learned and asked for."""
@@ -99,7 +102,7 @@ class Robot(Description):
         frames: Named points of the body that are asked for: where on a surface they are, or, without surfaces, how
             their kinematics are learned.
         devices: Board and channel of each actuator.
-        tolerances: Tolerances of the driver for this robot.
+        given_tolerances: Tolerances of the driver that are not the usual ones (`tolerances` of the description).
         markers: Number of motion-capture markers on its surfaces.
         base_markers: Motion-capture markers on its rigid frame, name -> position in the robot's frame, m: by them the
             captured markers come into that frame.
@@ -115,7 +118,7 @@ class Robot(Description):
     surfaces: list[SurfaceDescription] = []
     networks: SurfaceLearning = SurfaceLearning()
     frames: dict[Name, Frame] = {}
-    tolerances: Tolerances = Tolerances()
+    given_tolerances: Annotated[dict[Tolerance, NotNegative], Field(alias="tolerances")] = {}
     markers: Annotated[int, Field(ge=4, le=2000)] = 34
     base_markers: dict[str, Place] = {}
     _path: str = PrivateAttr("")
@@ -145,11 +148,11 @@ class Robot(Description):
         self._check_safe()
         if len({device.name for device in self.devices}) < len(self.devices):
             raise ValueError(f"devices: names must differ, got {', '.join(device.name for device in self.devices)}")
-        served = [name for device in self.devices for name in device.actuators or self.actuators]
+        served = [name for device in self.devices for name in self.actuators_on(device)]
         if sorted(served) != sorted(self.actuators):
             raise ValueError(f"devices must serve each of {', '.join(self.actuators)} once")
         for device in self.devices:
-            needed = len(device.actuators or self.actuators)
+            needed = len(self.actuators_on(device))
             if len(device.channels) != needed:
                 raise ValueError(f"devices: '{device.name}' must name {needed} different channels")
         for surface in self.surfaces:
@@ -160,8 +163,7 @@ class Robot(Description):
             raise ValueError("surfaces: each patch may be named once")
         for name, frame in self.frames.items():
             self._check_frame(name, frame)
-        if self.quantity != "pressure" and "tolerances" not in self.model_fields_set:
-            raise ValueError(f"tolerances must be given, in {self.unit}: the usual ones are of pressures")
+        _ = self.tolerances
         for (one, place), (other, beside) in combinations(self.base_markers.items(), 2):
             if (distance := dist(place, beside)) < _MARKERS_APART:
                 raise ValueError(
@@ -248,13 +250,23 @@ class Robot(Description):
         """Command of each actuator at which the robot is safe, (k,)."""
         return each(self.drive.safe, len(self.actuators))
 
+    @property
+    def tolerances(self) -> Tolerances:
+        """Tolerances of the driver for each actuator, in their unit."""
+        span = float((self.actuator_max - self.actuator_min).min())
+        return Tolerances.within(self.given_tolerances, span, self.unit)
+
+    def actuators_on(self, device: Device) -> list[str]:
+        """Names of the actuators that one of its devices serves, in the order of the device's channels."""
+        return self.actuators if device.actuators is None else device.actuators
+
     def served_by(self, device: Device) -> NDArray[np.int64]:
         """Indices (c,) of the actuators that one of its devices serves, in the order of the device's channels."""
-        return self.indices_of(device.actuators or self.actuators)
+        return self.indices_of(self.actuators_on(device))
 
     def indices_of(self, names: Sequence[str]) -> NDArray[np.int64]:
         """Indices (c,) of named actuators."""
-        return np.array([self.actuators.index(name) for name in names])
+        return np.array([self.actuators.index(name) for name in names], dtype=np.int64)
 
     @property
     def actuation_names(self) -> list[str]:
@@ -414,6 +426,11 @@ class Robot(Description):
         for name in ("slew_rate", "safe"):
             decisive["drive"].pop(name)
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
+
+    def command_fingerprint(self) -> str:
+        """Digest of the whole description and of `INTERFACE_VERSION`: commands for one robot are not another's."""
+        told = {"interface": INTERFACE_VERSION, "robot": self.model_dump(mode="json")}
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
     def _sized(self, values: Array, names: list[str]) -> Array:
         values = np.asarray(values, dtype=np.float64)

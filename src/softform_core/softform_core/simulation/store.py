@@ -5,7 +5,7 @@ was solved: `vertices` (n, V, 3) m of a surface, or `tip` (n, d) m and `jacobian
 which imported tips lack. Of a surface, `rest_vertices` (V, 3) m and `faces` (F, 3) beside them. Attributes: schema and
 provenance, `failures` (sample -> reason), `solvers`, and `solved_singly` (samples that a solver of many at
 once left to the single one). A sample's status is written after its outputs, and each chunk replaces the old one at
-once, so whatever stops a run leaves a store in which everything marked as done is there.
+once and is on disk by then, so whatever stops a run leaves a store in which everything marked as done is there.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from softform_core.arrays import Array
 from softform_core.robots import Robot
 from softform_core.simulation.sampled_body import Solved
 from softform_core.stores.actuation_store import ActuationStore
-from softform_core.stores.zarr_stores import Shapes, StoreKind, disk_errors, new_group, open_group
+from softform_core.stores.zarr_stores import Shapes, StoreKind, disk_errors, new_group, open_group, sync
 
 _EACH_SAMPLE = {"status": "u1", "iterations": "i4", "solve_seconds": "f8"}
 _ROWS = 4096
@@ -142,6 +142,7 @@ class SimulationStore(ActuationStore):
                 self._array(name).oindex[samples[found]] = solved.outputs[name][found]
             self._array("iterations").oindex[samples] = solved.iterations
             self._array("solve_seconds").oindex[samples] = np.full(len(samples), seconds)
+            sync(self._group)
             self._array("status").oindex[samples] = np.where(found, SampleStatus.CONVERGED, SampleStatus.FAILED)
 
     def note_solver(self, name: str) -> None:

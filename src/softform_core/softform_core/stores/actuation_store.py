@@ -8,6 +8,9 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
+from softform_core.errors import SoftformError
+from softform_core.stores.zarr_stores import sync
+
 
 class ActuationStore:
     """An open store with an actuation and a status a row; subclasses add what was found under it."""
@@ -41,11 +44,21 @@ class ActuationStore:
         assert isinstance(array, zarr.Array)
         return array
 
-    def _read(self, name: str) -> NDArray:
-        return np.asarray(self._array(name)[...])
+    def _read(self, name: str, rows: Any = ...) -> NDArray:
+        """An array, or some of its rows.
+
+        Raises:
+            SoftformError: If its files are damaged.
+        """
+        try:
+            return np.asarray(self._array(name)[rows])
+        except Exception as error:  # each codec raises its own
+            raise SoftformError(
+                f"The array '{name}' of {self.path} is damaged: {error}.", "Take a copy, or make the store again."
+            ) from error
 
     def _row(self, name: str, number: int) -> NDArray:
-        return np.asarray(self._array(name)[number])
+        return self._read(name, number)
 
     def _reasons(self, attribute: str) -> dict[int, str]:
         """Row -> why it is not to be used."""
@@ -59,10 +72,13 @@ class ActuationStore:
         """
         before = len(self)
         after = before + len(actuations)
-        # `actuation` grows last: its finite rows are the store's length, so a growth cut short is done again.
+        # `actuation` grows last, on disk, too: its finite rows are the store's length, so a growth cut short is done
+        # again.
         for name in names:
             array = self._array(name)
             array.resize((after, *array.shape[1:]))
+        sync(self._group)
         actuation = self._array("actuation")
         actuation.resize((after, actuations.shape[1]))
         actuation[before:] = actuations
+        sync(self._group)

@@ -8,12 +8,64 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import zarr
+from zarr.core.buffer import Buffer
+from zarr.storage import LocalStore
 
 from softform_core.errors import SoftformError
+from softform_core.files import replace_file, sync_folder
 from softform_core.robots import Robot
 from softform_core.robots.earlier_form import step_for_other_robot
 
 Shapes = dict[str, tuple[int, ...]]
+
+
+class DurableFolder(LocalStore):
+    """A folder whose files are each as they were or whole, whatever stops the machine, and stay so after `sync`."""
+
+    def __init__(self, root: Path | str, *, read_only: bool = False) -> None:
+        super().__init__(root, read_only=read_only)
+        self._changed: set[Path] = set()
+
+    def set_sync(self, key: str, value: Buffer) -> None:
+        """Replace one file."""
+        self._ensure_open_sync()
+        self._check_writable()
+        path = self.root / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._changed.add(path.parent)
+        replace_file(path, value.as_buffer_like())
+
+    async def _set(self, key: str, value: Buffer, exclusive: bool = False) -> None:
+        if exclusive and (self.root / key).exists():
+            raise FileExistsError(key)
+        self.set_sync(key, value)  # a thread for each small file would take longer than the file
+
+    async def delete(self, key: str) -> None:
+        """Remove one file, or a folder with all in it."""
+        self._changed.add((self.root / key).parent)
+        await super().delete(key)
+
+    def sync(self) -> None:
+        """Wait until all that was written is on disk, names included.
+
+        Raises:
+            OSError: If the disk fails.
+        """
+        folders = {one for changed in self._changed for one in (changed, *changed.parents)}
+        for folder in sorted(folders, reverse=True):
+            if folder.is_relative_to(self.root) and folder.is_dir():
+                sync_folder(folder)
+        self._changed.clear()
+
+
+def sync(group: zarr.Group) -> None:
+    """Wait until all that was written into an open store is on disk: what comes after may say so.
+
+    Raises:
+        OSError: If the disk fails.
+    """
+    assert isinstance(group.store, DurableFolder)
+    group.store.sync()
 
 
 @dataclass(frozen=True)
@@ -49,7 +101,7 @@ def open_group(path: Path, kind: StoreKind, robot: Robot | None, *, writable: bo
             f"Make one with: {kind.made_by} --robot {'NAME' if robot is None else robot.given_as}",
         )
     try:
-        group = zarr.open_group(path, mode="r+" if writable else "r")
+        group = zarr.open_group(DurableFolder(path), mode="r+" if writable else "r")
         attributes = dict(group.attrs)
         shapes = {name: array.shape for name, array in group.arrays()}
     except (OSError, ValueError, KeyError, TypeError, zarr.errors.BaseZarrError) as error:
@@ -99,7 +151,7 @@ def new_group(path: Path, kind: StoreKind, robot: Robot) -> Iterator[zarr.Group]
     with disk_errors(path, kind):
         partial.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(partial, ignore_errors=True)
-        group = zarr.open_group(partial, mode="w", zarr_format=3)
+        group = zarr.open_group(DurableFolder(partial), mode="w", zarr_format=3)
         group.attrs.update(
             {
                 "schema": kind.schema,
@@ -109,7 +161,10 @@ def new_group(path: Path, kind: StoreKind, robot: Robot) -> Iterator[zarr.Group]
             }
         )
         yield group
+        sync(group)
         os.replace(partial, path)
+        for folder in path.absolute().parents:  # any of them may be new
+            sync_folder(folder)
 
 
 @contextmanager

@@ -96,6 +96,8 @@ def test_a_robot_near_the_first_waypoint_may_begin_there_and_is_late_by_what_it_
         ([-0.1, 1.0, 2.0], "-0.1 s"),
         ([0.0, 1.0, 1.0], "no later than time 2"),
         ([3.0, 2.0, 1.0], "no later than time 1"),
+        ([1.0, 2.0, 602.1], "Waypoint 3 is due 600.1 s after what is before it"),
+        ([601.0, 602.0, 603.0], "Waypoint 1 is due 601 s"),
     ],
 )
 def test_times_that_are_none_are_rejected(times, reason):
@@ -106,3 +108,4 @@ def test_times_that_are_none_are_rejected(times, reason):
 
 def test_times_from_zero_are_times():
     check_times(np.array([0.0, 1.0, 1.5]), 3)
+    check_times(np.array([600.0, 1200.0, 1800.0]), 3)

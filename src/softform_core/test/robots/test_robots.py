@@ -1,5 +1,7 @@
 """Robots: their actuators and degrees of freedom, and what their descriptions reject."""
 
+import re
+
 import numpy as np
 import pytest
 import yaml
@@ -11,6 +13,7 @@ from softform_core.cli.robot import robot as command
 from softform_core.errors import SoftformError
 from softform_core.paths import robot_file
 from softform_core.robots import Robot, load_robot
+from softform_core.robots import robot as robot_module
 
 SIX_OVER_NINE = [[1, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0], [0.5, 0, 0, 0.5, 0, 0], [0, 0, 0, 0, 1, 0]]
 SIX_OVER_NINE += [[0, 0, 0.5, 0, 0, 0.5], [0, 0, 0, 1, 0, 0], [0, 0.25, 0, 0, 0.25, 0.25], [0, 0, 0, 0, 0, 1]]
@@ -134,7 +137,15 @@ def test_an_actuation_of_another_size_is_rejected():
         ({"body": of_material("yeoh", 1e5)}, r"takes 3 coefficients, got \[100000.0\]"),
         ({"body": of_material("gent", 1e5, -2.0)}, "coefficient 2 of law 'gent' must be positive, got -2"),
         ({"base_markers": {"a": [0, 0, 0], "b": [0.1, 0, 0], "c": [0.1, 0.004, 0]}}, "'b' and 'c' are 4.0 mm apart"),
-        ({"tolerances": {"settle": 300.0}}, "settle 300 must not exceed arrive 250"),
+        ({"tolerances": {"settle": 300.0, "arrive": 250.0}}, "settle 300 must not exceed arrive 250"),
+        ({"tolerances": {"settle": 7000.0}}, "tolerances.settle 7000 Pa must not exceed 6000 Pa, 10% of the narrowest"),
+        ({"tolerances": {"arrive": 15001.0}}, "tolerances.arrive 15001 Pa must not exceed 15000 Pa"),
+        ({"tolerances": {"follow": 1e9}}, r"tolerances.follow 1e.09 Pa must not exceed 30000 Pa, 50%"),
+        ({"tolerances": {"beyond_range": 30001.0}}, "tolerances.beyond_range 30001 Pa must not exceed 30000 Pa"),
+        ({"tolerances": {"vent_threshold": 15001.0}}, "tolerances.vent_threshold 15001 Pa must not exceed 15000 Pa"),
+        ({"tolerances": {"follow": -1.0}}, "tolerances.follow: Input should be greater"),
+        ({"tolerances": {"settle": 0.0}}, "settle: Input should be greater than 0"),
+        ({"tolerances": {"folow": 1.0}}, "tolerances.folow"),
         ({"body": {"kind": "octopus"}}, "no body of kind 'octopus'"),
         ({"body": {}}, "needs its kind"),
         ({"name": "../elsewhere"}, "name"),
@@ -226,3 +237,62 @@ def test_the_fingerprint_follows_what_decides_the_tip_and_nothing_else(tmp_path)
     content["body"]["section"]["length"] = 0.11
     path.write_text(yaml.safe_dump(content))
     assert load_robot(path).fingerprint() != plain
+
+
+def test_tolerances_that_are_not_given_are_parts_of_the_narrowest_range():
+    usual = {"settle": 100.0, "arrive": 250.0, "follow": 1000.0, "beyond_range": 1000.0, "vent_threshold": 200.0}
+    assert load_robot("membrane").tolerances.model_dump() == usual
+    content = described("three_chamber")
+    content["actuators"] |= {"minimum": [0.0, -1000.0, -5000.0], "maximum": [60e3, 4000.0, 60e3]}
+    del content["tolerances"]
+    assert Robot.model_validate(content).tolerances.model_dump() == usual
+    content["tolerances"] = {"follow": 2501.0}
+    with pytest.raises(ValueError, match="tolerances.follow 2501 Pa must not exceed 2500 Pa"):
+        Robot.model_validate(content)
+
+
+def test_a_device_may_serve_no_actuator_beside_those_that_serve_all():
+    robot = load_robot("membrane")
+    beside = robot.devices[0].model_copy(update={"name": "beside", "actuators": [], "channels": []})
+    robot = robot.model_copy(update={"devices": [*robot.devices, beside]})
+    assert [robot.served_by(device).tolist() for device in robot.devices] == [list(range(9)), []]
+    assert robot.actuator_max[robot.served_by(beside)].tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("actuators", {"maximum": 5001.0}),
+        ("actuators", {"slew_rate": 3999.0}),
+        ("actuators", {"safe": 1.0}),
+        ("tolerances", {"follow": 999.0}),
+        ("devices", [{"name": "openpneu", "channels": [1, 0, 2, 3, 4, 5, 6, 7, 8]}]),
+        ("devices", [{"name": "other", "channels": list(range(9))}]),
+        ("devices", [{"name": "openpneu", "channels": list(range(9)), "settings": {"a": 1}}]),
+        ("name", "other"),
+        ("actuation_map", {"kind": "linear", "names": list("abcdefghi"), "minimum": 0.0, "maximum": 5e3,
+                           "matrix": np.eye(9).tolist()}),
+    ],
+)  # fmt: skip
+def test_commands_are_for_one_description(field, change):
+    content = described("membrane")
+    before = Robot.model_validate(content).command_fingerprint()
+    content[field] = content.get(field, {}) | change if isinstance(change, dict) else change
+    assert Robot.model_validate(content).command_fingerprint() != before
+
+
+def test_equal_descriptions_take_the_same_commands_wherever_they_lie(tmp_path, monkeypatch):
+    content, shipped = described("membrane"), load_robot("membrane").command_fingerprint()
+    path = tmp_path / "elsewhere.yaml"
+    path.write_text(yaml.safe_dump(dict(reversed(content.items()))))
+    assert load_robot(path).given_as == str(path) and load_robot(path).command_fingerprint() == shipped
+    assert re.fullmatch("[0-9a-f]{16}", shipped)
+    assert len({load_robot(robot).command_fingerprint() for robot in ("membrane", "compressible", "manipulator")}) == 3
+    monkeypatch.setattr(robot_module, "INTERFACE_VERSION", 0)
+    assert load_robot("membrane").command_fingerprint() != shipped
+
+
+def test_a_changed_copy_of_a_robot_does_not_take_its_commands():
+    robot = load_robot("membrane")
+    before = robot.command_fingerprint()
+    assert robot.model_copy(update={"name": "other"}).command_fingerprint() != before

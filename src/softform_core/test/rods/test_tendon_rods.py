@@ -168,7 +168,10 @@ def test_commands_are_displacements_in_metres():
     assert (ROBOT.quantity, ROBOT.unit) == ("displacement", "m")
     with pytest.raises(SoftformError, match="Displacement 0.05 m of t1 is outside"):
         ROBOT.check_commands(np.array([0.05, 0.0, 0.0, 0.0]))
-    content = _described()
-    del content["tolerances"]
-    with pytest.raises(SoftformError, match="tolerances"):
-        read_robot(content, "a test")
+
+
+@pytest.mark.parametrize("given", [{}, {"settle": 0.0001}, {"arrive": 0.001, "vent_threshold": 0.001}])
+def test_tolerances_that_are_not_given_are_parts_of_the_range_in_metres(given):
+    tolerances = read_robot(_described() | {"tolerances": given}, "a test").tolerances
+    usual = {"settle": 0.00056, "arrive": 0.0014, "follow": 0.0056, "beyond_range": 0.0056, "vent_threshold": 0.00112}
+    assert tolerances.model_dump() == pytest.approx(usual | given)

@@ -10,6 +10,7 @@ from rclpy.action.server import ServerGoalHandle
 from std_msgs.msg import Header
 
 from softform_client.driver_watch import DriverWatch
+from softform_client.reach_goal import Code
 from softform_client.shared_codes import in_codes
 from softform_core.robots import Robot
 from softform_ik.robot.commander import Commander
@@ -17,10 +18,14 @@ from softform_ik.robot.stop_request import Outcome, StopRequest
 from softform_interfaces.action import CaptureShape, FollowWaypoints, PlanToShape, ReachShape
 from softform_interfaces.msg import TargetPoints
 from softform_ros.action_goals import GoalLedger
+from softform_ros.asked import age_of, require_recent
 from softform_ros.checked_action import CheckedAction, in_worker
 from softform_ros.frames import Frames
 from softform_ros.goal_error import in_code
 from softform_ros.lifecycle import SoftformLifecycleNode
+
+CLIENT_SECONDS = 2.0
+"""After which a client that is not seen counts as gone; discovery takes some tenths."""
 
 Goal = TypeVar("Goal")
 Ended = TypeVar("Ended", bound=Outcome)
@@ -83,8 +88,8 @@ class GoalServer(ABC, Generic[Goal, Ended]):
     def summary(self, outcome: Ended) -> str:
         """What was achieved, in a line for the log; empty if nothing was."""
 
-    def begun(self, goal: Goal, stop: StopRequest) -> None:
-        """Called with a good goal, before it is carried out."""
+    def begun(self, goal: Goal, stop: StopRequest, message: Any) -> None:
+        """Called with a good goal and its message, before it is carried out."""
 
     def ended(self, stop: StopRequest) -> None:
         """Called when the goal of that stop request has ended."""
@@ -106,7 +111,7 @@ class GoalServer(ABC, Generic[Goal, Ended]):
     def _begin(self, goal: Goal, handle: ServerGoalHandle) -> None:
         self._stop.request(self.action.Result.PREEMPTED)
         self._stop = self._stops[bytes(handle.goal_id.uuid)] = StopRequest()
-        self.begun(goal, self._stop)
+        self.begun(goal, self._stop, handle.request)
 
     def _cancel(self, handle: ServerGoalHandle) -> None:
         self._stops[bytes(handle.goal_id.uuid)].request(self.action.Result.CANCELLED)
@@ -138,6 +143,8 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
         commander: Commander,
     ) -> None:
         self._driver, self._commander = driver, commander
+        self._moving: StopRequest | None = None
+        self._alone_since: float | None = None
         super().__init__(node, robot, run, ledger)
 
     @abstractmethod
@@ -149,16 +156,38 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
         goal = super().read(message)
         if self.moves(goal):
             self._driver.check_ready()
+            age = age_of(message.asked.stamp, self.node.get_clock().now().nanoseconds * 1e-9)
+            with in_code(Code.DRIVER_NOT_READY):
+                require_recent(age, message.asked.epoch, "The goal")
         return goal
 
-    def begun(self, goal: Goal, stop: StopRequest) -> None:
-        """Give the robot to a goal that moves it."""
+    def begun(self, goal: Goal, stop: StopRequest, message: Any) -> None:
+        """Give the robot to a goal that moves it, and watch whether its client stays."""
         if self.moves(goal):
-            self._commander.begin(stop, self.action.Result.PREEMPTED)
+            self._commander.begin(stop, self.action.Result.PREEMPTED, message.asked.epoch)
+            self._moving = stop
+
+    def end_without_client(self) -> None:
+        """End a goal that moves the robot when nobody is there any more who could take its result; called now and then.
+
+        A client of an action listens to its feedback.
+        """
+        if self._moving is None or self._moving():
+            return
+        if self.node.count_subscribers(f"{self.name}/_action/feedback"):
+            self._alone_since = None
+            return
+        now = time.monotonic()
+        self._alone_since = self._alone_since or now
+        if now - self._alone_since > CLIENT_SECONDS:
+            self.node.get_logger().warning(f"{self.name}: the client is gone; its goal is ended")
+            self._moving.request(self.action.Result.CANCELLED)
 
     def ended(self, stop: StopRequest) -> None:
         """Take it back."""
         self._commander.end(stop)
+        if self._moving is stop:
+            self._moving = self._alone_since = None
 
 
 class FeedbackThrottle:

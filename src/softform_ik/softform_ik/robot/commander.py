@@ -17,6 +17,9 @@ from softform_ik.robot.stop_request import StopRequest
 from softform_ros.command_lease import CommandLease
 from softform_ros.goal_error import in_code
 
+STANDSTILL_SECONDS = 2.0
+"""After a longer one nothing is begun that was asked for before."""
+
 
 class Commander:
     """Gives the held command to one commander at a time; a goal is known by its `StopRequest`.
@@ -27,6 +30,7 @@ class Commander:
         stream_pause: s without targets after which a stream that was released is a new one.
         wall_clock: ns since the epoch, the clock of stamps.
         clock: Steady time, s.
+        since_boot: Steady time that goes on while the computer sleeps, s.
 
     Attributes:
         on_change: Called when a goal takes the robot, ends or loses it, and after a release, from whatever thread.
@@ -39,13 +43,14 @@ class Commander:
         stream_pause: float = 0.5,
         wall_clock: Callable[[], int] = time.time_ns,
         clock: Callable[[], float] = time.monotonic,
+        since_boot: Callable[[], float] = lambda: time.clock_gettime(time.CLOCK_BOOTTIME),
     ) -> None:
         self._held, self._lease = held, lease
         self._stream_pause, self._wall_clock, self._clock = stream_pause, wall_clock, clock
+        self._since_boot, self._alive_at = since_boot, since_boot()
         self._barred_since: float | None = None
         self._asked: StopRequest | None = None
         self._reason = ""
-        self._renewed, self._stream_stamp = 0.0, 0
         self._lock = threading.Lock()
         self._goal: StopRequest | None = None
         self._preempted_code = self._goal_epoch = self._stream_epoch = 0
@@ -63,12 +68,28 @@ class Commander:
         with self._lock:
             return self._goal is not None
 
-    def begin(self, goal: StopRequest, preempted_code: int) -> None:
-        """Give the robot to a goal that will move it, until `end`; a newer goal ends it with `preempted_code`."""
+    def note_alive(self) -> bool:
+        """Drop what was asked for before this process stood still, or the computer slept; called at least each second.
+
+        Returns:
+            Whether it had stood still.
+        """
+        now = self._since_boot()
+        stood_still, self._alive_at = now - self._alive_at, now
+        if stood_still <= STANDSTILL_SECONDS:
+            return False
+        self.release(f"This node stood still for {stood_still:.1f} s; what was asked for before is over.")
+        return True
+
+    def begin(self, goal: StopRequest, preempted_code: int, epoch: int) -> None:
+        """Give the robot to a goal that will move it, until `end`; a newer goal ends it with `preempted_code`.
+
+        The `epoch` of the driver is what the asker saw.
+        """
         with self._lock:
             if self._goal is not None:
                 self._goal.request(self._preempted_code)  # before it loses the robot, so that it knows why
-            self._goal, self._preempted_code, self._goal_epoch = goal, preempted_code, self._lease.epoch
+            self._goal, self._preempted_code, self._goal_epoch = goal, preempted_code, epoch
         self.on_change()
 
     def end(self, goal: StopRequest) -> None:
@@ -78,7 +99,6 @@ class Commander:
                 return
             self._goal = None
             self._stream_from = self._wall_clock()
-            self._renewed = self._clock()
         self.on_change()
 
     def hold(self, values: Array, goal: StopRequest, permitted: Callable[[], bool] = lambda: True) -> bool:
@@ -87,6 +107,7 @@ class Commander:
         Raises:
             GoalError: If the lease, which is acquired with the goal's first hold, is rejected.
         """
+        self.note_alive()
         with self._lock:
             asks, self._asked = self._goal is goal and self._asked is not goal, goal
             epoch = self._goal_epoch
@@ -95,9 +116,7 @@ class Commander:
                 return False
             with in_code(Code.DRIVER_NOT_READY):
                 self._lease.acquire(epoch)
-        held = self._held.hold(values, lambda: self.has_robot(goal) and self._lease.is_held and permitted())
-        self._renewed = self._clock()
-        return held
+        return self._held.hold(values, lambda: self.has_robot(goal) and self._lease.is_held and permitted())
 
     def take_for_stream(self) -> None:
         """Acquire the lease for a stream that begins, unless it is held.
@@ -113,8 +132,6 @@ class Commander:
 
     def hold_for_stream(self, values: Array, target_stamp: int) -> bool:
         """Hold (k,) for the stream, as an answer to a target of that stamp (see `admits`); returns whether it is."""
-        if target_stamp != self._stream_stamp:
-            self._stream_stamp, self._renewed = target_stamp, self._clock()
         return self._held.hold(values, lambda: self.admits(target_stamp) and self._lease.is_held)
 
     def admits(self, target_stamp: int) -> bool:
@@ -137,13 +154,6 @@ class Commander:
         """Why a stream has to pause before it is followed again; None if it has not."""
         with self._lock:
             return None if self._barred_since is None else self._reason
-
-    @property
-    def held_for(self) -> float:
-        """How long a shape has been held without renewal, s; 0 if none is held, or a goal moves the robot."""
-        if self._held.values is None or self.is_moved_by_goal:
-            return 0.0
-        return self._clock() - self._renewed
 
     def release(self, reason: str = "") -> bool:
         """Hold nothing and give the lease up, for that reason; returns whether something was held.

@@ -156,7 +156,7 @@ class BinaryBoard(PressureBoard):
         else:
             self._receive(deadline - self.clock.now())
 
-    def check_alive(self) -> dict[int, float]:
+    def measure(self) -> dict[int, float]:
         """Ask for all pressures.
 
         Raises:

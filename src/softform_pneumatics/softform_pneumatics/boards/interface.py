@@ -94,6 +94,7 @@ class PressureBoard(ABC):
         self._measurements.clear()  # those of a connection before this one are no sign of life
         booted = self.clock.now()
         if not self._link.is_open:
+            self._link.for_strangers = self.emergency  # whatever board is there instead: venting it harms nobody
             self._link.open(self.baud_rate)
             booted += self._boot_seconds
         try:
@@ -174,8 +175,20 @@ class PressureBoard(ABC):
         """Take what arrives within `timeout` s."""
 
     @abstractmethod
-    def check_alive(self) -> dict[int, float]:
-        """Ask a vented board for a sign of life; return what pressures it tells, Pa by channel."""
+    def measure(self) -> dict[int, float]:
+        """Ask a vented board for the pressures of all channels that the robot uses, Pa by channel; it stays vented.
+
+        Raises:
+            DeviceError: If it does not tell them.
+        """
+
+    def check_alive(self) -> None:
+        """Ask a vented board for a sign of life; by default it is measured.
+
+        Raises:
+            DeviceError: If it does not answer.
+        """
+        self.measure()
 
     def close(self) -> None:
         """Close the port; the guardian leaves with it, and vents the board first if that was never confirmed."""

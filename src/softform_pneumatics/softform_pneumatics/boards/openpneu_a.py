@@ -22,6 +22,8 @@ from softform_pneumatics.boards.protocol_a import Message, Reply, ReplyKind, Str
 
 _ADDRESS = "OpenPneu2.0"
 _CONFIRM_SECONDS = 0.1
+_STREAM_SECONDS = 0.5
+_LOOKS = 2
 _WIRE_RESOLUTION = 1.0  # Pa: the codec's last decimal
 _ROUNDED = 10.0  # Pa: the board prints two decimals
 
@@ -160,11 +162,28 @@ class OpenPneuBoardA(AsciiBoard[Message]):
         self._sent[channel] = pressure
         return True
 
-    def check_alive(self) -> dict[int, float]:
+    def check_alive(self) -> None:
         """Ask for the pressure of channel 0, the only one that a vented board tells."""
-        reply = self._request(protocol.PRESSURE_REQUEST, of_kind(ReplyKind.PRESSURE))
-        assert isinstance(reply, Reply)
-        return {0: float(reply.value)}
+        self._request(protocol.PRESSURE_REQUEST, of_kind(ReplyKind.PRESSURE))
+
+    def measure(self) -> dict[int, float]:
+        """Let the stopped board stream for a moment: nothing else tells the pressures of all channels."""
+        try:
+            self.observe()
+            end = self.clock.now() + _STREAM_SECONDS
+            while len(self._measurements) < _LOOKS and (remaining := end - self.clock.now()) > 0.0:
+                self._receive(remaining)
+            looks = np.array([one.pressures for one in self._measurements])
+        finally:
+            confirmed = self.vent()
+            self._measurements.clear()
+        if not confirmed:
+            raise DeviceError(f"{self.identity} does not confirm that it vents.", "Cut its power and check it.")
+        if len(looks) < _LOOKS:
+            raise DeviceError(f"{self.identity} does not stream its pressures.", "Check its firmware and cable.")
+        # The worst of several: one corrupt line that looks like a good one must not tell that a chamber is empty.
+        worst = looks[np.abs(looks).argmax(axis=0), np.arange(CHANNELS)]
+        return {channel: float(pressure) for channel, pressure in enumerate(worst)}
 
     def _take(self, message: Message, arrived: float) -> None:
         match message:

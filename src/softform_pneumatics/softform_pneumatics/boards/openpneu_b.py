@@ -125,7 +125,7 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
         else:
             self._receive(remaining)
 
-    def check_alive(self) -> dict[int, float]:
+    def measure(self) -> dict[int, float]:
         """Ask for all pressures of the robot's channels."""
         readings = {}
         for channel in self._channels:

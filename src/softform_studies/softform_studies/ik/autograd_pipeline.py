@@ -28,29 +28,29 @@ class AutogradState:
 class TorchPerceptron(nn.Module):
     """A perceptron as torch runs it, of the weights that kinematics uses."""
 
-    def __init__(self, mlp: MlpWeights) -> None:
-        """Copy the weights in single precision, in which they were trained."""
+    def __init__(self, mlp: MlpWeights, dtype: torch.dtype = torch.float32) -> None:
+        """Copy the weights in the precision in which they were trained."""
         super().__init__()
+
+        def copied(values: Array) -> Tensor:
+            return torch.tensor(values, dtype=dtype)
+
         last = len(mlp.weights) - 1
         layers: list[nn.Module] = []
         for place, (weight, bias) in enumerate(zip(mlp.weights, mlp.biases, strict=True)):
             linear = nn.Linear(weight.shape[1], weight.shape[0])
-            linear.weight, linear.bias = (nn.Parameter(_single(part), requires_grad=False) for part in (weight, bias))
+            linear.weight, linear.bias = (nn.Parameter(copied(part), requires_grad=False) for part in (weight, bias))
             layers.append(linear)
             if place < last:
                 layers.append(nn.ReLU() if mlp.activation == "relu" else nn.Tanh())
         self._layers = nn.Sequential(*layers)
-        self._offset, self._scale = _single(mlp.input_offset), _single(mlp.input_scale)
-        self._output_offset, self._output_scale = _single(mlp.output_offset), _single(mlp.output_scale)
+        self._offset, self._scale = copied(mlp.input_offset), copied(mlp.input_scale)
+        self._output_offset, self._output_scale = copied(mlp.output_offset), copied(mlp.output_scale)
 
     def forward(self, x: Tensor) -> Tensor:
         """Output of the network, (n, in) -> (n, out)."""
         y: Tensor = self._layers((x - self._offset) / self._scale)
         return self._output_offset + self._output_scale * y
-
-
-def _single(values: Array) -> Tensor:
-    return torch.tensor(values, dtype=torch.float32)
 
 
 class AutogradPipeline(ForwardModel):

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
@@ -29,6 +30,7 @@ from softform_core.training.tips import train_tip_transfer
 from softform_core.units import MM_PER_M
 from softform_rig.live_body import LiveBody
 from softform_rig.reality import Reality, load_reality
+from softform_studies.ik.autograd_pipeline import TorchPerceptron
 from softform_studies.waypoints.baselines import ExactGradients, FkGradients, gradient_iteration, learn_direct_ik
 from softform_studies.waypoints.capture_tips import PAPER_SAMPLES, capture_tips, real_tips
 
@@ -83,7 +85,8 @@ def compare(robot: Robot) -> dict[str, object]:
     """
     with one_thread():
         model, points = load_tip_model(robot), EIGHTS[robot.name].points()
-        network = TIP_KINEMATICS.load(models_of(robot.name), robot)[0].script().forward_kinematics
+        kinematics, _ = TIP_KINEMATICS.load(models_of(robot.name), robot)
+        network = TorchPerceptron(extract_mlp(kinematics.forward_kinematics), torch.float64)
         gradients = FkGradients(network, model.actuation_min, model.actuation_max, model.workspace_width_mm)
         exact = ExactGradients(
             model.forward_kinematics, model.actuation_min, model.actuation_max, model.workspace_width_mm

@@ -10,7 +10,8 @@ from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.model_files import ModelError
-from softform_core.networks.store import load_forward_kinematics
+from softform_core.networks.store import FORWARD_KINEMATICS, load_forward_kinematics
+from softform_core.paths import models_dir
 from softform_core.robots import load_robot
 from softform_core.surface.bspline import basis_matrix
 from softform_core.surface.patch_set import SHEET
@@ -38,7 +39,7 @@ def test_jacobian_agrees_with_autograd(robot, seed):
     uv = SHEET.samples(100)
     pipeline = ForwardPipeline(extract_mlp(network), uv, precision=np.float64)
     actuation = random_actuation(robot, seed)
-    double = network.script().double()
+    double = torch.jit.load(models_dir() / robot.name / FORWARD_KINEMATICS.weights_file).double()
     basis = torch.tensor(basis_matrix(uv).toarray())
 
     def reference(actuation):

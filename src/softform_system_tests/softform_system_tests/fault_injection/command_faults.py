@@ -7,7 +7,7 @@ from typing import Any
 
 from std_msgs.msg import Header
 
-from softform_core.robots import Robot
+from softform_core.robots import Robot, load_robot
 from softform_interfaces.msg import ActuatorCommand
 from softform_interfaces.srv import Lease
 from softform_ros.conversions import stamp_from_seconds
@@ -39,7 +39,7 @@ def _wrong_commands(stack: RigStack, variant: str) -> Outcome:
 
     def command() -> None:
         for _ in range(_REPEATS):
-            stack.watch.commands.publish(wrong_command(stack.robot, variant, stack.watch.lease, time.time()))
+            stack.watch.commands.publish(wrong_command(stack.robot, variant, stack.watch.command, time.time()))
             time.sleep(_PAUSE_SECONDS)
 
     return rejects(stack, command)
@@ -49,16 +49,24 @@ def _alone(stack: RigStack) -> Outcome:
     """A rejected command is no sign of life: the robot is vented as if none had come."""
     began = stack.silence_commander()
     while time.monotonic() < began + COMMAND_TIMEOUT - 1.0 / RATE + _PAUSE_SECONDS:
-        stack.watch.commands.publish(wrong_command(stack.robot, "NaN", stack.watch.lease, time.time()))
+        stack.watch.commands.publish(wrong_command(stack.robot, "NaN", stack.watch.command, time.time()))
         time.sleep(_PAUSE_SECONDS)
     return vents_unheard(stack, began)
 
 
-def wrong_command(robot: Robot, variant: str, lease: tuple[str, int], now: float) -> ActuatorCommand:
-    """A command that must be rejected."""
+def wrong_command(robot: Robot, variant: str, right: ActuatorCommand, now: float) -> ActuatorCommand:
+    """A command that must be rejected, under the lease of a right one and with its key, which whoever listens has."""
     values = [0.5 * float(top) for top in robot.actuator_max]
     units = [robot.unit] * len(values)
-    command = ActuatorCommand(source=lease[0], lease=lease[1], name=list(robot.actuators), unit=units, value=values)
+    command = ActuatorCommand(
+        source=right.source,
+        lease=right.lease,
+        key=right.key,
+        fingerprint=right.fingerprint,
+        name=list(robot.actuators),
+        unit=units,
+        value=values,
+    )
     command.header.stamp = stamp_from_seconds(now)
     for field, value in _WRONG[variant](command, robot, now).items():
         setattr(command, field, value)
@@ -99,6 +107,9 @@ _WRONG: dict[str, Callable[[ActuatorCommand, Robot, float], dict[str, Any]]] = {
     "without a stamp": lambda right, robot, now: _stamped(0.0),
     "without a lease": lambda right, robot, now: {"source": "stranger", "lease": 0},
     "under a dead lease": lambda right, robot, now: {"lease": right.lease - 1},
+    "without its key": lambda right, robot, now: {"key": 0},
+    "for another robot": lambda right, robot, now: {"fingerprint": load_robot("compressible").command_fingerprint()},
+    "for no robot": lambda right, robot, now: {"fingerprint": ""},
     "under the lease of another": lambda right, robot, now: {"source": "stranger"},
 }
 """In which fields a wrong command differs from a right one."""

@@ -28,7 +28,7 @@ def main() -> None:
     lowest, highest = float(sys.argv[2]), float(sys.argv[3])
     phases = np.linspace(0.0, 2.0 * math.pi, robot.degrees_of_freedom, endpoint=False)
     with BackgroundNode(sys.argv[4], "softform") as node:
-        lease = CommandLease(node, robot.actuators, robot.unit)
+        lease = CommandLease(node, robot)
 
         def note(state: DriverState) -> None:
             lease.note(state)

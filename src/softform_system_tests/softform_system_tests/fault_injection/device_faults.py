@@ -17,6 +17,7 @@ from softform_system_tests.fault_injection.fault_class import (
 from softform_system_tests.fault_injection.outcome import Outcome, judged
 from softform_system_tests.fault_injection.rig_stack import DRIVER, RigStack
 from softform_system_tests.fault_injection.stack_watch import wait_for
+from softform_system_tests.fault_injection.truth import rested
 
 STREAM_TIMEOUT = 1.0
 """s without a measurement after which the driver is at fault: its parameter in config/nodes/actuation.yaml."""
@@ -40,13 +41,15 @@ def _serial(stack: RigStack, variant: str) -> Outcome:
     if shown is None:
         return judged("the rig did not show the fault")
     if kind in _SILENCING:
-        outcome = vents(stack, shown, shown + STREAM_TIMEOUT, latches=True)
+        outcome = vents(stack, shown, shown + STREAM_TIMEOUT, latches=True, empties=kind != "stall")
         if kind != "stall" or not outcome.safe:
             return outcome
         # What was sent just as the board fell silent comes before the vent.
         vent = stack.wire.first_vent(shown, 0.0)
         wrong = _not_vented_once_back(stack, kind, shown, shown if vent is None else vent.time)
-        return replace(outcome, safe=False, found=f"{outcome.found}, but {wrong}") if wrong else outcome
+        if wrong:
+            return replace(outcome, safe=False, found=f"{outcome.found}, but {wrong}")
+        return rested(stack, outcome, shown)
     if kind == "disconnect":
         return _pulled(stack, shown)
     return _disturbed(stack, shown, lasting)
@@ -58,7 +61,8 @@ def _pulled(stack: RigStack, shown: float) -> Outcome:
     if not noticed:
         return judged("the driver did not notice")
     wrong = _not_vented_once_back(stack, "disconnect", shown, shown)
-    return judged(wrong, "latched, and vented once it was plugged in again")
+    outcome = judged(wrong, "latched, and vented once it was plugged in again")
+    return rested(stack, outcome, shown) if outcome.safe else outcome
 
 
 def _disturbed(stack: RigStack, shown: float, lasting: float) -> Outcome:

@@ -12,6 +12,7 @@ from softform_system_tests.fault_injection.rig_stack import DRIVER, RECORDER, Ri
 from softform_system_tests.fault_injection.stack_processes import is_running
 from softform_system_tests.fault_injection.stack_watch import wait_for
 from softform_system_tests.fault_injection.stored_data import COLLECTED, Collecting, lost_frames, lost_messages
+from softform_system_tests.fault_injection.truth import rested
 
 _REPORTED_SECONDS = 10.0
 _ENDED_SECONDS = 40.0
@@ -54,7 +55,7 @@ def _driver(stack: RigStack) -> Outcome:
             return judged("no vent request came", hung=answer is None)
         wrong = not_latched(stack, vent.time)
         vent_ms = milliseconds(vent.time, began)
-    return judged(wrong, f"vented: {answer.message}", vent_ms)
+    return rested(stack, judged(wrong, f"vented: {answer.message}", vent_ms), vent.time, began)
 
 
 def _collector(stack: RigStack) -> Outcome:

@@ -3,13 +3,14 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from softform_interfaces.msg import DriverState
 from softform_system_tests.fault_injection.commander import RATE
 from softform_system_tests.fault_injection.outcome import Outcome, judged, milliseconds
 from softform_system_tests.fault_injection.rig_stack import DRIVER, RigStack
 from softform_system_tests.fault_injection.stack_watch import wait_for
+from softform_system_tests.fault_injection.truth import rested
 from softform_system_tests.fault_injection.wire_log_reader import SentTarget, lets_air_in
 
 COMMAND_TIMEOUT = 1.0
@@ -30,18 +31,20 @@ _REJECTED_SECONDS = 2.5
 class FaultClass(NamedTuple):
     """Faults of one kind: what may be injected, and what injects it into a stack that moves and judges what happens.
 
-    What it broke is brought back by others.
+    What it broke is brought back by others. `stack` names one of `campaign.STACKS`.
     """
 
     variants: tuple[str, ...]
-    inject: Callable[[RigStack, str], Outcome]
+    inject: Callable[[Any, str], Outcome]
+    stack: str = "rig"
 
 
-def vents(stack: RigStack, began: float, observable: float, latches: bool = False) -> Outcome:
+def vents(stack: RigStack, began: float, observable: float, latches: bool = False, empties: bool = True) -> Outcome:
     """Judge a fault after which the robot must be vented, and stay so.
 
     When it began, and when it could be observed at the latest, a silence only when its time is up, are s of
-    `time.monotonic`. If it latches, the driver must be at fault, until `reset`.
+    `time.monotonic`. If it latches, the driver must be at fault, until `reset`. If it empties, the board obeys: then
+    the chambers truly have to be empty soon.
     """
     vent = stack.wire.first_vent(began, max(0.0, observable - time.monotonic()) + VENT_PATIENCE)
     if vent is None:
@@ -49,7 +52,8 @@ def vents(stack: RigStack, began: float, observable: float, latches: bool = Fals
     vent_ms = max(0.0, milliseconds(vent.time, observable))
     wrong = not_latched(stack, vent.time) if latches else None
     found = f"vented after {vent_ms:g} ms"
-    return judged(wrong and f"{found}, but {wrong}", found, vent_ms)
+    outcome = judged(wrong and f"{found}, but {wrong}", found, vent_ms)
+    return rested(stack, outcome, vent.time, observable) if empties and outcome.safe else outcome
 
 
 def vents_unheard(stack: RigStack, silent_since: float, period: float = 1.0 / RATE) -> Outcome:

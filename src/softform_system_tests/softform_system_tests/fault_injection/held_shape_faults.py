@@ -53,7 +53,7 @@ class HeldShape:
         Raises:
             SoftformError: If it is not reached.
         """
-        _free_the_robot(self._stack)
+        free_the_robot(self._stack)
         self._client = ShapeClient(NAMESPACE)
         self._client.connect()
         self._goal = threading.Thread(target=self._reach, daemon=True)
@@ -135,7 +135,7 @@ def _solving(stack: RigStack) -> Outcome:
 
 def _stopped_while_solving(stack: RigStack) -> Outcome | None:
     """None if the goal had been solved before its holder was frozen; the robot is free again then."""
-    _free_the_robot(stack)
+    free_the_robot(stack)
     process, solves, ends = stack.required(HOLDER), threading.Event(), []
     with ShapeClient(NAMESPACE) as client:
 
@@ -208,7 +208,12 @@ def _let_go(stack: RigStack) -> None:
         call_service(stack.watch.node, HOLDER, Trigger, "release", Trigger.Request(), _ANSWER_SECONDS)
 
 
-def _free_the_robot(stack: RigStack) -> None:
+def free_the_robot(stack: RigStack) -> None:
+    """Kill the commander, and wait until its lease has ended.
+
+    Raises:
+        SoftformError: If it does not.
+    """
     stack.silence_commander()
     if not wait_for(lambda: not stack.watch.lease[0], _FREE_SECONDS):
         raise SoftformError("The lease of a commander that died did not end.", "See the launch's log.")

@@ -28,6 +28,11 @@ class Outcome:
         seconds: Duration of the injection and the recovery, s.
         load: Processes that wanted a core of the machine, over its cores: beyond 1, the stack was starved of time.
         slack_ms: From the request to slacken on the wire of tendon motors until the tendons truly were slack.
+        falls_ms: From the first observable moment until the air truly left the chambers, ms.
+        empty_ms: The same until all chambers truly were at rest, ms.
+        at_rest: Whether all actuators truly were at rest in the end; None where they need not be, or nothing is left to
+            look at.
+        false_reports: How often the driver said that all is safe while an actuator truly was not at rest.
     """
 
     fault_class: str
@@ -40,6 +45,10 @@ class Outcome:
     seconds: float = 0.0
     load: float = 0.0
     slack_ms: float | None = None
+    falls_ms: float | None = None
+    empty_ms: float | None = None
+    at_rest: bool | None = None
+    false_reports: int = 0
 
     def as_dict(self) -> dict[str, object]:
         """As stored in the ledger."""
@@ -54,9 +63,12 @@ def judged(
     hung: bool = False,
     lost_frames: int = 0,
     slack_ms: float | None = None,
+    at_rest: bool | None = None,
 ) -> Outcome:
     """Safe with what was found, unless something is wrong; class, variant, seconds and load are the campaign's."""
-    return Outcome("", "", wrong is None, wrong or found, vent_ms, hung, lost_frames, slack_ms=slack_ms)
+    return Outcome(
+        "", "", wrong is None, wrong or found, vent_ms, hung, lost_frames, slack_ms=slack_ms, at_rest=at_rest
+    )
 
 
 def milliseconds(later: float, earlier: float) -> float:
@@ -71,21 +83,32 @@ def figures(outcomes: Sequence[Outcome]) -> dict[str, object]:
         **_totals(outcomes),
         "load_per_core": round(float(np.mean([outcome.load for outcome in outcomes])), 2) if outcomes else None,
         "classes": {name: _totals([one for one in outcomes if one.fault_class == name]) for name in classes},
-        "unsafe": [one.as_dict() for one in outcomes if not one.safe or one.hung or one.lost_frames],
+        "unsafe": [
+            one.as_dict() for one in outcomes if not one.safe or one.hung or one.lost_frames or one.false_reports
+        ],
     }
 
 
 def _totals(outcomes: Iterable[Outcome]) -> dict[str, object]:
     outcomes = list(outcomes)
-    vents = [one.vent_ms for one in outcomes if one.vent_ms is not None]
-    slack = [one.slack_ms for one in outcomes if one.slack_ms is not None]
+
+    def times(field: str) -> list[float]:
+        return [value for one in outcomes if (value := getattr(one, field)) is not None]
+
+    def late(field: str) -> float | None:
+        return round(float(np.percentile(times(field), 99)), 1) if times(field) else None
+
     return {
         "injected": len(outcomes),
         "safe": sum(one.safe for one in outcomes),
-        "vents": len(vents),
-        "vented_within_ms_p99": round(float(np.percentile(vents, 99.0)), 1) if vents else None,
-        "vented_within_ms_max": max(vents) if vents else None,
-        "slack_within_ms_max": max(slack) if slack else None,
+        "safe_measured": sum(one.at_rest is True for one in outcomes),
+        "reported_safe_but_not": sum(one.false_reports for one in outcomes),
+        "vents": len(times("vent_ms")),
+        "vented_within_ms_p99": late("vent_ms"),
+        "chamber_falls_within_ms_p99": late("falls_ms"),
+        "chamber_vented_within_ms_p99": late("empty_ms"),
+        "vented_within_ms_max": max(times("vent_ms"), default=None),
+        "slack_within_ms_max": max(times("slack_ms"), default=None),
         "data_lost_frames": sum(one.lost_frames for one in outcomes),
         "hung": sum(one.hung for one in outcomes),
         "seconds": round(sum(one.seconds for one in outcomes), 1),
@@ -95,8 +118,9 @@ def _totals(outcomes: Iterable[Outcome]) -> dict[str, object]:
 def table(figures_of_all: dict[str, object]) -> str:
     """The classes as lines of text."""
     columns = (
-        "injected", "safe", "hung", "data_lost_frames",
-        "vents", "vented_within_ms_p99", "slack_within_ms_max", "seconds",
+        "injected", "safe", "safe_measured", "reported_safe_but_not", "hung", "data_lost_frames", "vents",
+        "vented_within_ms_p99", "chamber_falls_within_ms_p99", "chamber_vented_within_ms_p99", "slack_within_ms_max",
+        "seconds",
     )  # fmt: skip
     rows = figures_of_all["classes"]
     assert isinstance(rows, dict)

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from softform_system_tests.fault_injection import commander
 from softform_system_tests.fault_injection.shifted_clock import ShiftedClock
 from softform_system_tests.fault_injection.stack_processes import StackProcesses
 from softform_system_tests.fault_injection.stack_watch import StackWatch, wait_for
+from softform_system_tests.fault_injection.truth import false_reports
 from softform_system_tests.fault_injection.wire_log_reader import WireLogReader
 
 NAMESPACE = "softform"
@@ -108,6 +110,11 @@ class RigStack:
             "bag": str(self.bag),
         }
 
+    def take_false_reports(self, blind: Collection[int] = ()) -> list[str]:
+        """Return and forget what was said of safety though it was not true; see `false_reports`."""
+        reports, self.watch.safe_reports = self.watch.safe_reports, []
+        return false_reports(self.robot, reports, self.wire, blind)
+
     @property
     def bag(self) -> Path:
         """Where the recorder writes, or wrote last."""
@@ -169,7 +176,8 @@ class RigStack:
             self.silence_commander()
         self.processes.end()
         self.watch.__exit__(None, None, None)
-        self.watch = StackWatch(NAMESPACE)
+        reports, self.watch = self.watch.safe_reports, StackWatch(NAMESPACE)
+        self.watch.safe_reports = reports
         self._start_watching()
         self.relaunch()
 

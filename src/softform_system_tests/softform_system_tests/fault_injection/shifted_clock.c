@@ -1,6 +1,6 @@
 /* The time of day of one process, shifted by what a file says, at any moment: preloaded by the fault injection, since
- * only root may set the clock of a machine. The file named by SOFTFORM_CLOCK_SHIFT holds one int64, nanoseconds.
- * Steady clocks are left alone. Waits until a time of day are shifted back, since the kernel does not know of this. */
+ * only root may set the clock of a machine. The file named by SOFTFORM_CLOCK_SHIFT holds two int64, nanoseconds: of the
+ * time of day, and of the time since the boot, which goes on while a computer sleeps. Steady clocks are left alone. Waits until a time of day are shifted back, since the kernel does not know of this. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ __attribute__((constructor)) static void map_shift(void) {
     const char *path = getenv("SOFTFORM_CLOCK_SHIFT");
     int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (file < 0) return;
-    void *mapped = mmap(NULL, sizeof(int64_t), PROT_READ, MAP_SHARED, file, 0);
+    void *mapped = mmap(NULL, 2 * sizeof(int64_t), PROT_READ, MAP_SHARED, file, 0);
     if (mapped != MAP_FAILED) shift = mapped;
     close(file);
 }
@@ -34,7 +34,7 @@ static void add(struct timespec *t, int64_t nanoseconds) {
 
 static struct timespec deadline_of(const struct timespec *given) {
     struct timespec deadline = *given;
-    if (shift && deadline.tv_sec > LATEST_UPTIME) add(&deadline, -*shift);
+    if (shift && deadline.tv_sec > LATEST_UPTIME) add(&deadline, -shift[0]);
     return deadline;
 }
 
@@ -44,7 +44,8 @@ int clock_gettime(clockid_t clock, struct timespec *t) {
     static __typeof__(&clock_gettime) real;
     if (!real) real = REAL(clock_gettime);
     int result = real(clock, t);
-    if (!result && shift && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) add(t, *shift);
+    if (!result && shift && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) add(t, shift[0]);
+    if (!result && shift && clock == CLOCK_BOOTTIME) add(t, shift[1]);
     return result;
 }
 

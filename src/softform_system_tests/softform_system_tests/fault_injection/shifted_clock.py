@@ -1,4 +1,4 @@
-"""A time of day that jumps for all processes of a stack at once, without root; see `shifted_clock.c`."""
+"""A time of day, or since the boot, that jumps for all processes of a stack, without root; see `shifted_clock.c`."""
 
 import os
 import shutil
@@ -34,11 +34,11 @@ class ShiftedClock:
         preloaded = [str(library), *filter(None, [os.environ.get("LD_PRELOAD")])]
         self.environment = {"LD_PRELOAD": ":".join(preloaded), "SOFTFORM_CLOCK_SHIFT": str(self._file)}
 
-    def shift(self, seconds: float) -> None:
-        """Let the time of day be so much later than it is, from now on."""
+    def shift(self, seconds: float, since_boot: float = 0.0) -> None:
+        """Let the time of day, and the time since the boot, be so much later than they are, s, from now on."""
         # In place: the processes have the file mapped.
         descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            os.pwrite(descriptor, struct.pack("=q", round(seconds * _NS_PER_S)), 0)
+            os.pwrite(descriptor, struct.pack("=qq", round(seconds * _NS_PER_S), round(since_boot * _NS_PER_S)), 0)
         finally:
             os.close(descriptor)

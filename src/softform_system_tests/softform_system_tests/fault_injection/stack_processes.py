@@ -7,13 +7,13 @@ is decided.
 import contextlib
 import os
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import psutil
 
 from softform_launch.cli_launch import find_launch_file
-from softform_launch.launch_file import load_launch_file
+from softform_launch.launch_file import ProcessDescription, load_launch_file
 from softform_launch.launched_stack import LaunchedStack
 from softform_launch.process_signals import die_with_parent
 from softform_ros.stack_state import wait_until_active
@@ -78,10 +78,19 @@ class StackProcesses:
         self._launch.__enter__()
         wait_until_active(self._namespace, START_SECONDS, lambda: not self.has_launch)
 
-    def replace(self, name: str, **changed: str) -> None:
-        """Start a node that ended, as the launch file describes it, with some variables of its environment changed."""
-        described = {each.name: each for each in load_launch_file(find_launch_file(LAUNCH_FILE), self._arguments())}
-        self._replacements[name] = self.start(list(described[name].command), **changed)
+    def replace(self, name: str, parameters: Sequence[str] = (), **changed: str) -> None:
+        """Start a node that ended, as the launch file describes it.
+
+        Some of its parameters, as `NAME:=VALUE`, and some variables of its environment may be changed.
+        """
+        described = self.described(name)
+        words = [word for parameter in parameters for word in ("-p", parameter)]
+        self._replacements[name] = self.start([*described.command, *words], **{**described.environment, **changed})
+
+    def described(self, name: str) -> ProcessDescription:
+        """How the launch file describes a node."""
+        described = load_launch_file(find_launch_file(LAUNCH_FILE), self._arguments())
+        return next(each for each in described if each.name == name)
 
     def start(self, command: list[str], **changed: str) -> subprocess.Popen[bytes]:
         """Start another program, which ends with this one."""

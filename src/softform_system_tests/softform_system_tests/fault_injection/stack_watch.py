@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rclpy.duration import Duration
 from sensor_msgs.msg import PointCloud2
 from std_srvs.srv import Trigger
 
 from softform_core.errors import SoftformError
-from softform_interfaces.msg import ActuatorCommand, ActuatorState, BringupState, DriverState, MarkerFrame
-from softform_interfaces.srv import InjectFault, Lease
+from softform_interfaces.msg import ActuatorCommand, ActuatorState, Asked, BringupState, DriverState, MarkerFrame
+from softform_interfaces.srv import InjectFault, Lease, Reset
 from softform_rig.fault_messages import request_from_fault
 from softform_rig.faults import parse_fault
 from softform_ros import qos
@@ -42,7 +43,10 @@ class StackWatch:
 
     Attributes:
         driver_states: Moment (s of `time.monotonic`), state and reason of each change that the driver reported.
+        command: The last command of the present holder of the driver's lease; empty before that.
         lease: Holder and id of the driver's lease.
+        driver: The driver's last state.
+        safe_reports: When the driver said that all is safe, s of `time.monotonic`, and how.
         bringup_state: Last state of the bring-up manager.
         values: (k,) measured last, None before that.
         stamp_ahead: Time by which the stamp of the last values was ahead of this program's clock, s.
@@ -59,6 +63,8 @@ class StackWatch:
         self._diagnostics: dict[str, DiagnosticStatus] = {}
         self.driver_states: list[tuple[float, int, str]] = []
         self.lease = "", 0
+        self.driver, self.command = DriverState(state=DriverState.OFFLINE), ActuatorCommand()
+        self.safe_reports: list[tuple[float, str]] = []
         self._fault_events: list[tuple[str, str, float]] = []
         self._written: deque[tuple[float, int]] = deque(maxlen=_REMEMBERED)
         self.bringup_state = ""
@@ -77,6 +83,7 @@ class StackWatch:
         node.create_subscription(ActuatorState, "actuator_state", self._on_actuator_state, qos.ACTUATOR_STATE_READER)
         node.create_subscription(PointCloud2, "captured_cloud", self._on_cloud, qos.CAPTURED_CLOUD)
         node.create_subscription(MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS)
+        node.create_subscription(ActuatorCommand, "actuator_command", self._on_command, qos.ACTUATOR_COMMAND)
         self.commands = node.create_publisher(ActuatorCommand, "actuator_command", qos.ACTUATOR_COMMAND)
         node.create_subscription(DiagnosticStatus, "rig/fault_events", self._on_fault_event, qos.FAULT_EVENTS)
         return self
@@ -157,19 +164,48 @@ class StackWatch:
         wait_for(lambda: bool(found()), seconds)
         return next(iter(found()), None)
 
-    def trigger(self, service: str, seconds: float) -> Trigger.Response | None:
+    def trigger(self, service: str, seconds: float) -> Trigger.Response | Reset.Response | None:
         """Call `stop` or `reset`; None without an answer in time."""
-        return call_driver(self.node, service, seconds)
+        answer = call_driver(self.node, service, seconds)
+        if service == "stop" and answer is not None and answer.success:
+            self.safe_reports.append((time.monotonic(), f"stop: {answer.message}"))
+        return answer
 
-    def ask_for_lease(self, source: str, seconds: float) -> Lease.Response | None:
-        """Ask the driver for its lease under another name; None without an answer in time."""
-        request = Lease.Request(request=Lease.Request.ACQUIRE, source=source)
+    def asked(self, seconds_ago: float = 0.0, epoch: int | None = None) -> Asked:
+        """What is asked for so long ago, s, in an epoch; None for the present one."""
+        now = self.node.get_clock().now() - Duration(seconds=seconds_ago)
+        return Asked(stamp=now.to_msg(), epoch=self.driver.epoch if epoch is None else epoch)
+
+    def reset(self, asked: Asked, seconds: float) -> Reset.Response | None:
+        """Ask for a reset that was asked for at another time; None without an answer in time."""
+        return call_service(self.node, "actuation", Reset, "reset", Reset.Request(asked=asked), seconds)
+
+    def ask_for_lease(
+        self, source: str, seconds: float, asked: Asked | None = None, fingerprint: str | None = None
+    ) -> Lease.Response | None:
+        """Ask the driver for its lease under another name; None without an answer in time.
+
+        It is asked for now and for the driver's robot, unless something else is given.
+        """
+        request = Lease.Request(
+            request=Lease.Request.ACQUIRE,
+            source=source,
+            asked=self.asked() if asked is None else asked,
+            fingerprint=self.driver.fingerprint if fingerprint is None else fingerprint,
+        )
         return call_service(self.node, "actuation", Lease, "lease", request, seconds)
 
     def _status(self, node: str) -> DiagnosticStatus | None:
         return self._diagnostics.get(f"/{self._namespace}/{node}")
 
+    def _on_command(self, message: ActuatorCommand) -> None:
+        if message.source == self.lease[0]:
+            self.command = message
+
     def _on_driver_state(self, message: DriverState) -> None:
+        self.driver = message
+        if message.state == DriverState.SAFE or (message.at_rest and all(message.at_rest)):
+            self.safe_reports.append((time.monotonic(), f"state {message.state}: {message.reason}"))
         self.lease = message.holder, int(message.lease)
         if not self.driver_states or self.driver_states[-1][1:] != (int(message.state), message.reason):
             self.driver_states.append((time.monotonic(), int(message.state), message.reason))

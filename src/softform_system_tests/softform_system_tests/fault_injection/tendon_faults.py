@@ -1,17 +1,25 @@
-"""Faults of a bus of tendon motors, and of its driver: the tendons are slack within the stated time."""
+"""Faults of a bus of tendon motors, of motors that hold, and of their driver: slack within the stated time."""
 
+import threading
 import time
 from dataclasses import replace
 
 from softform_interfaces.msg import DriverState
+from softform_rig.motor_bus import MotorBus
+from softform_rig.tendon_motor import HIGHEST_CURRENT, TendonMotor
+from softform_system_tests.fault_injection.driven_stack import DrivenStack
+from softform_system_tests.fault_injection.fault_class import FaultClass
 from softform_system_tests.fault_injection.outcome import Outcome, judged, milliseconds
 from softform_system_tests.fault_injection.stack_watch import wait_for
-from softform_system_tests.fault_injection.tendon_stack import SLACK, TendonStack
 from softform_tendons.settings import SLACKENED_WITHIN
 from softform_tendons.tendon_bus import WATCHDOG_SECONDS
+from softform_tendons.watch import OVER_CURRENT_SECONDS
 
-NAME = "tendon bus"
-VARIANTS = ("pulled", "pulled, and the driver killed", "kill -9 of the driver", "driver frozen for 5 s")
+SLACK = 5e-4
+"""m; so near to the safe pull a tendon is slack: drums, homes and backlash of the reality."""
+
+HOLD_LIMIT = 4.0
+"""s for which the motors of the stack that holds do so."""
 
 _PULLED_SECONDS = 2.5
 _NOTICED_SECONDS = 2.0
@@ -22,9 +30,15 @@ _STARTED_SECONDS = 60.0
 _PATIENCE_SECONDS = 3.0
 _WATCHED_SECONDS = 1.0
 _STILL = 1e-4  # m
+_LOOK_SECONDS = 0.005
+_LOST_SECONDS = 4.0
+_CHECKED_SECONDS = 1.5  # motors at rest are looked at once a second
+_MOTOR = 2
+_WARM = 69.0  # degrees Celsius: above the description's `hottest`, below where a motor shuts down by itself
+_BEYOND = 1.2  # of the current limit
 
 
-def inject(stack: TendonStack, variant: str) -> Outcome:
+def _bus(stack: DrivenStack, variant: str) -> Outcome:
     """Hurt a bus whose robot moves, and judge what happens."""
     moment = time.monotonic()
     if variant.startswith("pulled"):
@@ -50,7 +64,7 @@ def inject(stack: TendonStack, variant: str) -> Outcome:
     return outcome if wrong is None else replace(outcome, safe=False, found=f"{outcome.found}, but then {wrong}")
 
 
-def _does_not_stand(stack: TendonStack, variant: str) -> str | None:
+def _does_not_stand(stack: DrivenStack, variant: str) -> str | None:
     """What is wrong with motors whose bus was pulled just now: they must stop, and it be noticed."""
     began = time.monotonic()
     if "killed" in variant:
@@ -64,7 +78,7 @@ def _does_not_stand(stack: TendonStack, variant: str) -> str | None:
     return None if moved < _STILL else f"the motors went on by {1000.0 * moved:.1f} mm without a bus"
 
 
-def _slackened(stack: TendonStack, since: float, seconds: float, observable: float | None = None) -> Outcome:
+def _slackened(stack: DrivenStack, since: float, seconds: float, observable: float | None = None) -> Outcome:
     """Judge that the tendons are made slack, in time from the request on the wire, and stay so.
 
     The request is waited for so many seconds. The fault could be observed when `observable` says, s of
@@ -76,14 +90,96 @@ def _slackened(stack: TendonStack, since: float, seconds: float, observable: flo
     vent_ms = None if observable is None else max(0.0, milliseconds(request, observable))
     wait_for(lambda: stack.tightest < SLACK, request + _PATIENCE_SECONDS - time.monotonic())
     slack_ms = milliseconds(time.monotonic(), request)
+    at_rest = stack.tightest < SLACK
     if stack.tightest >= SLACK or slack_ms > 1000.0 * SLACKENED_WITHIN:
         wrong = f"a tendon was {1000.0 * stack.tightest:.1f} mm too tight {slack_ms:g} ms after the request"
-        return judged(wrong, vent_ms=vent_ms, slack_ms=slack_ms)
+        return judged(wrong, vent_ms=vent_ms, slack_ms=slack_ms, at_rest=at_rest)
     found, again = f"slack {slack_ms:g} ms after the request", _moves_again(stack)
-    return judged(again and f"{found}, but {again}", found, vent_ms, slack_ms=slack_ms)
+    return judged(again and f"{found}, but {again}", found, vent_ms, slack_ms=slack_ms, at_rest=at_rest)
 
 
-def _moves_again(stack: TendonStack) -> str | None:
+def _moves_again(stack: DrivenStack) -> str | None:
     """How the tendons moved though the commander goes on under a dead lease without a reset, None if they stay."""
     moved = wait_for(lambda: stack.tightest > 2.0 * SLACK, _WATCHED_SECONDS)
     return f"a tendon was pulled by {1000.0 * stack.tightest:.1f} mm again" if moved else None
+
+
+TENDON_BUS = FaultClass(
+    ("pulled", "pulled, and the driver killed", "kill -9 of the driver", "driver frozen for 5 s"), _bus, "tendons"
+)
+"""The bus is pulled, or its driver dies or freezes."""
+
+
+def _motors(stack: DrivenStack) -> MotorBus:
+    bus = stack.rig.terminals[0].firmware
+    assert isinstance(bus, MotorBus)
+    return bus
+
+
+def _limits(stack: DrivenStack, variant: str) -> Outcome:
+    """Let a motor forget its current limit, exceed it, or miss what it is told."""
+    bus, moment = _motors(stack), time.monotonic()
+    motor = bus.motors[_MOTOR]
+    if variant == "packets are lost":
+        return _lost_packets(stack, bus)
+    if variant == "a limit is lost":
+        motor.current_limit = motor.goal_current = HIGHEST_CURRENT
+        return _slackened(stack, moment, _PATIENCE_SECONDS, observable=moment)
+    motor.surging = True
+    try:
+        return _slackened(stack, moment, _PATIENCE_SECONDS, observable=moment + OVER_CURRENT_SECONDS)
+    finally:
+        motor.surging = False
+
+
+def _lost_packets(stack: DrivenStack, bus: MotorBus) -> Outcome:
+    """Whatever is lost as the motors start, none may pull harder than its limit."""
+    allowed = _BEYOND * stack.robot.devices[0].settings["current_limit"]
+    stack.stop()
+    bus.misses = lambda n, number: number == _MOTOR and n % 3 == 0
+    highest, end = 0.0, time.monotonic() + _LOST_SECONDS
+    reset = threading.Thread(target=stack.reset, daemon=True)
+    reset.start()
+    try:
+        while time.monotonic() < end:
+            highest = max(highest, *(motor.limit for motor in bus.motors.values() if motor.torque_on), 0.0)
+            time.sleep(_LOOK_SECONDS)
+    finally:
+        bus.misses = lambda n, number: False
+    reset.join()
+    wrong = f"a motor with power was limited to {highest:.2f} A" if highest > allowed else None
+    return judged(wrong, f"limited to {highest:.2f} A at most; {stack.state.reason}")
+
+
+MOTOR_LIMITS = FaultClass(("a limit is lost", "more than its limit", "packets are lost"), _limits, "tendons")
+"""What a motor's current limit may suffer."""
+
+
+def _holding(stack: DrivenStack, variant: str) -> Outcome:
+    """Stop, which holds the robot under power, and let it go wrong, or its time be over."""
+    motors, moment = _motors(stack).motors, time.monotonic()
+    if not stack.stop():
+        return judged("stop was not answered, or not by success", hung=True)
+    if stack.is_at_rest or not all(motor.torque_on for motor in motors.values()):
+        return judged("the motors do not hold the robot")
+    observable, patience = moment + HOLD_LIMIT, HOLD_LIMIT + _PATIENCE_SECONDS
+    if variant == "a motor gets hot":
+        motors[_MOTOR].temperature, observable = _WARM, time.monotonic()
+    elif variant == "the driver is killed":
+        stack.driver.kill()
+        stack.start_anew()
+        patience += _STARTED_SECONDS
+    is_slack = wait_for(lambda: _is_let_go(stack, motors), patience)
+    took, limit = time.monotonic() - observable, _CHECKED_SECONDS + SLACKENED_WITHIN
+    if not is_slack or (variant != "the driver is killed" and took > limit):
+        return judged(f"slack and without power {took:.1f} s after that was due: {is_slack}", at_rest=is_slack)
+    wrong = _moves_again(stack)
+    return judged(wrong, f"held, then slack and without power {took:.1f} s after that was due", at_rest=True)
+
+
+def _is_let_go(stack: DrivenStack, motors: dict[int, TendonMotor]) -> bool:
+    return stack.tightest < SLACK and not any(motor.torque_on for motor in motors.values())
+
+
+HOLDING = FaultClass(("its time is over", "a motor gets hot", "the driver is killed"), _holding, "holding")
+"""What may happen to motors that hold a robot which was stopped."""

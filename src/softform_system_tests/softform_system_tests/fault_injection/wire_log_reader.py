@@ -1,11 +1,16 @@
-"""What arrived on the emulated board's wire, with the steady clock's time, as the rig logs it."""
+"""What arrived on the emulated board's wire, and what pressures its chambers truly had, as the rig logs it."""
 
+import bisect
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
+
+from softform_core.arrays import Array
 from softform_core.units import PA_PER_KPA
 from softform_core.wire_event import WireEvent
 
@@ -26,6 +31,13 @@ class SentTarget:
     pressure: float
 
 
+class TrueValues(NamedTuple):
+    """What the actuators truly had at a moment, s of `time.monotonic`: (k,) in the unit of the robot's description."""
+
+    time: float
+    values: Array
+
+
 class WireLogReader:
     """Reads the log while the rig writes it."""
 
@@ -35,6 +47,7 @@ class WireLogReader:
         self._offset = 0
         self._rest = ""
         self._events: list[WireEvent] = []
+        self._true: list[TrueValues] = []
         self._lock = threading.Lock()
 
     def events(self, since: float) -> list[WireEvent]:
@@ -67,6 +80,21 @@ class WireLogReader:
                 sent.append(SentTarget(selected, event.time, channel, kilopascal * PA_PER_KPA))
         return sent
 
+    def true_values(self, since: float) -> list[TrueValues]:
+        """What the actuators truly had after a moment, s of `time.monotonic`."""
+        with self._lock:
+            self._read()
+            return self._true[bisect.bisect_right(self._true, since, key=lambda one: one.time) :]
+
+    def first_values(self, matches: Callable[[Array], bool], since: float, seconds: float) -> float | None:
+        """When the true values (k,) first matched after `since`; None if they do not within `seconds` from now."""
+        deadline = time.monotonic() + seconds
+        while True:
+            found = next((one.time for one in self.true_values(since) if matches(one.values)), None)
+            if found is not None or time.monotonic() > deadline:
+                return found
+            time.sleep(_POLL_SECONDS)
+
     def _newest_first(self, since: float) -> Iterator[WireEvent]:
         for event in reversed(self._events):
             if event.time <= since:
@@ -81,7 +109,11 @@ class WireLogReader:
             text = file.read()
             self._offset = file.tell()
         *lines, self._rest = (self._rest + text).split("\n")
-        self._events += map(WireEvent.from_line, lines)
+        for event in map(WireEvent.from_line, lines):
+            if event.side == "true":
+                self._true.append(TrueValues(event.time, np.array(event.text.split(), dtype=float)))
+            else:
+                self._events.append(event)
 
 
 def is_vent(event: WireEvent) -> bool:

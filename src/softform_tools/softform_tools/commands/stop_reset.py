@@ -6,6 +6,7 @@ import sys
 import click
 
 from softform_core.errors import SoftformError
+from softform_core.text import LONGEST_MESSAGE, printable
 from softform_tools.commands.goals import EXIT_FAILED, PATIENCE
 
 _NAMESPACE = click.option("--namespace", default="softform", show_default=True, help="Where the stack runs.")
@@ -16,8 +17,9 @@ _NAMESPACE = click.option("--namespace", default="softform", show_default=True, 
 def stop(namespace: str) -> None:
     """Stop the robot of a running stack at once: its driver makes every actuator safe, as by venting all chambers.
 
-    Whatever runs ends with an error, and the driver latches: nothing moves before `softform reset`. Exits with 1 if the
-    driver does not confirm that the robot is safe, with 2 if it does not answer: then open the manual vent valve.
+    Whatever runs ends with an error, and the driver latches: nothing moves before `softform reset`. It says "measured
+    at rest" once every actuator was measured so, and exits with 0. Exits with 1 if one is not, or is not known to be,
+    with 2 if the driver does not answer: then open the manual vent valve.
     """
     _call("stop", namespace)
 
@@ -27,8 +29,9 @@ def stop(namespace: str) -> None:
 def reset(namespace: str) -> None:
     """Let the robot of a running stack be commanded again, after a stop or a fault whose cause is removed.
 
-    Nothing moves by itself: what was held before is forgotten. Exits with 1 if the driver rejects the
-    reset, with its reason, and with 2 if it does not answer.
+    It clears the faults that the driver tells when it is called, and names them; a later one is not cleared. Nothing
+    moves by itself: what was held before is forgotten. Exits with 1 if the driver rejects the reset, with its reason,
+    and with 2 if it does not answer.
     """
     _call("reset", namespace)
 
@@ -44,6 +47,6 @@ def _call(service: str, namespace: str) -> None:
             f"No driver in /{namespace.strip('/')} answered '{service}' within {PATIENCE:g} s.",
             "Check that the stack runs, the namespace and ROS_DOMAIN_ID; to be safe, open the manual vent valve.",
         )
-    click.echo(answer.message, err=not answer.success)
+    click.echo(printable(answer.message, LONGEST_MESSAGE, lines=True), err=not answer.success)
     if not answer.success:
         sys.exit(EXIT_FAILED)

@@ -5,10 +5,12 @@ import os
 import shutil
 import time
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.srv import GetState
@@ -37,7 +39,9 @@ from softform_tools.status.stack_status import (
     StackStatus,
     TopicStatus,
     held_shape,
+    made_printable,
     motors_of,
+    rest_of_actuators,
 )
 
 WINDOW = 5.0
@@ -109,6 +113,7 @@ class StackObserver:
         self._life_cycles: dict[str, _Asked] = {}
         self._reports: dict[str, _Report] = {}
         self._driver: DriverStatus | None = None
+        self._driver_heard = 0.0
         self._bringup = ""
         self._unheard: set[str] = set()
         self._began = time.monotonic()
@@ -119,16 +124,19 @@ class StackObserver:
         return sorted({namespace for _, namespace in self._others()}, key=lambda one: (one == "/", one))
 
     def status(self) -> StackStatus:
-        """What is known now."""
+        """What is known now, fit for a terminal."""
+        driver = self._driver
+        if driver is not None:
+            driver = replace(driver, silent_for=time.monotonic() - self._driver_heard)
         present = {name for name, namespace in self._others() if namespace == self._namespace}
         manager = self._reports.get(self._full("bringup_manager"))
         managed = [] if manager is None else [one for one in manager.values.get("nodes", "").split(", ") if one]
         names = [*managed, *sorted(present - set(managed))]
-        return StackStatus(
+        seen = StackStatus(
             namespace=self._namespace,
             domain=int(os.environ.get("ROS_DOMAIN_ID") or 0),
             bringup=self._bringup,
-            driver=self._driver,
+            driver=driver,
             motors={
                 name: state
                 for node, one in self._own_reports()
@@ -143,17 +151,13 @@ class StackObserver:
             nodes=tuple(self._node_status(name, name in present) for name in names),
             topics=tuple(self._topic_status(name) for name in sorted(self._topics)),
             recorders=tuple(
-                RecorderStatus(
-                    name,
-                    one.values["bag"],
-                    int(one.values["messages"]),
-                    int(one.values["dropped"]) + int(one.values["lost before arrival"]),
-                )
+                recorder
                 for name, one in self._own_reports()
-                if {"bag", "messages", "dropped", "lost before arrival"} <= one.values.keys() and name in present
+                if name in present and (recorder := _recorder_status(name, one.values)) is not None
             ),
             disks=_disks((runs_dir(), data_dir())),
         )
+        return cast(StackStatus, made_printable(seen))
 
     def _others(self) -> list[tuple[str, str]]:
         own = self._node.get_name()
@@ -226,8 +230,8 @@ class StackObserver:
         if topic == "/diagnostics":
             self._note_diagnostics(deserialize_message(message, DiagnosticArray))
         elif topic == self._full("driver_state"):
-            state = deserialize_message(message, DriverState)
-            self._driver = DriverStatus(DRIVER_STATES[state.state], state.reason, state.holder, state.held_for)
+            self._driver = driver_status(deserialize_message(message, DriverState))
+            self._driver_heard = time.monotonic()
         elif topic == self._full("bringup_state"):
             self._bringup = state_in_words(deserialize_message(message, BringupState))
 
@@ -257,6 +261,31 @@ class StackObserver:
     def _on_answer(self, asked: _Asked, question: Future) -> None:
         if question is asked.question and not question.cancelled():
             asked.state, asked.question = question.result().current_state.label, None
+
+
+def driver_status(message: DriverState) -> DriverStatus:
+    """What a driver says of itself."""
+    number = message.state
+    return DriverStatus(
+        state=DRIVER_STATES[number] if number < len(DRIVER_STATES) else f"in state {number}",
+        reason=message.reason,
+        holder=message.holder,
+        held_for=message.held_for,
+        fingerprint=message.fingerprint,
+        faults=tuple(message.faults),
+        warnings=tuple(message.warnings),
+        actuators=rest_of_actuators(
+            message.actuator, message.asked, message.acknowledged, message.at_rest, message.rest_value
+        ),
+    )
+
+
+def _recorder_status(name: str, values: Mapping[str, str]) -> RecorderStatus | None:
+    """What a recorder's diagnostics say; None if the node is none."""
+    with suppress(KeyError, ValueError):
+        missing = int(values["dropped"]) + int(values["lost before arrival"])
+        return RecorderStatus(name, values["bag"], int(values["messages"]), missing)
+    return None
 
 
 def _disks(folders: Iterable[Path]) -> tuple[DiskStatus, ...]:

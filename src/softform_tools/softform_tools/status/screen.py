@@ -1,16 +1,31 @@
 """The status as text, for people."""
 
+import textwrap
+
 import click
 
-from softform_tools.status.stack_status import ACTIVE, LEAST_FREE, UNMANAGED, NodeStatus, StackStatus, TopicStatus
+from softform_tools.status.stack_status import (
+    ACTIVE,
+    LEAST_FREE,
+    UNMANAGED,
+    ActuatorRest,
+    DriverStatus,
+    NodeStatus,
+    StackStatus,
+    TopicStatus,
+)
 
 _COLOURS = {"OK": "green", "WARN": "yellow", "ERROR": "red", "STALE": "red", "": None}
-_DRIVER_COLOURS = {"safe": "green", "running": "cyan", "fault": "red", "offline": "red"}
+_DRIVER_COLOURS = {"safe": "green", "running": "cyan", "holding": "yellow", "making safe": "yellow"}
 
 
 def screen(status: StackStatus, width: int) -> str:
     """The status in lines of at most `width` characters, in colours."""
-    lines = [_headline(status), *_devices(status), ""]
+    lines = [_headline(status)]
+    if status.driver is not None and status.driver.state == "fault" and status.driver.unsafe:
+        loud = f" KEEP AWAY, THE ROBOT IS NOT KNOWN TO BE SAFE: {status.driver.unsafe} "
+        lines += [click.style(line, fg="white", bg="red", bold=True) for line in textwrap.wrap(loud, max(20, width))]
+    lines += [*_devices(status), ""]
     lines.append(_cut(f"  {'node':<20} {'state':<13} health", width))
     lines += [_node_line(node, width) for node in status.nodes]
     lines += ["", _cut(f"  {'topic':<30} {'Hz':>8}  last message", width)]
@@ -34,18 +49,24 @@ def _devices(status: StackStatus) -> list[str]:
     if status.driver is None:
         lines.append("  driver    no state received")
     else:
-        state = click.style(status.driver.state, fg=_DRIVER_COLOURS[status.driver.state])
+        state = click.style(status.driver.state, fg=_DRIVER_COLOURS.get(status.driver.state, "red"))
         reason = f": {status.driver.reason}" if status.driver.reason else ""
         lines.append(f"  driver    {state}{reason}")
+        lines += [click.style(f"  fault     {fault}", fg="red") for fault in status.driver.faults]
         if status.driver.state == "fault":
-            lines.append(f"            it stays safe until you call {status.namespace}/reset")
+            lines.append(f"            it takes no command until you call {status.namespace}/reset")
+        if status.driver.state == "holding":
+            lines.append("            motors hold the robot under power: it is not safe to touch")
+        lines += [click.style(f"  warning   {warning}", fg="yellow") for warning in status.driver.warnings]
+        lines += _rest(status.driver)
         lines.append(f"  lease     {status.driver.lease}")
     lines += [
         f"  held      {node} has held its shape for {text} s without renewal" for node, text in status.held.items()
     ]
     lines += [f"  {name:<9} {text}" for name, text in status.motors.items()]
     models = ", ".join(sorted(set(status.models.values()))) or "unknown"
-    lines.append(f"  robot     {', '.join(status.robots) or 'unknown'}; sim-to-real model: {models}")
+    fingerprint = f" ({status.driver.fingerprint})" if status.driver is not None and status.driver.fingerprint else ""
+    lines.append(f"  robot     {', '.join(status.robots) or 'unknown'}{fingerprint}; sim-to-real model: {models}")
     for one in status.recorders:
         missing = click.style(f"{one.missing} missing", fg="red") if one.missing else "none missing"
         lines.append(f"  recorder  {one.messages} messages, {missing}, into {one.bag}")
@@ -55,6 +76,22 @@ def _devices(status: StackStatus) -> list[str]:
         free = click.style(f"{disk.free / 1e9:.1f} GB", fg="red" if disk.free < LEAST_FREE else None)
         lines.append(f"  disk      {free} left for {disk.folder}")
     return lines
+
+
+def _rest(driver: DriverStatus) -> list[str]:
+    """One line for all actuators that are equally safe."""
+    if driver.state == "running":
+        return []
+    alike: dict[str, list[ActuatorRest]] = {}
+    for one in driver.actuators:
+        alike.setdefault(one.words, []).append(one)
+    return [
+        click.style(
+            f"  {', '.join(one.name if one.at_rest else f'{one.name} ({one.measured})' for one in group)}: {words}",
+            fg="green" if group[0].at_rest else "red",
+        )
+        for words, group in alike.items()
+    ]
 
 
 def _node_line(node: NodeStatus, width: int) -> str:

@@ -1,9 +1,13 @@
 """What is known of a running stack at one moment, and whether that is healthy; without ROS."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from itertools import islice, zip_longest
+from math import isfinite
+from typing import Any
 
 from softform_core.errors import SoftformError
+from softform_core.text import printable
 
 ACTIVE = "active"
 NO_ANSWER = "no answer"
@@ -13,10 +17,16 @@ UNMANAGED = ""
 
 LEVELS = ("OK", "WARN", "ERROR", "STALE")
 DRIVER = "actuation"
-DRIVER_STATES = ("safe", "running", "fault", "offline")
+DRIVER_STATES = ("safe", "running", "fault", "offline", "holding", "making safe")
 
 SILENT_AFTER = 3.5
 """Seconds without diagnostics, which come once a second, after which a node's health is stale."""
+
+DRIVER_SILENT_AFTER = 2.5
+"""Seconds without the driver's state, which comes five times a second, after which it is unknown."""
+
+_LONGEST = 600
+"""Characters of a string of somebody else's that are shown."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +73,37 @@ class TopicStatus:
 
 
 @dataclass(frozen=True)
+class ActuatorRest:
+    """One actuator since it was last made safe; what is not known is False, or None.
+
+    Attributes:
+        name: In the robot's description.
+        asked: Whether its device was asked to make it safe, and it was not driven since.
+        acknowledged: Whether the device has acknowledged that.
+        at_rest: Whether it was measured at rest.
+        value: What was measured last, SI.
+    """
+
+    name: str
+    asked: bool
+    acknowledged: bool
+    at_rest: bool
+    value: float | None = None
+
+    @property
+    def measured(self) -> str:
+        """What was measured, in words."""
+        return "nothing measured" if self.value is None else f"{self.value:.4g} measured"
+
+    @property
+    def words(self) -> str:
+        """How far it is safe."""
+        asked = "asked" if self.asked else "NOT asked"
+        acknowledged = "acknowledged" if self.acknowledged else "NOT acknowledged"
+        return f"{asked}, {acknowledged}, {'measured at rest' if self.at_rest else 'NOT measured at rest'}"
+
+
+@dataclass(frozen=True)
 class DriverStatus:
     """The driver.
 
@@ -71,12 +112,34 @@ class DriverStatus:
         reason: Why.
         holder: Holder of the lease; empty without one.
         held_for: For how long, s.
+        fingerprint: Of robot, devices and interfaces.
+        faults: All that `reset` would clear, the first one first.
+        warnings: What does not stop it.
+        actuators: How far each is safe; empty before the driver knows its robot.
+        silent_for: Time since it last said anything, s.
     """
 
     state: str
     reason: str
     holder: str = ""
     held_for: float = 0.0
+    fingerprint: str = ""
+    faults: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    actuators: tuple[ActuatorRest, ...] = ()
+    silent_for: float = field(default=0.0, compare=False)
+
+    @property
+    def unsafe(self) -> str:
+        """Which actuators are not known to be at rest, though nothing drives or holds them; empty if none is."""
+        if self.state in ("running", "holding"):
+            return ""
+        if self.silent_for > DRIVER_SILENT_AFTER:
+            return f"the driver has said nothing for {self.silent_for:.0f} s: no actuator is known to be at rest"
+        if not self.actuators:
+            return "" if self.state == "offline" else "no actuator is known to be at rest"
+        moving = [f"{one.name} ({one.measured})" for one in self.actuators if not one.at_rest]
+        return f"not measured at rest: {', '.join(moving)}" if moving else ""
 
     @property
     def lease(self) -> str:
@@ -141,8 +204,16 @@ class StackStatus:
         return list(self._troubles())
 
     def _troubles(self) -> Iterator[str]:
-        if self.driver is not None and self.driver.state in ("fault", "offline"):
-            yield f"the driver is {'at fault' if self.driver.state == 'fault' else 'offline'}: {self.driver.reason}"
+        if self.driver is not None:
+            if self.driver.unsafe:
+                yield self.driver.unsafe
+            elif self.driver.silent_for > DRIVER_SILENT_AFTER:
+                yield f"the driver has said nothing for {self.driver.silent_for:.0f} s: its state is unknown"
+            if self.driver.state not in ("safe", "running", "holding", "making safe"):
+                state = "at fault" if self.driver.state == "fault" else self.driver.state
+                yield f"the driver is {state}: {'; '.join(self.driver.faults) or self.driver.reason}"
+        elif any(node.name == DRIVER for node in self.nodes):
+            yield "the driver's state is unknown: it has said nothing"
         if self.bringup and self.bringup != ACTIVE:
             yield f"the stack is {self.bringup}"
         yield from (node.trouble for node in self.nodes if node.trouble)
@@ -156,6 +227,36 @@ class StackStatus:
     def as_dict(self) -> dict[str, object]:
         """For JSON; SI units and bytes."""
         return {"healthy": not self.troubles, "troubles": self.troubles, **asdict(self)}
+
+
+def made_printable(value: Any) -> Any:
+    """A status, or a part of one, whose strings do nothing to a terminal: each may be anybody's on the network."""
+    if isinstance(value, str):
+        return printable(value, _LONGEST)
+    if isinstance(value, tuple):
+        return tuple(made_printable(each) for each in value)
+    if isinstance(value, dict):
+        return {made_printable(key): made_printable(each) for key, each in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{one.name: made_printable(getattr(value, one.name)) for one in fields(value)})
+    return value
+
+
+def rest_of_actuators(
+    names: Sequence[str],
+    asked: Sequence[bool],
+    acknowledged: Sequence[bool],
+    at_rest: Sequence[bool],
+    values: Sequence[float],
+) -> tuple[ActuatorRest, ...]:
+    """What a driver says of its actuators; what it leaves out, or has as NaN, is not known."""
+    each = zip_longest(names, asked, acknowledged, at_rest, values, fillvalue=False)
+    return tuple(
+        ActuatorRest(
+            str(name), is_asked, is_acknowledged, rests, value if value is not False and isfinite(value) else None
+        )
+        for name, is_asked, is_acknowledged, rests, value in islice(each, len(names))
+    )
 
 
 def motors_of(values: Mapping[str, str]) -> dict[str, str]:
@@ -172,7 +273,7 @@ LEAST_FREE = 1_000_000_000
 """Bytes; hours of recording need more."""
 
 
-def nothing_runs(namespace: str, domain: int, elsewhere: list[str], other_domains: list[int]) -> SoftformError:
+def nothing_runs(namespace: str, domain: int, elsewhere: Sequence[str], other_domains: list[int]) -> SoftformError:
     """What to say if no node runs in a namespace and domain, but some in other ones."""
     if elsewhere:
         step = f"Nodes run in {', '.join(elsewhere)}: ./softform status --namespace {elsewhere[0]}"

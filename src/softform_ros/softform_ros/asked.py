@@ -1,0 +1,72 @@
+"""When something that may start motion was asked for (`Asked.msg`): filled by who asks, checked by who is asked."""
+
+import math
+import threading
+import time
+
+from builtin_interfaces.msg import Time
+from rclpy.node import Node
+
+from softform_core.errors import SoftformError
+from softform_interfaces.msg import Asked, DriverState
+from softform_ros import qos
+
+ASKED_SECONDS = 2.0
+"""Age at which a request that may start motion is too old; longer than a loaded machine delays one."""
+
+AHEAD_SECONDS = 0.1
+"""How far clocks of two computers may be apart."""
+
+_DISCOVERY_SECONDS = 4.0
+"""Until a program that has just come knows of a driver that is there."""
+
+AGAIN = "Look at the robot, and ask again if that is still meant."
+
+
+def age_of(stamp: Time, now: float) -> float:
+    """How long before `now`, s since the epoch, a stamp was, s; NaN if it is unset. No number in it raises."""
+    seconds = stamp.sec + stamp.nanosec * 1e-9
+    return now - seconds if seconds > 0.0 else math.nan
+
+
+def require_recent(age: float, epoch: int, what: str) -> None:
+    """Reject `what` if it does not say when it was asked for, `age` s ago in an epoch, or was too long ago.
+
+    Raises:
+        SoftformError: If so.
+    """
+    if math.isnan(age) or epoch == 0:
+        raise SoftformError(
+            f"{what} does not say when it was asked for, or in which of the driver's epochs.",
+            "Fill `asked` with the present time and the `epoch` of driver_state.",
+        )
+    if not -AHEAD_SECONDS <= age <= ASKED_SECONDS:
+        when = f"{age:.1f} s ago" if age > 0.0 else f"{-age:.1f} s in the future"
+        raise SoftformError(
+            f"{what} was asked for {when}; up to {ASKED_SECONDS:g} s ago are allowed.",
+            f"{AGAIN} See to the load of the computers, and to their clocks.",
+        )
+
+
+class EpochWatch:
+    """The driver's epoch as a program sees it, for what it asks for."""
+
+    def __init__(self, node: Node) -> None:
+        """Listen to `driver_state`; another thread spins the node."""
+        self._node, self._heard, self._epoch, self._since = node, threading.Event(), 0, time.monotonic()
+        self._subscription = node.create_subscription(DriverState, "driver_state", self._note, qos.LATCHED_STATE)
+
+    def _note(self, state: DriverState) -> None:
+        self._epoch = state.epoch
+        self._heard.set()
+
+    def asked(self, patience: float = 2.0) -> Asked:
+        """What is asked for now; its epoch is 0 if there is no driver, or it has said nothing within `patience` s."""
+        if not self._node.count_publishers("driver_state"):  # it may not be known yet
+            patience = max(self._since + _DISCOVERY_SECONDS - time.monotonic(), 0.0)
+        self._heard.wait(patience)
+        return Asked(stamp=self._node.get_clock().now().to_msg(), epoch=self._epoch)
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._node.destroy_subscription(self._subscription)
