@@ -35,7 +35,7 @@ ALLOWED = {
     "softform_studies": BELOW_NODES | {"softform_rig"},
     "softform_system_tests": BELOW_NODES
     | {"softform_actuation", "softform_bringup", "softform_capture", "softform_pneumatics", "softform_recording"}
-    | {"softform_rig"}
+    | {"softform_ik", "softform_rig"}
     | {"softform_studies", "softform_tendons"},
 }
 """What a package may import besides itself. No node package knows another."""
@@ -186,7 +186,7 @@ def test_bringup_stays_small():
 def test_no_timer_follows_the_time_of_day():
     """rclpy's do, unless they are told otherwise: set back by an hour, they are not called for an hour."""
     for path in SRC.glob("softform_*/softform_*/**/*.py"):
-        if path.name != "timers.py":
+        if path.name not in ("timers.py", "guarded_node.py"):  # which wraps what it is given
             assert ".create_timer(" not in path.read_text(encoding="utf-8"), path
 
 

@@ -22,6 +22,7 @@ setup(
             "schedules = softform_system_tests.schedules.cli_bench_schedules:schedules",
             "soak = softform_system_tests.soak.cli_bench_soak:soak",
             "fuzz = softform_system_tests.fuzzing.cli_bench_fuzz:fuzz",
+            "mutation = softform_system_tests.mutation.cli_bench_mutation:mutation",
         ],
         "softform.fuzz": [
             "messages = softform_system_tests.fuzz_targets.messages:fuzz_messages",

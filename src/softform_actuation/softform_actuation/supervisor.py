@@ -48,6 +48,7 @@ _END_PATIENCE_SECONDS = 3.0  # of a process that ends, and would be killed
 _LOOK_SECONDS = 0.05
 _MOST_FAULTS = 16
 
+_UNSAFE_STEP = "Keep away, and cut the supply if it stays so; then reset."
 STOPPED = "stopped by request; call 'reset' to go on"
 
 
@@ -386,7 +387,7 @@ class Supervisor:
         for connection in self.connections:
             connection.check(now, never)
         if not self.is_secured:
-            raise UnsafeError(self.unsafe_in_words())
+            raise UnsafeError(self.unsafe_in_words(), _UNSAFE_STEP)
 
     def resume(self) -> None:
         """Count a standstill from now on: what was done before took its time."""
@@ -486,7 +487,7 @@ class Supervisor:
             if self.is_secured:
                 return
             if now > end or interrupted() or any(connection.still_unsafe for connection in self.connections):
-                raise UnsafeError(self.unsafe_in_words())
+                raise UnsafeError(self.unsafe_in_words(), _UNSAFE_STEP)
             self.watch_until(now + _LOOK_SECONDS, never)
 
     def fault(self, reason: str) -> None:

@@ -12,6 +12,7 @@ from serial.tools.list_ports_common import ListPortInfo
 sys.path.insert(0, str(Path(__file__).parent))  # for the helpers beside this file
 
 from softform_actuation import ports  # noqa: E402
+from softform_core.errors import SoftformError  # noqa: E402
 from softform_core.robots import Robot, load_robot  # noqa: E402
 
 
@@ -47,3 +48,15 @@ def robot_with() -> Callable[..., Robot]:
         return Robot.model_validate(load_robot("membrane").model_dump(by_alias=True) | fields)
 
     return change
+
+
+@pytest.fixture(autouse=True)
+def errors_say_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every error here is two sentences: what is wrong, and what to do."""
+    initialize = SoftformError.__init__
+
+    def check(error: SoftformError, message: str, next_step: str = "") -> None:
+        assert isinstance(message, str) and message and isinstance(next_step, str) and next_step, (message, next_step)
+        initialize(error, message, next_step)
+
+    monkeypatch.setattr(SoftformError, "__init__", check)

@@ -105,16 +105,22 @@ class SteppedDevice:
         if name in self.fails:
             raise DeviceError(f"{self.identity} fails in {name}.", "Mend it, then reset.")
 
+    def _require(self, interrupted: Callable[[], bool]) -> None:
+        if interrupted():
+            raise DeviceError(f"{self.identity} was interrupted.", "Ask again.")
+
     def _where(self) -> Array:
         is_still_there = self.stuck | (self.clock.at < self._safe_at + self.falls_for)
         return np.where(is_still_there | self.drives, self.values, self.served.safe)
 
     def open(self, interrupted: Callable[[], bool] = never) -> None:
         self._note("open")
+        self._require(interrupted)
         self.values, self.drives, self._safe_at, self.is_open = self._where(), False, self.clock.at, True
 
     def test(self, interrupted: Callable[[], bool]) -> None:
         self._note("test")
+        self._require(interrupted)
 
     def begin(self) -> Array:
         self._note("begin")
@@ -157,6 +163,7 @@ class SteppedDevice:
 
     def calibrate(self, interrupted: Callable[[], bool]) -> str:
         self._note("calibrate")
+        self._require(interrupted)
         return f"{self.identity} is calibrated." * bool(self.served.actuators)
 
     def close(self) -> None:

@@ -212,11 +212,17 @@ def test_a_full_port_is_flushed_and_tried_on_and_the_request_begins_anew(
     assert flushed == [(port[0], guardian_module.termios.TCOFLUSH)] and time.slept == [0.02, 0.1, 0.1]
 
 
+@pytest.mark.parametrize("rejected", [guardian_module.termios.error, OSError])
 @pytest.mark.parametrize(
     ("error", "flushes"), [(BlockingIOError(errno.EAGAIN, "full"), True), (OSError(5000, "odd"), False)]
 )
 def test_a_port_that_takes_nothing_is_tried_for_a_while(
-    time: SetTime, port: tuple[int, int], monkeypatch: pytest.MonkeyPatch, error: OSError, flushes: bool
+    time: SetTime,
+    port: tuple[int, int],
+    monkeypatch: pytest.MonkeyPatch,
+    error: OSError,
+    flushes: bool,
+    rejected: type[Exception],
 ) -> None:
     flushed = []
 
@@ -225,7 +231,7 @@ def test_a_port_that_takes_nothing_is_tried_for_a_while(
 
     def flush(port: int, queue: int) -> None:
         flushed.append(queue)
-        raise guardian_module.termios.error
+        raise rejected
 
     monkeypatch.setattr(os, "write", write)
     monkeypatch.setattr(guardian_module.termios, "tcflush", flush)
@@ -481,6 +487,38 @@ def test_a_frozen_guardian_does_not_keep_the_end(rig: Rig, monkeypatch: pytest.M
     guardian._process = SimpleNamespace(wait=waited.append)
     guardian.end(True)
     assert rig.made_safe == [(rig.port, b"VENT")] and waited == [pytest.approx(0.02)]
+
+
+@pytest.mark.parametrize(("emergency", "seconds"), [(True, 4.0), (False, 1.0)])
+def test_an_end_waits_for_the_guardian_and_a_child_that_stays_is_killed(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, emergency: bool, seconds: float
+) -> None:
+    guardian, waited, reaped = rig.join(), [], []
+
+    def wait(seconds: float) -> None:
+        raise guardian_module.subprocess.TimeoutExpired("guardian", seconds)
+
+    monkeypatch.setattr(guardian_module, "_reap", reaped.append)
+    guardian._process = child = SimpleNamespace(wait=wait)
+    guardian._connection = SimpleNamespace(
+        send=lambda data: 1,
+        shutdown=lambda how: None,
+        settimeout=waited.append,
+        recv=_answers(HEARTBEAT, FAREWELL, HEARTBEAT),
+        close=lambda: None,
+    )
+    guardian.end(emergency)
+    assert waited == [seconds] and reaped == [child] and rig.made_safe == []
+
+
+def _answers(*chunks: bytes) -> Callable[[int], bytes]:
+    left = [*chunks]
+    return lambda count: left.pop(0) if left else b""
+
+
+def test_a_service_that_never_answers_is_waited_for_a_moment(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guardian_module, "JOIN_SECONDS", 0.01)
+    assert "cannot be used: timed out" in Guardian(rig.port, b"VENT").complaint
 
 
 def test_where_a_service_may_listen(monkeypatch: pytest.MonkeyPatch) -> None:

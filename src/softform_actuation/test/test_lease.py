@@ -30,10 +30,11 @@ class SetClock(Clock):
 def test_who_lost_the_answer_asks_again_at_once_until_it_has_commanded() -> None:
     commands = LeasedCommands(Clock(), 3.0, ROBOT)
     lost = ask(commands, "collector", 5)
-    with pytest.raises(LeaseError, match="'collector' holds the lease"):
+    with pytest.raises(LeaseError, match="^'collector' holds the lease") as rejected:
         ask(commands, "planner", 6)
+    assert rejected.value.code is LeaseCode.HELD
     lease = ask(commands, "collector", 5)
-    assert lease > lost
+    assert lease.lease == lost.lease + 1
     with pytest.raises(LeaseError):
         commands.put("collector", lost, np.zeros(9))
     with pytest.raises(LeaseError):  # the late answer's lease, given back
@@ -161,6 +162,27 @@ def test_what_everybody_can_hear_of_a_lease_is_not_enough_to_command() -> None:
 
 
 def test_ids_fit_the_messages_and_are_never_none() -> None:
-    for _ in range(100):
-        grant = ask(LeasedCommands(Clock(), 3.0, ROBOT), "planner")
-        assert 2**32 < grant.lease < 2**64 and 0 < grant.key < 2**64
+    grants = [ask(LeasedCommands(Clock(), 3.0, ROBOT), "planner") for _ in range(100)]
+    assert all(2**32 < grant.lease < 2**64 and 0 < grant.key < 2**64 for grant in grants)
+    assert len({grant.key for grant in grants}) == len({grant.lease for grant in grants}) == 100
+    assert max(grant.key for grant in grants) > 2**60  # cannot be guessed
+
+
+@pytest.mark.parametrize("grant", [Grant(0, 0), Grant(77, 5)])
+def test_who_never_had_the_lease_is_told(grant: Grant) -> None:
+    leases = LeasedCommands(Clock(), 3.0, ROBOT)
+    with pytest.raises(LeaseError, match="^'stranger' commands without a lease") as rejected:
+        leases.put("stranger", grant, np.zeros(9))
+    assert rejected.value.code is LeaseCode.UNKNOWN_LEASE
+    leases.end("stop")  # there was none
+    with pytest.raises(LeaseError, match="has ended. It was never asked for"):
+        leases.require("stranger", Grant(leases.holder[1], 0))
+
+
+def test_a_lease_without_a_name_is_rejected() -> None:
+    leases = LeasedCommands(Clock(), 3.0, ROBOT)
+    with pytest.raises(LeaseError, match="The request names no source") as rejected:
+        ask(leases, "")
+    assert rejected.value.code is LeaseCode.INVALID_REQUEST
+    with pytest.raises(LeaseError, match="The lease of 'planner' was asked for 9"):
+        leases.acquire("planner", 0, Asked(9.0, leases.epoch), ROBOT)

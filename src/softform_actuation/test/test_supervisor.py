@@ -187,7 +187,7 @@ def test_what_is_no_longer_measured_at_rest_is_not_begun() -> None:
     rig.device.unmeasured[2] = True
     begun = rig.device.calls.count("begin")
     rig.run(0.5)
-    assert rig.state is State.FAULT and rig.reason == "Not at rest: c3 at nan Pa"
+    assert rig.state is State.FAULT and rig.reason.startswith("Not at rest: c3 at nan Pa. Keep away")
     assert rig.device.calls.count("begin") == begun
 
 
@@ -330,10 +330,12 @@ def test_every_way_down_ends_lease_and_epoch_and_is_safe_once_measured(way: Call
     assert rig.supervisor.commands.epoch > epoch and rig.supervisor.report.holder == ""
     assert any(report.reason.startswith(reason) for report in rig.reports)
     sent = len(rig.device.targets)
+    rig.rejections.clear()
     rig.goal, rig.grant = goal, grant  # it woke up, and goes on
     rig.run(2.0)
     assert rig.state is State.SAFE and rig.supervisor.report.is_at_rest
-    assert rig.rejections and "has ended" in rig.rejections[-1]
+    ended = "'planner' gave it up." if way is give_up else reason
+    assert rig.rejections[-1].startswith(f"The lease of 'planner' has ended. {ended}")
     assert not np.array(rig.device.targets[sent:]).any()
     with pytest.raises(LeaseError):
         rig.supervisor.release("planner", grant)
@@ -346,6 +348,12 @@ def test_a_lease_given_up_at_rest_leaves_the_device_driving_at_rest() -> None:
         rig.supervisor.release("stranger", grant)
     assert rig.supervisor.release("planner", grant) == epoch
     assert rig.device.calls == calls and rig.reports[-1].holder == ""
+
+
+def test_a_program_that_lost_the_answer_asks_again() -> None:
+    rig = Rig().active()
+    lost = rig.acquire()
+    assert rig.acquire().lease == lost.lease + 1
 
 
 def test_a_lease_that_is_never_used_ends_and_that_is_told() -> None:
@@ -475,7 +483,8 @@ def test_deactivating_what_is_not_measured_at_rest_is_a_fault(tmp_path: Path, ho
     assert rig.clock.at - before < (6.5 if how == "stuck" else 0.5)
     with pytest.raises(SoftformError):
         rig.supervisor.rest_inactive(lambda: how == "interrupted")
-    assert len(rig.supervisor.report.faults) == 1
+    (fault,) = rig.supervisor.report.faults
+    assert any(words in fault for words in ("does not confirm", "come to rest", "Not at rest", "has not measured"))
 
 
 def test_patience_ends_though_a_device_never_complains() -> None:
@@ -516,6 +525,14 @@ def test_two_devices_are_driven_each_with_its_own_actuators() -> None:
     assert rig.supervisor.unsafe_in_words().startswith("Not at rest: c1 at 2500 Pa. right does not confirm")
 
 
+def test_only_the_device_in_doubt_is_named() -> None:
+    rig = Rig(two_devices(), (SteppedDevice, SteppedDevice)).connected()
+    rig.devices[1].unmeasured[:] = True
+    rig.run(1.0)
+    assert [connection.is_secured for connection in rig.supervisor.connections] == [True, False]
+    assert rig.supervisor.unsafe_in_words() == "Not at rest: c2 at nan Pa." and not rig.supervisor.is_secured
+
+
 def test_no_readings_are_told_before_each_device_has_measured() -> None:
     rig = Rig(two_devices(), (SteppedDevice, SteppedDevice)).connected()
     rig.devices[1].silent = False
@@ -554,6 +571,50 @@ def test_a_device_that_serves_no_actuator_is_made_safe_with_the_others() -> None
     rig.devices[0].silent = False
     rig.run(1.5)
     assert rig.supervisor.is_secured and rig.supervisor.report.is_at_rest
+
+
+def test_a_dead_man_is_proven_first_and_keeps_the_supply_on_while_the_others_are_tested() -> None:
+    rig = Rig(two_devices(dead_man=True), (SteppedDevice, SteppedDevice)).connected()
+    (dead_man, board), supplied, waits, read = rig.devices, [], [], rig.devices[0].read
+    board.on_call = lambda name: supplied.append(dead_man.drives) if name == "test" else None
+
+    def note(timeout: float) -> list[Measurement]:
+        waits.append(timeout)
+        return read(timeout)
+
+    dead_man.read = note
+    rig.supervisor.activate(never)
+    assert supplied == [True] and not dead_man.drives
+    assert dead_man.calls[:5] == ["open", "test", "make_safe", "begin", "make_safe"]
+    assert [len(targets) for targets in dead_man.targets] == [0] and set(waits) == {0.0}
+    begun: list[str] = []
+    for device in rig.devices:
+        device.on_call = lambda name, device=device: begun.append(device.identity) if name == "begin" else None
+    rig.run(1.0)
+    assert begun == ["openpneu", "dead_man"] and set(waits) == {0.0}  # its heartbeats begin with the next tick
+    assert rig.statistics.measurements == len(rig.readings)
+    rig.supervisor.is_active = False
+    rig.supervisor.rest_inactive(never)
+    rig.supervisor.activate(never)
+    assert (dead_man.calls.count("test"), board.calls.count("test")) == (2, 1)
+
+
+@pytest.mark.parametrize("who", [0, 1])
+def test_a_test_that_fails_leaves_the_supply_off(who: int) -> None:
+    rig = Rig(two_devices(dead_man=True), (SteppedDevice, SteppedDevice)).connected()
+    rig.devices[who].fails.add("test")
+    with pytest.raises(DeviceError, match="fails in test"):
+        rig.supervisor.activate(never)
+    assert not rig.devices[0].drives and rig.devices[0].calls[-1] == "check"
+    if who == 0:
+        assert "test" not in rig.devices[1].calls
+
+
+def test_a_stop_interrupts_the_test_beside_a_dead_man() -> None:
+    rig = Rig(two_devices(dead_man=True), (SteppedDevice, SteppedDevice)).connected()
+    with pytest.raises(DeviceError, match="openpneu was interrupted"):
+        rig.supervisor.activate(lambda: rig.devices[1].calls[-1] == "test")
+    assert not rig.devices[0].drives
 
 
 # --- motors that hold -------------------------------------------------------------------------------------------------

@@ -80,6 +80,13 @@ def test_a_fault_that_repeats_makes_safe_again_and_is_nothing_new(rig: Rig) -> N
     assert rig.supervisor.reset(asked, never).startswith("Cleared: a chamber leaked.")
 
 
+def test_further_faults_are_logged(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    rig.active()
+    rig.supervisor.fault("a chamber leaked")
+    rig.supervisor.fault("the board is hot")
+    assert caplog.messages == ["further fault: the board is hot"]
+
+
 def test_no_more_than_sixteen_faults_are_kept(rig: Rig) -> None:
     rig.active()
     for number in range(20):
@@ -180,8 +187,10 @@ def test_a_reset_whose_test_fails_clears_nothing_and_tests_again(rig: Rig) -> No
         rig.state is State.FAULT and rig.supervisor.report.faults == ("a chamber leaked",) and rig.supervisor.busy == ""
     )
     rig.device.fails.clear()
+    with pytest.raises(DeviceError, match="was interrupted"):
+        rig.supervisor.reset(rig.now(), lambda: rig.device.calls[-1] == "test")
     rig.supervisor.reset(rig.now(), never)
-    assert rig.device.calls.count("test") == 3
+    assert rig.device.calls.count("test") == 4
 
 
 @pytest.mark.parametrize("how", ["stuck", "unconfirmed", "silent", "interrupted"])
@@ -247,6 +256,8 @@ def test_a_device_that_is_lost_at_rest_is_a_fault_and_a_reset_opens_it(rig: Rig)
     with pytest.raises(SoftformError, match="is lost"):
         rig.supervisor.reset(rig.now(), never)
     rig.device.lost = False
+    with pytest.raises(SoftformError, match="was interrupted"):
+        rig.supervisor.reset(rig.now(), lambda: True)
     rig.supervisor.reset(rig.now(), never)
     assert rig.device.is_open and rig.device.calls.count("open") >= 2
 
@@ -356,6 +367,14 @@ def test_sensors_are_not_calibrated_in_motion_for_a_holder_or_in_fault(rig: Rig)
     assert "calibrate" not in rig.device.calls
 
 
+def test_a_calibration_that_is_interrupted_is_a_fault(rig: Rig) -> None:
+    rig.connected()
+    rig.run(1.0)
+    with pytest.raises(DeviceError, match="was interrupted"):
+        rig.supervisor.calibrate(lambda: rig.device.calls[-1] == "calibrate")
+    assert rig.state is State.FAULT
+
+
 def test_a_calibration_that_fails_is_a_fault(rig: Rig) -> None:
     rig.connected()
     rig.run(1.0)
@@ -385,12 +404,13 @@ def test_a_driver_that_ends_in_motion_measures_that_it_is_safe_and_leaves_no_lat
 
 
 @pytest.mark.parametrize("how", ["stuck", "unmeasured", "unconfirmed", "lost"])
-def test_doubts_at_the_end_stay_latched(rig: Rig, how: str) -> None:
+def test_doubts_at_the_end_stay_latched(rig: Rig, caplog: pytest.LogCaptureFixture, how: str) -> None:
     rig.running()
     rig.device.stuck[0], rig.device.unmeasured[1] = how == "stuck", how == "unmeasured"
     rig.device.unconfirmed, rig.device.lost = how == "unconfirmed", how == "lost"
     before = rig.clock.at
     end(rig)
+    assert caplog.messages[-1].startswith("at the end: ") and "openpneu" in caplog.text or "Not at rest" in caplog.text
     assert rig.clock.at - before < 3.5 and not rig.supervisor.left_secured and not rig.device.is_open
     assert str(rig.latch.read()) == f"{LEFT_UNCONFIRMED} (following the commands of 'planner')"
     doubt = f"{LEFT_UNCONFIRMED} (following the commands of 'planner')"
@@ -413,13 +433,20 @@ def test_a_fault_stays_latched_over_an_end_that_was_measured_safe(rig: Rig) -> N
     assert again.state is State.FAULT and again.supervisor.faults == [STOPPED]
 
 
-def test_a_latch_that_cannot_be_cleared_at_the_end_is_no_exception(rig: Rig) -> None:
+def test_a_latch_that_cannot_be_cleared_at_the_end_is_no_exception(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
     rig.active()
     assert rig.latch_file is not None
     rig.latch_file.unlink()
     rig.latch_file.mkdir()
     end(rig)
-    assert rig.state is State.OFFLINE
+    assert rig.state is State.OFFLINE and f"{rig.latch_file} cannot be removed" in caplog.messages[-1]
+
+
+def test_who_commands_while_the_driver_is_closed_is_told(rig: Rig) -> None:
+    rig.running()
+    rig.supervisor.end()
+    rig.command()
+    assert rig.rejections[-1].startswith("The lease of 'planner' has ended. The driver was closed.")
 
 
 def test_each_device_is_closed_and_one_in_doubt_is_enough() -> None:

@@ -94,7 +94,7 @@ class RobotLink:
         """Hold nothing and give the lease up; `hold` asks for it again, unless the driver stopped following."""
         self._has_asked = self.stop_reason is not None
         self.command.release()
-        self._lease.release()
+        self._lease.release(goes_on=True)
 
     def _on_actuator_state(self, message: ActuatorState) -> None:
         self.driver.note_values(message.name, message.value, message.status, seconds_from_stamp(message.header.stamp))

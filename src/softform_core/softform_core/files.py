@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from typing_extensions import Buffer
 
 from softform_core.errors import SoftformError
 
@@ -46,7 +45,7 @@ def write_figure(path: str | Path, figure: "Figure") -> None:
     write_atomically(path, picture.getvalue())
 
 
-def replace_file(path: Path, data: Buffer) -> None:
+def replace_file(path: Path, data: bytes | bytearray | memoryview) -> None:
     """Put a file with `data` in the place of an older one; its name outlives a power cut once `sync_folder` was called.
 
     Raises:

@@ -37,8 +37,10 @@ def test_release_lets_the_robot_go_at_once(node, stand_in, held, wait_for):
     assert not any("stood still" in line for line in node.log), "".join(node.log)
 
 
-def test_a_shape_that_is_released_is_reached_again_by_a_new_goal(stand_in, held, moving_client, shape_of):
+def test_a_shape_that_is_released_is_reached_again_by_a_new_goal(stand_in, held, moving_client, shape_of, wait_for):
     release(stand_in)
+    wait_for(stand_in.is_silent, "the commands to end")
+    wait_for(lambda: moving_client._reaching._epochs._epoch == stand_in.leased.epoch, "the client to hear of it")
     moving_client.reach(shape_of(HIDDEN), Mode.PLAN_AND_MOVE, tolerance=1e-6)
     assert stand_in.holder == "inverse_kinematics" and not stand_in.is_silent()
 

@@ -16,11 +16,10 @@ from softform_actuation import supervisor as supervisor_module
 from softform_actuation.assembly import served_by_devices
 from softform_actuation.commands import CommandRejectedError
 from softform_actuation.conformance import now
-from softform_actuation.device import DeviceError, ServedActuators
+from softform_actuation.device import DeviceError
 from softform_actuation.driver import Driver
 from softform_actuation.lease import Grant, LeaseError
 from softform_actuation.states import DriverReport, DriverSettings, Readings, State, Status
-from softform_actuation.watches import RangeWatch
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
@@ -276,15 +275,6 @@ def test_a_chamber_that_rises_beyond_its_setpoint_vents_and_latches_within_its_r
     assert 1e3 * scripted_board.pressures.max() < robot.actuator_max.min()
 
 
-def test_one_corrupt_reading_is_no_over_pressure(served: ServedActuators) -> None:
-    watch = RangeWatch(served, 1000.0)
-    good, bad = np.zeros(9), np.full(9, 90_000.0)
-    for moment in range(10):
-        watch.check(bad if moment % 2 else good)
-    with pytest.raises(SoftformError, match="c1 is at 9e\\+04 Pa"):
-        watch.check(bad)
-
-
 def test_a_chamber_that_does_not_follow_vents_and_latches(
     scripted_board: Any, driver: Driver, commander: Commander, wait_until: WaitUntil
 ) -> None:
@@ -321,18 +311,6 @@ def test_an_exception_in_the_loop_vents_and_latches(
     assert "planted" in driver.reason
     wait_until(lambda: bool(confirmed))
     assert confirmed[0]
-
-
-def test_a_listener_that_fails_cannot_keep_the_driver_from_venting(
-    scripted_board: Any, driver: Driver, commander: Commander, wait_until: WaitUntil
-) -> None:
-    def fail(report: DriverReport) -> None:
-        raise RuntimeError("planted")
-
-    driver._supervisor._on_report = fail
-    assert "latched" in driver.stop()
-    wait_until(vented(scripted_board))
-    assert driver.state is State.FAULT
 
 
 def test_stop_vents_at_once_and_latches_until_reset(
@@ -398,15 +376,6 @@ def test_a_board_that_dies_at_rest_is_a_fault(scripted_board: Any, driver: Drive
     scripted_board.silent = False
     driver.reset(now(driver))
     assert driver.state is State.SAFE
-
-
-def test_activation_does_not_clear_a_latch(clock: SteppedClock, scripted_board: Any, driver: Driver) -> None:
-    driver.stop()
-    driver.activate()
-    with pytest.raises(CommandRejectedError, match="latched"):
-        command(driver, Grant(0, 0), [1000.0] * 9)
-    clock.sleep(0.3)
-    assert driver.state is State.FAULT and not scripted_board.runs
 
 
 def test_the_shipped_firmware_is_rejected_when_activated_and_vented(
@@ -508,16 +477,6 @@ def vented_or_at_rest(board: Any) -> Callable[[], bool]:
     return lambda: bool(np.abs(board.pressures).max() < 0.1)
 
 
-def test_a_lease_that_never_commands_ends(clock: SteppedClock, driver: Driver) -> None:
-    driver.activate()
-    lease = driver.acquire("sleeper", 0, now(driver), driver.fingerprint)
-    clock.sleep(SETTINGS.lease_timeout + 0.2)
-    assert driver.report.holder == "" and driver.report.lease == lease.lease
-    with pytest.raises(CommandRejectedError, match="'sleeper' has ended. Nothing was commanded within 3 s"):
-        driver.command("sleeper", lease, driver.fingerprint, [f"c{i + 1}" for i in range(9)], ["Pa"] * 9, [1000.0] * 9)
-    driver.acquire("another", 0, now(driver), driver.fingerprint)
-
-
 def test_a_commander_that_wakes_up_does_not_inflate_the_robot_again(
     clock: SteppedClock, scripted_board: Any, driver: Driver, commander: Commander, wait_until: WaitUntil
 ) -> None:
@@ -547,18 +506,6 @@ def test_a_command_of_another_time_is_rejected_and_renews_nothing(
         clock.sleep(0.05)
         assert clock.now() - began < 2.0
     wait_until(lambda: driver.state is State.SAFE)
-
-
-def test_a_lease_asked_for_in_fault_or_inactive_is_rejected_with_the_reason(driver: Driver) -> None:
-    with pytest.raises(LeaseError, match="not active"):
-        driver.acquire("test", 0, now(driver), driver.fingerprint)
-    driver.activate()
-    driver.stop()
-    with pytest.raises(LeaseError, match="stopped by request"):
-        driver.acquire("test", 0, now(driver), driver.fingerprint)
-    with pytest.raises(LeaseError, match="names no source"):
-        driver.reset(now(driver))
-        driver.acquire("", 0, now(driver), driver.fingerprint)
 
 
 @pytest.mark.parametrize("how", ["stop", "signal"])

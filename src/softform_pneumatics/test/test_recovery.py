@@ -136,6 +136,26 @@ def test_a_board_that_comes_back_is_found_and_vented_and_waits_for_a_reset(
     wait_until(lab.is_inflated)
 
 
+def test_another_board_in_its_place_is_vented_and_a_fault_until_the_first_one_is_back(
+    lab: Lab, make_board: Callable[[], Any], wait_until: WaitUntil
+) -> None:
+    driver = lab.driver()
+    first = lab.board
+    first.unplug()
+    wait_until(lambda: driver.state is State.FAULT)
+    other = make_board()
+    say = other.say
+    other.say = lambda data: say(data.replace(b"Version 2.0", b"Version 2.1"))
+    lab.plug(other)
+    wait_until(lambda: "V" in [text for _, text in other.requests])
+    with pytest.raises(SoftformError, match="firmware 2.0.* was there at configure, .*firmware 2.1.* is there now"):
+        driver.reset(now(driver))
+    assert driver.state is State.FAULT and {text for _, text in other.requests} == {"AT", "AT+ADDRESS", "AT+VERSION", "V"}
+    first.start()
+    lab.plug(first)
+    wait_until(lambda: "is back on its port" in driver.reason)
+
+
 def test_a_board_that_boots_in_motion_is_latched(lab: Lab, wait_until: WaitUntil) -> None:
     driver = lab.driver()
     lab.command_for_ever()
@@ -217,29 +237,6 @@ def test_a_reset_does_not_undo_a_stop_that_came_after_it_was_asked_for(lab: Lab,
     assert lab.stays_vented()  # nobody has asked
     lab.command_for_ever()
     wait_until(lab.is_inflated)
-
-
-def test_a_driver_that_could_not_latch_the_next_one_is_not_activated(lab: Lab) -> None:
-    driver = lab.driver()
-    driver.deactivate()
-    (lab.folder / "latch.json").mkdir()  # as little to be written as on a full disk
-    with pytest.raises(SoftformError, match="would not survive"):
-        driver.activate()
-    with pytest.raises(CommandRejectedError, match="not active"):
-        driver.command("test", Grant(0, 0), driver.fingerprint, CHAMBERS, ["Pa"] * 9, [1000.0] * 9)
-    assert lab.stays_vented()
-
-
-def test_a_reset_that_could_not_latch_the_next_driver_leaves_the_fault(lab: Lab) -> None:
-    driver = lab.driver()
-    driver.stop()
-    (lab.folder / "latch.json").unlink()
-    (lab.folder / "latch.json").mkdir()
-    with pytest.raises(SoftformError, match="would not survive"):
-        driver.reset(now(driver))
-    with pytest.raises(CommandRejectedError, match="latched"):
-        driver.command("test", Grant(0, 0), driver.fingerprint, CHAMBERS, ["Pa"] * 9, [1000.0] * 9)
-    assert driver.state is State.FAULT and lab.stays_vented()
 
 
 def test_a_robot_that_was_left_in_doubt_is_not_called_vented(lab: Lab, wait_until: WaitUntil) -> None:
@@ -374,17 +371,6 @@ def test_offsets_are_measured_at_rest_stored_and_applied(lab: Lab, wait_until: W
     lab.rest()
     driver.close()
     assert lab.driver().health()["offsets (Pa)"] == "0, 50, 100, 150, 200, 250, 300, 350, 400"
-
-
-def test_offsets_are_not_measured_in_motion(lab: Lab, wait_until: WaitUntil) -> None:
-    driver = lab.driver()
-    lab.command_for_ever()
-    wait_until(lab.is_inflated)
-    with pytest.raises(SoftformError, match="at rest, but the driver is RUNNING"):
-        driver.calibrate()
-    driver.stop()
-    with pytest.raises(SoftformError, match="the driver is FAULT"):
-        driver.calibrate()
 
 
 def test_what_is_too_large_or_not_steady_is_no_offset_and_the_one_before_stays(

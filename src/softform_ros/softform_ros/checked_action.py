@@ -3,6 +3,7 @@
 A goal that ROS 2 rejects has no result: a standard client would never learn the reason.
 """
 
+import warnings
 from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Executor, Future
 from functools import partial
@@ -34,7 +35,18 @@ def in_worker(workers: Executor, work: Callable[[], Outcome]) -> Generator[Futur
 
 
 class _Server(ActionServer):
-    """Goes on with a goal when what it awaits is there; rclpy's tasks ask for it over and over."""
+    """Goes on with a goal when what it awaits is there; rclpy's tasks ask for it over and over.
+
+    A goal whose acceptance cannot be delivered is not carried out: its client is gone, or will never know of it.
+    """
+
+    async def _execute_goal_request(self, request_header_and_message: Any) -> None:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", "failed to send response", RuntimeWarning)
+            try:
+                await super()._execute_goal_request(request_header_and_message)
+            except (RuntimeWarning, SystemError) as error:  # which of them is a matter of rclpy's bindings
+                self._node.get_logger().warning(f"a goal is not carried out, for its client is gone: {error}")
 
     def notify_execute(
         self, goal_handle: ServerGoalHandle, execute_callback: Callable[[ServerGoalHandle], Coroutine[Any, None, Any]]

@@ -169,7 +169,7 @@ class CommandLease:
     def _present(self, epoch: int) -> int:
         """The epoch in which what was asked for in an epoch goes on: another one after the lease was given up here."""
         first, last = self._continued
-        if self._gives_up_in == (last if first <= epoch <= last else epoch):
+        if self._gives_up_in and self._gives_up_in == (last if first <= epoch <= last else epoch):
             self._wait(self._given_up, _ANSWER_SECONDS)
             first, last = self._continued
         return last if first <= epoch <= last else epoch
@@ -192,17 +192,20 @@ class CommandLease:
         self._commands.publish(message)
         return True
 
-    def release(self) -> bool:
-        """Give the lease up, without waiting: the driver makes the robot safe at once. Returns whether it was held."""
+    def release(self, goes_on: bool = False) -> bool:
+        """Give the lease up, without waiting: the driver makes the robot safe at once. Returns whether it was held.
+
+        If it `goes_on`, what was asked for before may get the lease again: a motion that rests in between.
+        """
         held = self._known.drop()
         if held.lease:
-            self._give_up(held)
+            self._give_up(held, goes_on)
         return bool(held.lease)
 
     def note(self, state: DriverState) -> bool:
         """Take a `driver_state`; returns whether the lease held here has died, or what was asked for before is over."""
         before, self._epoch = self._epoch, state.epoch
-        is_own = state.epoch in (self._continued[1], self._gives_up_in + 1)
+        is_own = state.epoch in (self._continued[1], self._gives_up_in + bool(self._gives_up_in))
         is_over = before not in (0, state.epoch) and not is_own
         return self._known.note(state.holder, state.lease) or is_over
 
@@ -212,14 +215,14 @@ class CommandLease:
         self._node.destroy_client(self._client)
         self._node.destroy_publisher(self._commands)
 
-    def _give_up(self, held: Held) -> None:
-        self._gives_up_in = held.epoch
+    def _give_up(self, held: Held, goes_on: bool = False) -> None:
+        self._gives_up_in = held.epoch if goes_on else 0
         self._given_up.clear()
         request = Lease.Request(request=Lease.Request.RELEASE, source=self.source, lease=held.lease, key=held.key)
 
         def note(done: Future) -> None:
             answer = None if done.cancelled() or done.exception() else done.result()
-            if answer is not None and answer.success and answer.epoch != held.epoch:
+            if goes_on and answer is not None and answer.success and answer.epoch != held.epoch:
                 first = self._continued[0] if self._continued[1] == held.epoch else held.epoch
                 self._continued = (first, answer.epoch)
             self._given_up.set()

@@ -47,10 +47,9 @@ def test_an_epoch_is_waited_for_by_who_has_just_come_and_not_by_who_waits_in_vai
     with BackgroundNode("driver", "/asked_test") as driver:
         with BackgroundNode("early", "/asked_test") as node:
             watch = EpochWatch(node)
+            assert watch.asked().epoch == 0
             before = time.monotonic()
-            assert watch.asked().epoch == 0 and time.monotonic() - before < 2.0
-            before = time.monotonic()
-            assert watch.asked().epoch == 0 and time.monotonic() - before < 0.2
+            assert watch.asked().epoch == 0 and time.monotonic() - before < 0.5
         driver.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE).publish(DriverState(epoch=9))
         with BackgroundNode("planner", "/asked_test") as node:
             told = EpochWatch(node).asked()

@@ -193,12 +193,12 @@ def test_who_gave_the_lease_up_goes_on_in_the_epoch_that_began_by_it(
     for _ in range(3):  # as often as it likes
         lease.acquire(5)
         assert lease.is_held
-        lease.release()
+        lease.release(goes_on=True)
         if is_told:
             wait_until(lease._given_up.is_set)
             assert not lease.note(driver.state()), "its own doing does not end what it was asked for"
     lease.acquire(5)
-    lease.release()
+    lease.release(goes_on=True)
     lease.acquire()  # decided just now
     assert [one.asked.epoch for one in driver.requests] == [5, 6, 7, 8, 9]
 
@@ -206,7 +206,7 @@ def test_who_gave_the_lease_up_goes_on_in_the_epoch_that_began_by_it(
 def test_an_epoch_that_is_told_before_the_release_is_answered_is_ones_own(driver: Answers, lease: CommandLease) -> None:
     driver.release_delay = 0.3
     lease.acquire(5)
-    lease.release()
+    lease.release(goes_on=True)
     wait_until(lambda: driver.epoch == 6)
     assert not lease._given_up.is_set() and not lease.note(driver.state())
     lease.acquire(5)  # waits for the answer
@@ -217,7 +217,7 @@ def test_a_stop_and_a_reset_after_a_lease_was_given_up_end_what_was_asked_for(
     driver: Answers, lease: CommandLease
 ) -> None:
     lease.acquire(5)
-    lease.release()
+    lease.release(goes_on=True)
     wait_until(lease._given_up.is_set)
     driver.epoch += 2
     with pytest.raises(LeaseRejectedError, match="before the robot was made safe"):
@@ -225,6 +225,16 @@ def test_a_stop_and_a_reset_after_a_lease_was_given_up_end_what_was_asked_for(
     assert lease.note(driver.state())
     with pytest.raises(LeaseRejectedError, match="before the robot was made safe"):
         lease.acquire(5)
+    lease.acquire()
+
+
+def test_what_was_asked_for_before_a_lease_was_given_up_for_good_is_over(driver: Answers, lease: CommandLease) -> None:
+    lease.acquire(5)
+    lease.release()
+    wait_until(lambda: driver.epoch == 6)
+    with pytest.raises(LeaseRejectedError, match="before the robot was made safe"):
+        lease.acquire(5)  # this program has not heard of it yet
+    assert lease.note(driver.state())
     lease.acquire()
 
 

@@ -12,10 +12,11 @@ import pytest
 from softform_actuation.commands import CommandRejectedError, check_age, check_command
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
-from softform_interfaces.msg import ActuatorCommand
+from softform_interfaces.msg import ActuatorCommand, DriverState
 from softform_interfaces.srv import Lease
+from softform_rig.wire_log_writer import WireLogWriter
 from softform_ros.conversions import seconds_from_stamp
-from softform_system_tests.fault_injection import truth
+from softform_system_tests.fault_injection import fault_class, truth
 from softform_system_tests.fault_injection.campaign import CLASSES, DEFAULT_COUNT, SHARES, STACKS, script
 from softform_system_tests.fault_injection.command_faults import WRONG_COMMANDS, not_rejected, wrong_command
 from softform_system_tests.fault_injection.fault_class import wild_target
@@ -24,7 +25,7 @@ from softform_system_tests.fault_injection.outcome import Ledger, Outcome, figur
 from softform_system_tests.fault_injection.rig_stack import RigStack
 from softform_system_tests.fault_injection.shifted_clock import ShiftedClock
 from softform_system_tests.fault_injection.truth import false_reports, is_at_rest, rested
-from softform_system_tests.fault_injection.wire_log_reader import WireLogReader, inflates, lets_air_in
+from softform_system_tests.fault_injection.wire_log_reader import WireLogReader, inflates
 
 ROBOT = load_robot("membrane")
 
@@ -104,6 +105,27 @@ def true_lines(*samples):
     return [f"{moment}\ttrue\t{' '.join(9 * [f'{pressure:g}'])}" for moment, pressure in samples]
 
 
+def test_the_rig_logs_the_true_values_beside_the_wire(tmp_path):
+    writer, reader = WireLogWriter(tmp_path / "wire.log"), WireLogReader(tmp_path / "wire.log")
+    writer.hear(b"V\n", 1.0)
+    writer.note_values(1.5, np.array([0.0, 3210.5]))
+    writer.hear(b"C\n", 2.0)
+    assert [event.text for event in reader.events(0.0)] == ["V", "C"]
+    ((moment, values),) = reader.true_values(1.0)
+    assert moment == 1.5 and values.tolist() == [0.0, 3210.5]
+    assert reader.true_values(1.5) == []
+    assert reader.first_values(lambda values: values.max() > 3000.0, 0.0, 0.0) == 1.5
+    assert reader.first_values(lambda values: values.max() < 3000.0, 0.0, 0.0) is None
+
+
+def test_a_board_that_measures_at_rest_holds_its_latch_and_one_that_inflates_does_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(fault_class, "LATCHED_SECONDS", 0.0)
+    watch = SimpleNamespace(driver_state=DriverState.FAULT)
+    for number, (line, wrong) in enumerate((("C", None), ("T=0.000", None), ("T=0.500", "'T=0.500' came on the wire"))):
+        wire = OnTheWire(tmp_path / str(number), "1.0\thost\tV", f"1.5\thost\t{line}").wire
+        assert fault_class.not_latched(SimpleNamespace(watch=watch, wire=wire), 1.0) == wrong
+
+
 def test_air_is_timed_from_when_the_fault_could_be_observed(tmp_path):
     air = [(9.95, 3000), (10.1, 2950), (10.15, 2600), (10.3, 1500), (10.5, 900)]
     stack = OnTheWire(tmp_path / "wire.log", *true_lines(*air))
@@ -151,14 +173,13 @@ def test_the_log_of_the_wire_is_read_while_it_grows(tmp_path):
     vent = log.first_vent(1.5, 0.0)
     assert vent is not None and vent.time == 2.0
     assert log.first_vent(2.0, 0.0) is None
-    assert [event.text for event in log.events(0.0) if lets_air_in(event)] == ["T=2.500", "C"]
+    assert [event.text for event in log.events(0.0) if inflates(event)] == ["T=2.500"]
 
 
 def test_a_board_that_starts_at_zero_targets_is_not_inflated_and_one_with_a_target_is(tmp_path):
     vented = Outcome("held shape", "frozen for 5 s", True, "vented after 20 ms", 20.0)
     at_rest = ["1.0\thost\tT=4.000", "2.0\thost\tV", "2.5\thost\tSC=0", "2.51\thost\tT=0.000", "2.52\thost\tC"]
     rest = OnTheWire(tmp_path / "rest", *at_rest)
-    assert [event.text for event in rest.wire.events(1.5) if lets_air_in(event)] == ["C"]
     assert not any(map(inflates, rest.wire.events(1.5)))
     assert stays_vented(rest, vented, 1.5, lambda: None).safe
     woken = OnTheWire(tmp_path / "woken", *at_rest, "7.0\thost\tT=4.000")

@@ -378,6 +378,7 @@ class TendonBus:
         models, damaged = self._bus.find(self._ids, interrupted)
         if len(models) < len(self._ids):
             raise DeviceError(*where_broken(self._ids, models, damaged))
+        self._require_same({m: MODELS[n].name if n in MODELS else f"model {n}" for m, n in models.items()})
         if unknown := {motor: model for motor, model in models.items() if model not in MODELS}:
             raise DeviceError(
                 f"Motors of models {unknown} cannot limit their current here.",
@@ -396,6 +397,18 @@ class TendonBus:
             raise DeviceError(*where_broken(self._ids, states))
         self._found_unpowered = {motor for motor, state in states.items() if not state.is_powered}
         self._find_turns()
+
+    def _require_same(self, found: dict[int, str]) -> None:
+        """Reject other motors than those that were there first: nothing is sent to them, not even the end of a hold."""
+        known = {motor: model.name for motor, model in self._models.items()}
+        if not known or found == known:
+            return
+        if self.is_holding:
+            self._held_since, self._hold_ended = None, "The tendons are held no longer: other motors were found."
+        raise DeviceError(
+            f"Motors {known} were there at configure, {found} are there now.",
+            "Put the cables back, or configure the driver again for what is plugged in.",
+        )
 
     def _require_known(self) -> None:
         if len(self._last_ticks) < len(self._ids):

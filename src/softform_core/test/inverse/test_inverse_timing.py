@@ -96,7 +96,7 @@ def test_a_robot_near_the_first_waypoint_may_begin_there_and_is_late_by_what_it_
         ([-0.1, 1.0, 2.0], "-0.1 s"),
         ([0.0, 1.0, 1.0], "no later than time 2"),
         ([3.0, 2.0, 1.0], "no later than time 1"),
-        ([1.0, 2.0, 602.1], "Waypoint 3 is due 600.1 s after what is before it"),
+        ([1.0, 2.0, 602.1], "Waypoint 3 is due 600.1 s after the one before"),
         ([601.0, 602.0, 603.0], "Waypoint 1 is due 601 s"),
     ],
 )

@@ -18,10 +18,10 @@ from softform_ik.robot.stop_request import Outcome, StopRequest
 from softform_interfaces.action import CaptureShape, FollowWaypoints, PlanToShape, ReachShape
 from softform_interfaces.msg import TargetPoints
 from softform_ros.action_goals import GoalLedger
-from softform_ros.asked import age_of, require_recent
+from softform_ros.asked import AGAIN, age_of, require_recent
 from softform_ros.checked_action import CheckedAction, in_worker
 from softform_ros.frames import Frames
-from softform_ros.goal_error import in_code
+from softform_ros.goal_error import GoalError, in_code
 from softform_ros.lifecycle import SoftformLifecycleNode
 
 CLIENT_SECONDS = 2.0
@@ -159,6 +159,12 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
             age = age_of(message.asked.stamp, self.node.get_clock().now().nanoseconds * 1e-9)
             with in_code(Code.DRIVER_NOT_READY):
                 require_recent(age, message.asked.epoch, "The goal")
+            if self._commander.is_outdated(message.asked.epoch):  # it must not end what is asked for since
+                raise GoalError(
+                    Code.DRIVER_NOT_READY,
+                    "The goal was asked for before the robot was made safe, was at fault, or was reset.",
+                    AGAIN,
+                )
         return goal
 
     def begun(self, goal: Goal, stop: StopRequest, message: Any) -> None:

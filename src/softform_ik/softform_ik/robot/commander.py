@@ -17,6 +17,8 @@ from softform_ik.robot.stop_request import StopRequest
 from softform_ros.command_lease import CommandLease
 from softform_ros.goal_error import in_code
 
+_COUNTER_BITS = 32  # of an epoch; the others are one driver's own
+
 STANDSTILL_SECONDS = 2.0
 """After a longer one nothing is begun that was asked for before."""
 
@@ -80,6 +82,10 @@ class Commander:
             return False
         self.release(f"This node stood still for {stood_still:.1f} s; what was asked for before is over.")
         return True
+
+    def is_outdated(self, epoch: int) -> bool:
+        """Whether the driver has begun another epoch after this one, as far as this commander has heard."""
+        return epoch >> _COUNTER_BITS == self._lease.epoch >> _COUNTER_BITS and epoch < self._lease.epoch
 
     def begin(self, goal: StopRequest, preempted_code: int, epoch: int) -> None:
         """Give the robot to a goal that will move it, until `end`; a newer goal ends it with `preempted_code`.

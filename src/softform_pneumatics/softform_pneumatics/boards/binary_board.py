@@ -45,15 +45,15 @@ class BinaryBoard(PressureBoard):
         self._pressures = np.zeros(count)
         self._first_pair = 0  # at which the next round of targets begins
         self._fresh: set[int] = set()  # pairs that have answered since the last measurement
-        self._firmware = ""
+        self._firmware: dict[int, str] = {}  # of each module
         self._observes = False
         self._deaf_since: dict[int, float] = {}
 
     @property
     def identity(self) -> str:
         """Which modules, on which port."""
-        modules = ", ".join(map(str, self._modules))
-        return f"binary board (modules {modules}{self._firmware}) on {self._link.path}"
+        modules = ", ".join(f"{module}{self._firmware.get(module, '')}" for module in self._modules)
+        return f"binary board (modules {modules}) on {self._link.path}"
 
     def _shake_hands(self, interrupted: Callable[[], bool]) -> None:
         for module in self._modules:
@@ -76,7 +76,7 @@ class BinaryBoard(PressureBoard):
                 f"{answer.words[0]:#06x}.",
                 f"This driver is for version {protocol.DEFINITION} and mark {protocol.MARK:#06x}.",
             )
-        self._firmware = f", firmware {answer.words[1] >> 8}.{answer.words[1] & 0xFF}"
+        self._firmware[module] = f" with firmware {answer.words[1] >> 8}.{answer.words[1] & 0xFF}"
 
     def start(self, targets: Array) -> None:
         """Set watchdogs, highest pressures and targets (channels,) Pa, then regulate."""

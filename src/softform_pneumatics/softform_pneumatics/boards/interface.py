@@ -43,6 +43,8 @@ class Parser(Protocol):
 class PressureBoard(ABC):
     """A board that regulates pressures by itself.
 
+    What it says of itself when it is first opened is noted; another one that is there later is vented and not used.
+
     Channels are numbered from 0; pressures are Pa gauge. Every method may raise `DeviceError`, and `DeviceLostError`
     once the connection is gone. A link that is open already is taken over by `open`.
 
@@ -66,12 +68,13 @@ class PressureBoard(ABC):
         self.pressure_min, self.pressure_max = pressure_min, pressure_max
         self._measurements: collections.deque[Measurement] = collections.deque(maxlen=_MEASUREMENTS_KEPT)
         self._is_vented = False
+        self._known = ""
         self._rejected_requests = self._unanswered_requests = 0
 
     @property
     @abstractmethod
     def identity(self) -> str:
-        """Which board, on which port: for logs and diagnostics."""
+        """Which board, on which port: for logs, diagnostics, and to know it again."""
 
     @property
     def counters(self) -> WireCounters:
@@ -102,12 +105,22 @@ class PressureBoard(ABC):
             self._link.guard(self.emergency)
             self._wait_for_boot(booted, interrupted)
             self._shake_hands(interrupted)
+            self._require_same()
             self._is_vented = False
             if not self.vent():
                 raise DeviceError(f"{self.identity} does not confirm that it vents.", "Cut its power and check it.")
         except BaseException:
             self.close()
             raise
+
+    def _require_same(self) -> None:
+        found, self._known = self.identity, self._known or self.identity
+        if found != self._known:
+            self.vent()  # harms nobody
+            raise DeviceError(
+                f"{self._known} was there at configure, {found} is there now.",
+                "Put the cables back, or configure the driver again for what is plugged in.",
+            )
 
     def _wait_for_boot(self, booted: float, interrupted: Callable[[], bool]) -> None:
         while (remaining := booted - self.clock.now()) > 0.0 and not interrupted():

@@ -38,6 +38,7 @@ _RATE = 20.0
 _PERIOD_SECONDS = 6.0
 _BEND = 0.004  # m
 _LOWEST, _HIGHEST = 0.4, 0.8  # of a chamber's range
+_MOVING = 0.3  # of it, beyond which a chamber counts as inflated
 _START_SECONDS = 90.0
 _BACK_SECONDS = 60.0
 _RESET_SECONDS = 25.0
@@ -137,12 +138,15 @@ class DrivenStack:
         Raises:
             SoftformError: If it does not run.
         """
-        nodes = {}
-        if self._launch is not None and self._launch.process is not None and self._launch.exit_code is None:
-            nodes = nodes_below(psutil.Process(self._launch.process.pid))
-        if "actuation" not in nodes:
+        if (driver := self._driver) is None:
             raise SoftformError(f"The driver of '{self._name}' does not run.", f"See {self._log}.")
-        return nodes["actuation"]
+        return driver
+
+    @property
+    def _driver(self) -> psutil.Process | None:
+        if self._launch is None or self._launch.process is None or self._launch.exit_code is not None:
+            return None
+        return nodes_below(psutil.Process(self._launch.process.pid)).get("actuation")
 
     def pull(self) -> float:
         """Pull all plugs; returns when they are out, s of `time.monotonic`."""
@@ -179,14 +183,13 @@ class DrivenStack:
         self.rig.clear_faults()
         deadline = time.monotonic() + _BACK_SECONDS
         while not wait_for(self._moves, 1.0):
-            try:
-                assert self.driver
-            except SoftformError:
-                self.relaunch()
-            if self.state.state == DriverState.FAULT:
-                self.reset()
             if time.monotonic() > deadline:
                 raise SoftformError(f"'{self._name}' did not come back: {self.state.reason}", f"See {self._log}.")
+            if self._driver is None:
+                with contextlib.suppress(SoftformError):  # a starved board is rejected now and then
+                    self.relaunch()
+            if self.state.state == DriverState.FAULT:
+                self.reset()
 
     def relaunch(self) -> None:
         """End the launch if it runs, start it anew, and wait until it is up.
@@ -211,7 +214,9 @@ class DrivenStack:
         return self._folder / f"{self._name}.log"
 
     def _moves(self) -> bool:
-        return self.state.state == DriverState.RUNNING and not self.is_at_rest
+        values, robot = self.rig.actuator_values(), self.robot
+        is_high = robot.unit != "Pa" or bool((values > _MOVING * robot.actuator_max).all())
+        return self.state.state == DriverState.RUNNING and not self.is_at_rest and is_high
 
     def _note_state(self, message: DriverState) -> None:
         self.state = message

@@ -11,7 +11,7 @@ from softform_system_tests.fault_injection.outcome import Outcome, judged, milli
 from softform_system_tests.fault_injection.rig_stack import DRIVER, RigStack
 from softform_system_tests.fault_injection.stack_watch import wait_for
 from softform_system_tests.fault_injection.truth import rested
-from softform_system_tests.fault_injection.wire_log_reader import SentTarget, lets_air_in
+from softform_system_tests.fault_injection.wire_log_reader import SentTarget, inflates
 
 COMMAND_TIMEOUT = 1.0
 """s without a command after which the driver vents: its parameter in config/nodes/actuation.yaml."""
@@ -78,7 +78,7 @@ def not_latched(stack: RigStack, since: float) -> str | None:
     if stack.watch.driver_state != DriverState.FAULT:
         return "no fault is latched"
     time.sleep(LATCHED_SECONDS)  # the commander goes on: a latch must hold against it
-    refilled = next((event for event in stack.wire.events(since) if lets_air_in(event)), None)
+    refilled = next((event for event in stack.wire.events(since) if inflates(event)), None)
     return None if refilled is None else f"{refilled.text!r} came on the wire"
 
 

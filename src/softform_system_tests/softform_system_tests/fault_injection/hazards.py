@@ -39,8 +39,8 @@ HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
         Hazard(
             "A chamber stays full after a stop, and is called safe",
             "A valve sticks; a tube is kinked",
-            "All chambers are measured after each vent until they are below `follow`, or a fault names them after 5 s. What "
-            "was not measured counts as full",
+            "All chambers are measured after each vent until they are below `follow`, or a fault names them after 5 s. "
+            "What was not measured counts as full",
             "A kink between sensor and chamber: the sensor sits on the board",
             "The air stays in until somebody opens the tube",
             {"stuck valve": 8},
@@ -70,8 +70,8 @@ HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
             "A container ends or is paused, PID 1 dies, power or USB is gone",
             "A dead-man, where there is one: 0.5 s after the last heartbeat; proven at each activation",
             "Everything, without a dead-man; `doctor` and the driver's state warn of its absence",
-            "Without a dead-man the board goes on for as long as it has power. A welded relay is found at the next stop, "
-            "and cannot be opened by it",
+            "Without a dead-man the board goes on for as long as it has power. A welded relay is found at the next "
+            "stop, and cannot be opened by it",
             {"both gone": 8},
             (),
             (
@@ -156,7 +156,7 @@ HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
             "Hardware is not configured where the network reaches it, unless that was said; enclaves with SROS2",
             "Without SROS2, who has an account on this computer",
             "Trust in the users of this computer",
-            {},
+            {"other driver": 0},
             (),
             (
                 "src/softform_core/test/test_network_reach.py::*",
@@ -172,7 +172,7 @@ HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
             "Locks by the device's number; the adapter is compared whenever it is opened",
             "Adapters without a number in the same socket; swapped tubes",
             "Commission a robot chamber by chamber after each change of tubes",
-            {"other driver": 4},
+            {"other driver": 5},
             (),
             ("src/softform_actuation/test/test_serial_link.py::test_another_adapter_is_vented_and_not_used",),
         ),
@@ -189,7 +189,7 @@ HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
         Hazard(
             "A pressure runs away from what was asked",
             "A lost byte turns 3.790 into 3790; a leak; a stuck valve",
-            "Two measurements, rising, 1 kPa above all that was asked for; the balance of air over 1.5 s; 5 s in any case",
+            "Two measurements, rising, 1 kPa above all that was asked; the balance of air over 1.5 s; 5 s in any case",
             "What the pump does until then (7.8 kPa of 5 was seen); Protocol A has no checksum",
             "The relief valve",
             {"serial": 0},

@@ -71,7 +71,7 @@ class HeldShape:
 
     def __exit__(self, *error: object) -> None:
         """Let go of the robot, if its holder is there."""
-        _let_go(self._stack)
+        let_go(self._stack)
         self._client.close()
         self._goal.join(_ANSWER_SECONDS)
 
@@ -160,7 +160,7 @@ def _stopped_while_solving(stack: RigStack) -> Outcome | None:
             process.resume()
         if is_solved:
             goal.join(_REACH_SECONDS)
-            _let_go(stack)
+            let_go(stack)
             return None
         if not all(answer is not None and answer.success for answer in answers):
             return judged(f"stop and reset: {answers}", hung=None in answers)
@@ -203,7 +203,8 @@ def _is_held(stack: RigStack) -> bool:
     return stack.watch.lease[0] == HOLDER
 
 
-def _let_go(stack: RigStack) -> None:
+def let_go(stack: RigStack) -> None:
+    """Call `release` of the holder, if it holds the robot."""
     if _is_held(stack):
         call_service(stack.watch.node, HOLDER, Trigger, "release", Trigger.Request(), _ANSWER_SECONDS)
 

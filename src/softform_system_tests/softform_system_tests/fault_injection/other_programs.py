@@ -1,6 +1,7 @@
 """Programs beside the stack: what they send ends nothing, and neither they nor another driver get at its robot."""
 
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -138,8 +139,10 @@ def _configured_beside(stack: RigStack, robot: str, port: Path) -> bool | None:
 
 
 def _other_driver(stack: RigStack, variant: str) -> Outcome:
-    """Start another driver for the same board, while the robot moves."""
+    """Start another driver for the same board, or another launch, while the robot moves."""
     port, began = stack.folder / "openpneu", time.monotonic()
+    if variant in _LAUNCHES:
+        return undisturbed(stack, began, _launch_refused(stack, *_LAUNCHES[variant]))
     if variant == "by another name of the port":
         other = stack.folder / "other_name"
         other.unlink(missing_ok=True)
@@ -151,8 +154,33 @@ def _other_driver(stack: RigStack, variant: str) -> Outcome:
     return undisturbed(stack, began, None if is_configured else "the other driver cannot be configured")
 
 
-OTHER_DRIVER = FaultClass(("by the same port", "by another name of the port", "by the device itself"), _other_driver)
-"""How the other one names the board's port."""
+def _launch_refused(stack: RigStack, arguments: tuple[str, ...], network: bool, reason: str) -> str | None:
+    """What another launch says that is refused; None if it is not, or for another reason."""
+    log = stack.folder / "launch.log"
+    before = log.stat().st_size
+    words = [sys.executable, "-m", "softform_launch.cli_launch", *arguments, f"run_dir:={stack.folder / 'beside'}"]
+    reach = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET", "FASTRTPS_DEFAULT_PROFILES_FILE": ""} if network else {}
+    process = stack.processes.start(words, **reach)
+    try:
+        if not wait_for(lambda: process.poll() is not None, _START_SECONDS) or not process.returncode:
+            return None
+    finally:
+        process.terminate()
+        process.wait()
+    told = log.read_bytes()[before:].decode(errors="replace").splitlines()
+    return next((line for line in told if reason in line), None)
+
+
+_LAUNCHES: Mapping[str, tuple[tuple[str, ...], bool, str]] = {
+    "by a second launch": (("softform",), False, "already"),
+    "reached from the network": (("driver", "namespace:=beside", "port:=/dev/null"), True, "computer of the network"),
+}
+"""Arguments of another launch, whether the network reaches it, and why it is refused."""
+
+OTHER_DRIVER = FaultClass(
+    ("by the same port", "by another name of the port", "by the device itself", *_LAUNCHES), _other_driver
+)
+"""How another driver is started."""
 
 
 def _beyond_limits(stack: RigStack, variant: str) -> Outcome:

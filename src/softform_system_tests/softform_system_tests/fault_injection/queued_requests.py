@@ -13,7 +13,7 @@ from softform_interfaces.srv import Lease
 from softform_ros.action_caller import ActionCaller
 from softform_ros.service_calls import wait_until_answered
 from softform_system_tests.fault_injection.fault_class import FAULT_SECONDS, FaultClass, not_latched
-from softform_system_tests.fault_injection.held_shape_faults import HOLDER, free_the_robot
+from softform_system_tests.fault_injection.held_shape_faults import HOLDER, free_the_robot, let_go
 from softform_system_tests.fault_injection.outcome import Outcome, judged
 from softform_system_tests.fault_injection.rig_stack import DRIVER, NAMESPACE, RigStack
 from softform_system_tests.fault_injection.stack_watch import wait_for
@@ -46,7 +46,9 @@ def _queued(stack: RigStack, variant: str) -> Outcome:
             told = _called(caller, goal)
         else:
             since, told = _to_frozen(stack, variant, caller, goal)
-    return _nothing_moves(stack, since, f"the goal ended: {told}" if told else None)
+    outcome = _nothing_moves(stack, since, f"the goal ended: {told}" if told else None)
+    let_go(stack)
+    return outcome
 
 
 def _to_frozen(stack: RigStack, variant: str, caller: ActionCaller, goal: FollowWaypoints.Goal) -> tuple[float, str]:

@@ -54,6 +54,9 @@ def _stuck_valve(stack: RigStack, variant: str) -> Outcome:
     if not list((stack.folder / "state").rglob("*latch*")):
         claimed = claimed or "nothing is latched"
     values = stack.wire.true_values(began)[-1].values
+    if variant == "deactivate":  # the node stays active, and its driver is not: it has to be tried again
+        stack.watch.clear_faults()
+        stack.life_cycle(DRIVER).change(Step.DEACTIVATE, _ANSWER_SECONDS)
     if is_at_rest(stack.robot, values):
         claimed = claimed or "the chamber was empty"
     return judged(claimed, f"not called safe at {values[last]:.0f} Pa, and latched", at_rest=False)

@@ -66,9 +66,9 @@ def tables(kept: Mapping[str, Any] | None) -> str:
     if kept is not None:
         parts = [
             f"The last whole run, of {kept['date']}, revision {kept['revision']}: {kept['safe']} of {kept['injected']} "
-            f"safe; {kept['safe_measured']} times the true values were seen at rest; {kept['reported_safe_but_not']} times "
-            "the driver said that all is safe while it was not. Times are 99th percentiles, from when a fault could be "
-            "observed."
+            f"safe; {kept['safe_measured']} times the true values were seen at rest; {kept['reported_safe_but_not']} "
+            "times the driver said that all is safe while it was not. Times are 99th percentiles, from when a fault "
+            "could be observed."
         ]
     for heading, rows in HAZARDS.items():
         lines = (_line(row, {} if kept is None else kept["classes"]) for row in rows)

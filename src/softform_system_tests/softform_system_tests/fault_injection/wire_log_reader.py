@@ -15,7 +15,7 @@ from softform_core.units import PA_PER_KPA
 from softform_core.wire_event import WireEvent
 
 _POLL_SECONDS = 0.01
-_SELECT, _TARGET, _VENT, _START = "SC=", "T=", "V", "C"
+_SELECT, _TARGET, _VENT = "SC=", "T=", "V"
 
 
 @dataclass(frozen=True)
@@ -121,13 +121,6 @@ def is_vent(event: WireEvent) -> bool:
     return event.side == "host" and event.text == _VENT
 
 
-def lets_air_in(event: WireEvent) -> bool:
-    """Whether it starts the board, or gives a chamber a target above ambient."""
-    if event.side != "host":
-        return False
-    return event.text == _START or inflates(event)
-
-
 def inflates(event: WireEvent) -> bool:
-    """Whether it gives a chamber a target above ambient; a board that was started at zero targets lets no air in."""
+    """Whether it gives a chamber a target above ambient; a board that is started at zero targets measures only."""
     return event.side == "host" and event.text.startswith(_TARGET) and float(event.text.removeprefix(_TARGET)) > 0.0

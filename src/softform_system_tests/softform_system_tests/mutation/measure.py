@@ -21,6 +21,7 @@ TESTS = (
     "test_lease.py",
     "test_latch.py",
     "test_regulation.py",
+    "test_command_limits.py",
     "test_making_safe.py",
     "test_supervisor.py",
     "test_supervisor_faults.py",
@@ -33,6 +34,11 @@ BY_PROCESSES = {"xǁGuardianǁ_start", "x__reap", "x_protect", "x_protection_of"
 _LIBRARIES = Path(sys.prefix) / "mutation"
 _OF_ROS = ("launch_testing", "launch_ros", "launch_pytest")
 _OPTIONS = [f"-pno:{plugin}" for plugin in ("cacheprovider", "dash", "zarr", *_OF_ROS)]
+_CONFTEST = """
+import hypothesis
+hypothesis.settings.register_profile("mutation", deadline=None, derandomize=True, database=None)
+hypothesis.settings.load_profile("mutation")
+"""
 _HUNG_SECONDS = 2.0
 _HUNG_TIMES = 10.0
 
@@ -74,6 +80,8 @@ def _copy(package: Path, work: Path) -> None:
     (work / "test").mkdir()
     for test in TESTS:
         shutil.copy(package.parent / "test" / test, work / "test")
+    with (work / "test" / "conftest.py").open("a", encoding="utf-8") as conftest:
+        conftest.write(_CONFTEST)
     for file in FILES:
         path = work / package.name / f"{file}.py"
         path.write_text(_without_property_decorators(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -18,6 +18,7 @@ HOLD_SECONDS = 2.5
 _BASE, _STEP = 2000.0, 10.0
 _SLACK_SECONDS = 0.2
 _STOPPED_SECONDS = 0.5
+_RELEASE_SECONDS = 1.5  # a release that is lost: the driver waits for commands for a second
 _NOTICED_SECONDS = 0.5  # until the driver's next tick
 _UNHEARD_SECONDS = SILENCE_SECONDS + 0.4
 _RELEASED_SECONDS = HOLD_SECONDS + 0.6
@@ -32,7 +33,8 @@ def value_of_goal(number: int) -> float:
 class Promises:
     """Takes what happened; `broken` says what must not have.
 
-    - Nothing queued moves: what was asked for before the newest stop, fault, reset, deactivation or sleep.
+    - Nothing queued moves: what was asked for before the newest stop, fault, reset, deactivation or sleep, or before
+      its commander let the robot go.
     - Nothing old moves: what nobody took up within `ASKED_SECONDS`, or who took it up stood still after that.
     - What is reported safe is measured safe: state, each actuator, the answer to a stop.
     - A reset clears what was seen: no fault that came after the state by which it was asked for.
@@ -48,6 +50,8 @@ class Promises:
         self._asked: dict[int, tuple[float, str]] = {}
         self._begun: dict[int, float] = {}
         self._taken: dict[int, float] = {}
+        self._released: defaultdict[str, float] = defaultdict(lambda: -1.0)
+        self._let_go: defaultdict[str, float] = defaultdict(lambda: -1.0)
         self._standstills: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
         self._ended, self._ended_by, self._slept = -1.0, "", -1.0
         self._faults: list[tuple[float, str]] = []
@@ -92,6 +96,8 @@ class Promises:
                 f"goal {number} was asked for {now - asked:.2f} s ago, before the {self._ended_by} "
                 f"{now - self._ended:.2f} s ago, and moves the robot",
             )
+        if asked <= self._released[commander] and self._let_go[commander] < now - _RELEASE_SECONDS:
+            self._break("nothing queued moves", f"goal {number} was asked for before {commander} let the robot go")
         if asked <= self._slept < now - _NOTICED_SECONDS:
             self._break("nothing queued moves", f"goal {number} was asked for before the computer slept, and moves it")
         taken = self._taken.get(number, asked)
@@ -112,6 +118,10 @@ class Promises:
     def note_end(self, by: str) -> None:
         """Something has ended all that was asked for before."""
         self._ended, self._ended_by = self._world.now, by
+
+    def note_release(self, commander: str, asked: float) -> None:
+        """A commander has let the robot go, as somebody asked at that moment, s."""
+        self._released[commander], self._let_go[commander] = asked, self._world.now
 
     def note_sleep(self) -> None:
         """The computer has slept, just now."""

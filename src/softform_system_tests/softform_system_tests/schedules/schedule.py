@@ -12,12 +12,14 @@ LAST_ACTION = 5.0
 """s after the start; a schedule is watched for some seconds longer."""
 
 Kind = Literal[
-    "goal", "stop", "reset", "deactivate", "activate", "restart",
+    "goal", "stop", "reset", "let go", "deactivate", "activate", "restart",
     "freeze", "freeze at wait", "kill at wait", "drop", "delay", "duplicate", "sleep", "stick",
 ]  # fmt: skip
 
 
-_DEEDS: tuple[Kind, ...] = ("stop", "reset", "stop", "reset", "stop", "reset", "deactivate", "activate", "restart")
+_DEEDS: tuple[Kind, ...] = (
+    *("stop", "reset", "stop", "reset", "stop", "reset", "let go", "deactivate", "activate", "restart"),
+)
 _FAULTS: tuple[Kind, ...] = (
     *("freeze", "freeze at wait", "freeze at wait", "kill at wait", "drop", "delay", "delay", "duplicate", "sleep"),
     "stick",
@@ -76,7 +78,8 @@ def draw(seed: int) -> Schedule:
         Item("goal", moment(), draws.choice(COMMANDERS), 0, draws.uniform(0.0, 1.5)) for _ in range(draws.randint(1, 4))
     ]
     for _ in range(draws.randint(0, 5)):
-        items.append(Item(draws.choice(_DEEDS), moment()))
+        deed = draws.choice(_DEEDS)
+        items.append(Item(deed, moment(), draws.choice(COMMANDERS) if deed == "let go" else ""))
     items += [_fault(draws, moment()) for _ in range(draws.choice((0, 1, 1, 1, 2, 2, 3)))]
     return Schedule(seed, tuple(sorted(items, key=lambda item: item.moment)))
 

@@ -376,12 +376,17 @@ class CommanderNode(Node):
                 content[0].finish(content[1])
             case "state":
                 self._note(content[0])
+            case "release":
+                self.commander.release("somebody has released the robot")
+                self.stack.promises.note_release(self.process.name, content)
             case "goal":
                 if not self._follows:
                     return
                 try:
                     require_recent(age_of(content.asked.stamp, self.stack.wall()), content.asked.epoch, "The goal")
                 except SoftformError:
+                    return
+                if self.commander.is_outdated(content.asked.epoch):
                     return
                 self.stack.promises.note_taken(content.number)
                 self._stop.request(_PREEMPTED)
@@ -520,6 +525,10 @@ class SimulatedStack:
                     asked = self._asked()
                     self.seen[asked.epoch] = self._seen[1]
                     self.send("reset", lambda: self.driver.mailbox.put("reset", asked))
+            case "let go":
+                self.send(
+                    "release", functools.partial(self.commanders[item.who].mailbox.put, "release", self.world.now)
+                )
             case "deactivate" | "activate":
                 self.driver.mailbox.put(item.kind, None)
             case "restart":

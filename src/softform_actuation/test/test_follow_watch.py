@@ -1,14 +1,21 @@
-"""The watch over chambers that go their own way: quick where one runs away, silent where one only lags."""
+"""The watches over chambers that go their own way: quick where one runs away, silent where one only lags."""
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from softform_actuation.assembly import served_by_devices
 from softform_actuation.device import ServedActuators, UnsafeError
-from softform_actuation.watches import FollowWatch
+from softform_actuation.watches import FollowWatch, RangeWatch
+from softform_core.robots import load_robot
 
 PERIOD = 0.05  # s between measurements
 NOISE = 30.0  # Pa
+
+
+@pytest.fixture
+def served() -> ServedActuators:
+    return served_by_devices(load_robot("membrane"))[0]
 
 
 def readings(setpoints: NDArray[np.float64], lag: float, seed: int) -> NDArray[np.float64]:
@@ -67,3 +74,12 @@ def test_a_chamber_that_falls_towards_its_setpoint_has_time(served: ServedActuat
     watch, setpoint = FollowWatch(served, 1000.0, 5.0), np.zeros(9)
     for number in range(40):
         watch.check(np.full(9, 5000.0 * np.exp(-number * PERIOD)), setpoint, number * PERIOD)
+
+
+def test_one_corrupt_reading_is_not_beyond_the_range(served: ServedActuators) -> None:
+    watch = RangeWatch(served, 1000.0)
+    good, bad = np.zeros(9), np.full(9, 90_000.0)
+    for moment in range(10):
+        watch.check(bad if moment % 2 else good)
+    with pytest.raises(UnsafeError, match="c1 is at 9e\\+04 Pa"):
+        watch.check(bad)
