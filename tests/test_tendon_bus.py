@@ -42,6 +42,7 @@ import sys, time
 from contextlib import suppress
 from softform_actuation.assembly import make_driver, parameters_of
 from softform_actuation.commands import CommandRejectedError
+from softform_actuation.conformance import now
 from softform_actuation.parameters import PARAMETERS
 from softform_core.robots import load_robot
 
@@ -72,7 +73,7 @@ class Line:
     def open(self, baud_rate: int) -> None:
         self._port = serial.Serial(self.path, baud_rate, timeout=0.0, write_timeout=1.0, exclusive=True)
 
-    def guard(self, emergency: bytes) -> None:
+    def guard(self, emergency: bytes, later: bytes = b"", seconds: float = 0.0) -> None:
         self.emergency = emergency
 
     def receive(self, timeout: float) -> bytes:

@@ -9,9 +9,11 @@ import numpy as np
 import rclpy
 from rclpy.action import ActionClient
 from rclpy.node import Node
+from rclpy.wait_for_message import wait_for_message
 from sensor_msgs.msg import PointCloud2, PointField
 
 from softform_interfaces.action import ReachShape
+from softform_interfaces.msg import Asked, DriverState
 
 FRAME = "membrane/base_link"
 
@@ -43,6 +45,8 @@ class Planner(Node):
         for name, value in options.items():
             setattr(goal.options, name, value)
         self.reaching.wait_for_server()
+        _, driver = wait_for_message(DriverState, self, "driver_state")  # it comes five times a second
+        goal.asked = Asked(stamp=self.get_clock().now().to_msg(), epoch=driver.epoch)
         handle = self.wait(self.reaching.send_goal_async(goal))
         return self.wait(handle.get_result_async()).result
 
@@ -53,5 +57,4 @@ if __name__ == "__main__":
     result = planner.reach(planner.cloud(np.load(sys.argv[1]), *sys.argv[2:]))
     if result.error_code:
         sys.exit(f"[{result.error_code}] {result.error_msg}")
-    values = dict(zip(result.actuators.name, result.actuators.value, strict=True))
-    planner.get_logger().info(f"{1e3 * result.solve.mean_error:.2f} mm off the target, with {values}")
+    planner.get_logger().info(f"{1e3 * result.solve.mean_error:.2f} mm off the target, with {result.actuators}")

@@ -29,6 +29,7 @@ from softform_core.network_reach import require_local
 from softform_core.priority import lock_memory
 from softform_core.robots import Robot, load_robot
 from softform_core.service_notify import notify
+from softform_core.text import printable
 from softform_interfaces.msg import ActuatorCommand, ActuatorState, DriverState
 from softform_interfaces.srv import Lease, Reset
 from softform_ros import qos
@@ -262,7 +263,7 @@ class ActuationNode(SoftformLifecycleNode):
         grant, age = Grant(message.lease, message.key), self._age_of(message.header.stamp)
         try:
             self._driver.command(
-                message.source, grant, message.fingerprint, message.name, message.unit, message.value, age
+                printable(message.source), grant, message.fingerprint, message.name, message.unit, message.value, age
             )
         except CommandRejectedError as error:
             self.get_logger().warning(f"command rejected: {error}", throttle_duration_sec=1.0)
@@ -278,12 +279,12 @@ class ActuationNode(SoftformLifecycleNode):
             if request.request == Lease.Request.ACQUIRE:
                 asked = Asked(self._age_of(request.asked.stamp), request.asked.epoch)
                 response.lease, response.key = self._driver.acquire(
-                    request.source, request.client, asked, request.fingerprint
+                    printable(request.source), request.client, asked, request.fingerprint
                 )
                 response.first_command_timeout = values["lease_timeout"]
                 response.command_timeout = values["command_timeout"]
             elif request.request == Lease.Request.RELEASE:
-                response.epoch = self._driver.release(request.source, Grant(request.lease, request.key))
+                response.epoch = self._driver.release(printable(request.source), Grant(request.lease, request.key))
             else:
                 raise LeaseError(LeaseCode.INVALID_REQUEST, "This is no request.", "Ask to ACQUIRE or to RELEASE.")
             response.success = True

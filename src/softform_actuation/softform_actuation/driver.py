@@ -233,7 +233,8 @@ class Driver:
                 held = any(device.is_holding for device in self._devices)
                 done = "The motors hold the robot under power" if held else "Measured at rest"
                 return f"{done}, and latched; call 'reset' to go on."
-            if self._clock.now() > end:
+            is_known_unsafe = any(connection.still_unsafe for connection in supervisor.connections)
+            if is_known_unsafe or self._clock.now() > end:
                 raise SoftformError(
                     f"Stopped and latched, but NOT SAFE: {supervisor.unsafe_in_words()}",
                     "Cut the supply, open the manual vent valve and keep away; it is measured on.",

@@ -3,7 +3,7 @@
 Many devices have no watchdog: after `kill -9` of the driver a board would hold its pressure for ever. The guardian
 is handed the driver's open port through a socket, and then heartbeats; it answers each, so that the driver notices a
 guardian that is frozen. A socket that ends without the farewell, or that stays silent, makes it write the emergency
-request.
+request, and for a robot that is to be held for a while only, another request after that while.
 
 Best it is a service of the machine (`guardian_service`), which survives what ends the driver and all that belongs to
 it. Where none listens, the driver starts this file as a program of its own, which imports the standard library only, so
@@ -14,6 +14,7 @@ import contextlib
 import ctypes
 import enum
 import errno
+import fcntl
 import os
 import resource
 import select
@@ -51,7 +52,8 @@ EMERGENCY_SECONDS = 3.0
 """How long a port that takes nothing is tried on."""
 _END_SECONDS = EMERGENCY_SECONDS + 1.0
 _ALL_PAGES = 1 | 2  # MCL_CURRENT | MCL_FUTURE
-_LENGTH = struct.Struct("!H")  # of the emergency request, which the port's descriptor comes with
+_LOOK_SECONDS = 0.2
+_HEAD = struct.Struct("!HHf")  # lengths of the requests, and seconds between them; the port's descriptor comes with it
 
 
 def service_sockets() -> list[str]:
@@ -69,17 +71,18 @@ class Guardian:
         complaint: Why a service that is installed does not guard; empty if it does, or none is.
     """
 
-    def __init__(self, port_descriptor: int, emergency: bytes) -> None:
+    def __init__(self, port_descriptor: int, emergency: bytes, later: bytes = b"", seconds: float = 0.0) -> None:
         """Start guarding the open port.
 
         `emergency` is what it writes there; the driver may have died within another request, so it must be understood
-        behind half of one.
+        behind half of one. `later`, if any, follows after some seconds, unless another driver has come.
 
         Raises:
             OSError: If there is no service, and no process can be started.
         """
         self._port_descriptor = port_descriptor
         self._emergency = emergency
+        self._later, self._seconds = later, seconds
         self._last_beat = 0.0
         self._unanswered_since: float | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -188,7 +191,8 @@ class Guardian:
         return ours
 
     def _greet(self, connection: socket.socket) -> None:
-        socket.send_fds(connection, [_LENGTH.pack(len(self._emergency)) + self._emergency], [self._port_descriptor])
+        head = _HEAD.pack(len(self._emergency), len(self._later), self._seconds)
+        socket.send_fds(connection, [head + self._emergency + self._later], [self._port_descriptor])
 
     def _replace(self) -> None:
         if self._process is None:
@@ -245,35 +249,44 @@ def serve(connection: socket.socket, takes: Callable[[int], bool]) -> None:
         OSError: If what comes is not from a driver.
     """
     connection.settimeout(JOIN_SECONDS)
-    head, ports, _, _ = socket.recv_fds(connection, _LENGTH.size, 1)
+    head, ports, _, _ = socket.recv_fds(connection, _HEAD.size, 1)
     try:
-        emergency, missing = b"", _LENGTH.unpack(head)[0] if len(head) == _LENGTH.size else 0
+        first, second, seconds = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, 0, 0.0)
+        requests, missing = b"", first + second
         while missing and (chunk := connection.recv(missing)):
-            emergency, missing = emergency + chunk, missing - len(chunk)
-        if missing or not emergency or not ports or not takes(ports[0]):
+            requests, missing = requests + chunk, missing - len(chunk)
+        if missing or not first or not ports or not takes(ports[0]):
             raise ConnectionAbortedError("A driver sends its emergency request together with its port.")
         connection.setblocking(False)
         with contextlib.suppress(OSError):  # the driver is dead, which reading will say, too
             connection.send(HEARTBEAT)
-        guard(connection.fileno(), ports[0], emergency)
+        guard(connection.fileno(), ports[0], requests[:first], requests[first:], seconds)
     finally:
         for port in ports:
             os.close(port)
 
 
-def guard(connection: int, port: int, emergency: bytes) -> None:
-    """Wait for heartbeats until the driver says goodbye or dies; make the device safe when it dies or hangs."""
-    watch, action = Watch(), Action.NONE
+def guard(connection: int, port: int, emergency: bytes, later: bytes = b"", seconds: float = 0.0) -> None:
+    """Wait for heartbeats until the driver says goodbye or dies; make the device safe when it dies or hangs.
+
+    Where `later` is given it is what makes safe `seconds` after the first time.
+    """
+    watch, action, due = Watch(), Action.NONE, 0.0
     while Action.LEAVE not in action:
         ready, _, _ = select.select([connection], [], [], SILENCE_SECONDS)
         action = watch.on_beats(_read(connection)) if ready else watch.on_silence()
         if Action.ANSWER in action:
+            due = 0.0
             with contextlib.suppress(OSError):  # the driver is gone, which reading will say, too
                 os.write(connection, HEARTBEAT)
         if Action.MAKE_SAFE in action:
-            make_safe(port, emergency)
+            now = time.monotonic()
+            due = due or now + seconds
+            make_safe(port, later if later and now > due else emergency)
     with contextlib.suppress(OSError):
         os.write(connection, FAREWELL)
+    if later and Action.MAKE_SAFE in action:
+        _make_safe_later(port, later, due)
 
 
 def _read(connection: int) -> bytes:
@@ -304,6 +317,28 @@ def make_safe(port: int, emergency: bytes) -> None:
                         termios.tcflush(port, termios.TCOFLUSH)
                 time.sleep(_RETRY_SECONDS)
         time.sleep(_REPEAT_SECONDS)
+
+
+def _make_safe_later(port: int, request: bytes, due: float) -> None:
+    """Write a request at a time, s, unless another driver has taken the port before: so it is let go meanwhile."""
+    let_go(port)
+    while True:
+        try:
+            fcntl.flock(port, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return
+        if (remaining := due - time.monotonic()) <= 0.0:
+            make_safe(port, request)
+            return
+        fcntl.flock(port, fcntl.LOCK_UN)
+        time.sleep(min(remaining, _LOOK_SECONDS))
+
+
+def let_go(port: int) -> None:
+    """Let others open a port of which this descriptor, or a copy of it elsewhere, is open."""
+    with contextlib.suppress(OSError):
+        fcntl.flock(port, fcntl.LOCK_UN)
+        fcntl.ioctl(port, termios.TIOCNXCL)
 
 
 def protect() -> None:

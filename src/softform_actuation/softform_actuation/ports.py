@@ -17,6 +17,7 @@ from serial.tools.list_ports_common import ListPortInfo
 from serial.tools.list_ports_linux import SysFS
 
 from softform_actuation.device import ServedActuators
+from softform_actuation.guardian import let_go
 from softform_core.errors import SoftformError
 
 BUSY_GRACE_SECONDS = 1.0
@@ -53,6 +54,8 @@ class _OwnPort(serial.Serial):
             raise
 
     def close(self) -> None:
+        if self.is_open:
+            let_go(self.fd)  # a guardian that is frozen has a copy of it
         super().close()
         if self._lock is not None:
             os.close(self._lock)

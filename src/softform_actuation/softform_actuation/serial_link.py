@@ -1,6 +1,5 @@
 """The serial line to a device: one user, heartbeats for its guardian, and one error for every way of losing it."""
 
-import os
 import select
 
 import serial
@@ -45,20 +44,6 @@ class SerialLink:
         return self._port is not None
 
     @property
-    def guardian_warning(self) -> str:
-        """What an operator should know of the guardian; empty if it outlives the driver whatever ends that."""
-        if self._guardian is None or os.path.realpath(self.path).startswith("/dev/pts/"):
-            return ""
-        if self._guardian.complaint:
-            return self._guardian.complaint
-        if self._guardian.kind == "service":
-            return ""
-        return (
-            "The guardian is the driver's own child: what ends both at once leaves the robot as it is. Install it as a "
-            "service (./softform install-service)."
-        )
-
-    @property
     def guardian_process_id(self) -> int | None:
         """Process id of the guardian; None while there is none."""
         return None if self._guardian is None else self._guardian.process_id
@@ -84,9 +69,10 @@ class SerialLink:
             )
         self._adapter = adapter
 
-    def guard(self, emergency: bytes) -> None:
+    def guard(self, emergency: bytes, later: bytes = b"", seconds: float = 0.0) -> None:
         """Start the guardian, which writes `emergency` to the port should this process die or hang.
 
+        `later`, if any, follows after some seconds, unless another driver has taken the port by then.
         It takes the place of the one before, whose request is out of date: the device is safe meanwhile.
 
         Raises:
@@ -96,7 +82,7 @@ class SerialLink:
             self._guardian.end(emergency=False)
             self._guardian = None
         try:
-            self._guardian = Guardian(self._opened().fileno(), emergency)
+            self._guardian = Guardian(self._opened().fileno(), emergency, later, seconds)
         except OSError as error:
             raise _unguarded(error) from error
 

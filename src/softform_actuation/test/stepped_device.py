@@ -130,6 +130,8 @@ class SteppedDevice:
     def set_targets(self, targets: Array, interrupted: Callable[[], bool]) -> bool:
         if self.lost:
             raise DeviceLostError(f"{self.identity} is lost.", "Plug it in, then reset.")
+        if interrupted():
+            return False
         self.targets.append(targets.copy())
         self.values = targets + self.leaves
         return True

@@ -17,7 +17,7 @@ from softform_actuation.clock import Clock
 from softform_actuation.lease import LeasedCommands
 from softform_actuation.states import DriverReport, Readings, State
 from softform_core.robots import load_robot
-from softform_interfaces.msg import Asked
+from softform_interfaces.msg import ActuatorCommand, Asked
 from softform_interfaces.srv import Lease
 from softform_ros.background_node import BackgroundNode
 from softform_ros.service_calls import call_service
@@ -39,6 +39,8 @@ def test_stop_is_answered_though_a_callback_beside_it_failed(node: ActuationNode
     failures = []
 
     class Driver(SimpleNamespace):
+        is_alive, fingerprint = True, "membrane"
+
         @property
         def held_for(self) -> float:
             failures.append(1)
@@ -118,3 +120,18 @@ def test_a_denied_lease_is_logged_once_until_the_reason_or_the_holder_changes(
         commands.end("It was given up.")
         assert ask("planner") and not ask("servo", 5)
     assert len(said) == 5
+
+
+def test_names_of_commanders_do_nothing_to_a_terminal_and_are_short(node: ActuationNode) -> None:
+    node.parameters = {"lease_timeout": 3.0, "command_timeout": 0.5}
+    commands, commanded = LeasedCommands(Clock(), 3.0, "membrane"), []
+    node._driver = SimpleNamespace(  # type: ignore[assignment]
+        acquire=commands.acquire, command=lambda source, *rest: commanded.append(source), report=node._report
+    )
+    name = "\x1b[2Jplanner" + 9000 * "r"
+    asked = Asked(stamp=node.get_clock().now().to_msg(), epoch=commands.epoch)
+    request = Lease.Request(request=Lease.Request.ACQUIRE, source=name, asked=asked, fingerprint="membrane")
+    assert node._on_lease(request, Lease.Response()).success
+    node._on_command(ActuatorCommand(source=name))
+    holder = commands.holder[0]
+    assert commanded == [holder] and holder.startswith("\ufffd[2Jplanner") and len(holder) == 200

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from softform_actuation.commands import CommandRejectedError, SettleDetector, check_age
+from softform_actuation.commands import CommandRejectedError, SettleDetector, check_age, limit_rate
 
 
 def test_how_far_in_the_future_a_command_is_stamped_is_told() -> None:
@@ -28,3 +28,10 @@ def settled(*errors: float) -> bool:
 )
 def test_what_lies_just_within_its_tolerance_has_settled(errors: tuple[float, ...], expected: bool) -> None:
     assert settled(*errors) == expected
+
+
+def test_a_goal_that_is_near_enough_is_taken_to_the_last_digit() -> None:
+    setpoint, goal = 0.8, 0.3
+    assert setpoint + (goal - setpoint) != goal
+    for rate in (1.0, abs(goal - setpoint)):
+        assert limit_rate(np.array([setpoint]), np.array([goal]), np.array([rate]), 1.0)[0] == goal

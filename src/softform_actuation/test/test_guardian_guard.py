@@ -2,8 +2,10 @@
 
 import contextlib
 import errno
+import fcntl
 import os
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,10 +25,13 @@ from softform_actuation.guardian import (
     Guardian,
     Watch,
     guard,
+    let_go,
     make_safe,
     serve,
     service_sockets,
 )
+
+HEAD = struct.Struct("!HHf")
 
 
 class SetTime:
@@ -102,9 +107,9 @@ class Driver:
         act(self)
         return read, [], []
 
-    def guarded(self) -> bytes:
+    def guarded(self, *later: object) -> bytes:
         """Guard until the guardian leaves; returns what it sent."""
-        guard(self.its.fileno(), 7, b"V")
+        guard(self.its.fileno(), 7, b"V", *later)
         assert not self._acts
         with contextlib.suppress(BlockingIOError, OSError):
             return self.ours.recv(64)
@@ -143,6 +148,25 @@ def test_a_driver_that_dies_is_made_safe_once_and_left(monkeypatch: pytest.Monke
     assert driver.guarded() == b"" and driver.made_safe == [(7, b"V")]
     driver = Driver(monkeypatch, end_its_side)  # and it is told when that is done
     assert driver.guarded() == FAREWELL and driver.made_safe == [(7, b"V")]
+
+
+def test_what_a_frozen_driver_holds_is_held_for_a_while_only(monkeypatch: pytest.MonkeyPatch, time: SetTime) -> None:
+    driver = Driver(monkeypatch, beat, None, None, None, beat, None, leave)
+    wait, times = driver._select, iter([0.0, 0.0, 3.0, 6.0, 6.0, 6.0, 6.0])
+
+    def select(*asked: object) -> tuple:
+        time.at = 100.0 + next(times)
+        return wait(*asked)
+
+    monkeypatch.setattr(guardian_module, "select", SimpleNamespace(select=select))
+    later: list[tuple[object, ...]] = []
+    monkeypatch.setattr(guardian_module, "_make_safe_later", lambda *told: later.append(told))
+    driver.guarded(b"S", 5.0)
+    assert driver.made_safe == [(7, b"V"), (7, b"V"), (7, b"S"), (7, b"V")]  # it begins anew with a driver that thawed
+    assert later == []  # it left by itself
+    driver = Driver(monkeypatch, die)
+    driver.guarded(b"S", 5.0)
+    assert driver.made_safe == [(7, b"V")] and later == [(7, b"S", time.at + 5.0)]
 
 
 def test_a_connection_that_is_reset_is_the_end_of_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,30 +265,89 @@ def test_a_port_that_takes_nothing_is_tried_for_a_while(
     assert bool(flushed) == flushes and time.slept.count(0.02) == pytest.approx(EMERGENCY_SECONDS / 0.02, abs=2)
 
 
+# --- the request that follows later -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
+    """A port that is open twice, by the guardian, who has it for itself, and by who may want it."""
+    (tmp_path / "port").touch()
+    ours, others = (os.open(tmp_path / "port", os.O_RDWR) for _ in range(2))
+    fcntl.flock(ours, fcntl.LOCK_EX)
+    yield ours, others
+    os.close(ours)
+    os.close(others)
+
+
+def is_free(port: int) -> bool:
+    try:
+        fcntl.flock(port, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    fcntl.flock(port, fcntl.LOCK_UN)
+    return True
+
+
+def test_a_port_that_is_let_go_can_be_opened_by_others(
+    locked: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(fcntl, "ioctl", lambda *words: asked.append(words))
+    assert not is_free(locked[1])
+    let_go(locked[0])
+    assert is_free(locked[1]) and asked == [(locked[0], guardian_module.termios.TIOCNXCL)]
+    monkeypatch.undo()
+    let_go(locked[0])  # which is no terminal
+
+
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_what_follows_later_is_written_unless_another_driver_has_come(
+    locked: tuple[int, int], time: SetTime, monkeypatch: pytest.MonkeyPatch, is_taken: bool
+) -> None:
+    written, free, wait = [], [], time.sleep
+
+    def sleep(seconds: float) -> None:
+        wait(seconds)
+        free.append(is_free(locked[1]))
+        if is_taken and len(free) == 2:
+            fcntl.flock(locked[1], fcntl.LOCK_EX)
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr(guardian_module, "make_safe", lambda *told: written.append((time.at, *told)))
+    due = time.at + 0.7
+    guardian_module._make_safe_later(locked[0], b"S", due)
+    if is_taken:
+        assert written == [] and time.slept == [0.2, 0.2]
+    else:
+        assert written == [(pytest.approx(due), locked[0], b"S")] and not is_free(locked[1])
+        assert time.slept == [0.2, 0.2, 0.2, pytest.approx(0.1)]
+    assert all(free)  # it is free to be taken meanwhile
+
+
 # --- serving ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def guarded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, bytes]]:
-    seen: list[tuple[int, int, bytes]] = []
+def guarded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
+    seen: list[tuple[object, ...]] = []
 
-    def note(connection: int, port: int, emergency: bytes) -> None:
+    def note(connection: int, port: int, *requests: object) -> None:
         os.fstat(port)
-        seen.append((connection, port, emergency))
+        seen.append((connection, port, *requests))
 
     monkeypatch.setattr(guardian_module, "guard", note)
     return seen
 
 
 def test_a_port_that_a_driver_hands_on_is_guarded_and_closed(
-    port: tuple[int, int], guarded: list[tuple[int, int, bytes]]
+    port: tuple[int, int], guarded: list[tuple[object, ...]]
 ) -> None:
     ours, its = socket.socketpair()
     taken: list[int] = []
-    socket.send_fds(ours, [b"\0\4VE"], [port[0]])
+    socket.send_fds(ours, [HEAD.pack(3, 1, 60.0) + b"VE"], [port[0]])
     ours.send(b"NT")
     serve(its, lambda descriptor: not taken.append(descriptor))
-    assert guarded == [(its.fileno(), taken[0], b"VENT")] and taken[0] != port[0]
+    assert guarded == [(its.fileno(), taken[0], b"VEN", b"T", 60.0)] and taken[0] != port[0]
     assert ours.recv(8) == HEARTBEAT and not its.getblocking()
     with pytest.raises(OSError):
         os.fstat(taken[0])
@@ -272,10 +355,17 @@ def test_a_port_that_a_driver_hands_on_is_guarded_and_closed(
 
 @pytest.mark.parametrize("why", ["rejected", "none", "half", "empty", "short", "no head"])
 def test_what_is_not_from_a_driver_is_not_guarded(
-    port: tuple[int, int], guarded: list[tuple[int, int, bytes]], why: str
+    port: tuple[int, int], guarded: list[tuple[object, ...]], why: str
 ) -> None:
     ours, its = socket.socketpair()
-    data = {"half": b"\0\2V", "empty": b"\0\0", "short": b"\0", "no head": b""}.get(why, b"\0\1V")
+    whole = HEAD.pack(1, 0, 0.0) + b"V"
+    bad = {
+        "half": HEAD.pack(1, 1, 0.0) + b"V",
+        "empty": HEAD.pack(0, 1, 0.0) + b"V",
+        "short": whole[:4],
+        "no head": b"",
+    }
+    data = bad.get(why, whole)
     if data:
         socket.send_fds(ours, [data], [] if why == "none" else [port[0]])
     ours.shutdown(socket.SHUT_WR)
@@ -298,10 +388,10 @@ def test_a_stranger_that_says_nothing_does_not_keep_it(monkeypatch: pytest.Monke
 
 
 def test_a_driver_that_dies_while_it_joins_is_guarded_all_the_same(
-    port: tuple[int, int], guarded: list[tuple[int, int, bytes]]
+    port: tuple[int, int], guarded: list[tuple[object, ...]]
 ) -> None:
     ours, its = socket.socketpair()
-    socket.send_fds(ours, [b"\0\1V"], [port[0]])
+    socket.send_fds(ours, [HEAD.pack(1, 0, 0.0) + b"V"], [port[0]])
     ours.close()
     serve(its, lambda descriptor: True)
     assert len(guarded) == 1
@@ -369,7 +459,7 @@ def rig(tmp_path: Path, port: tuple[int, int], time: SetTime, monkeypatch: pytes
 
 def test_a_driver_joins_a_service_beats_and_hears_its_answers(rig: Rig) -> None:
     guardian = rig.join()
-    assert rig.service.said == b"\0\4VENT" and (guardian.kind, guardian.complaint) == ("service", "")
+    assert rig.service.said == HEAD.pack(4, 0, 0.0) + b"VENT" and (guardian.kind, guardian.complaint) == ("service", "")
     assert guardian.process_id == os.getpid()
     for _ in range(60):
         guardian.beat()

@@ -29,14 +29,18 @@ from softform_actuation.guardian import (
     protection_of,
     service_sockets,
 )
+from softform_actuation.ports import open_port
 
 PACKAGES = os.pathsep.join(str(Path(package.__file__).parents[1]) for package in (softform_actuation, softform_core))
 
-# What of a driver matters here: it holds a port and beats. `sys.argv`: the port, then what the guardian writes.
+# What of a driver matters here: it holds a port and beats. `sys.argv`: the port, then what the guardian writes, what it
+# writes later, and how many seconds later.
 DRIVER_PROGRAM = """
-import os, sys, time
+import sys, time
 from softform_actuation.guardian import Guardian
-guardian = Guardian(os.open(sys.argv[1], os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK), sys.argv[2].encode())
+from softform_actuation.ports import open_port
+port = open_port(sys.argv[1], 115200)
+guardian = Guardian(port.fileno(), sys.argv[2].encode(), sys.argv[3].encode(), float(sys.argv[4]))
 print(guardian.kind, flush=True)
 while True:
     guardian.beat()
@@ -94,10 +98,12 @@ def service(path: str) -> Iterator[subprocess.Popen[str]]:
 
 
 @contextlib.contextmanager
-def driver_at(terminal: Terminal, emergency: str = "V") -> Iterator[subprocess.Popen[str]]:
+def driver_at(
+    terminal: Terminal, emergency: str = "V", later: str = "", seconds: float = 0.0
+) -> Iterator[subprocess.Popen[str]]:
     """A driver whose guardian is the service."""
     process = subprocess.Popen(
-        [sys.executable, "-c", DRIVER_PROGRAM, terminal.path, emergency],
+        [sys.executable, "-c", DRIVER_PROGRAM, terminal.path, emergency, later, str(seconds)],
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -139,6 +145,27 @@ def test_kill_9_of_the_driver_and_of_all_its_session(
         (os.killpg if whole_session else os.kill)(driver.pid, signal.SIGKILL)
         assert terminal.heard(2, 5.0) == b"VV"
     assert service.poll() is None
+
+
+def test_what_a_dead_driver_holds_is_held_for_a_while_only(service: subprocess.Popen[str], terminal: Terminal) -> None:
+    with driver_at(terminal, "H", "S", 0.8) as driver:
+        driver.kill()
+        killed = time.monotonic()
+        assert terminal.heard(3, 5.0) == b"HHS"
+        assert time.monotonic() - killed > 0.7
+        assert terminal.heard(1, 1.0) == b"S"
+
+
+def test_what_a_dead_driver_held_is_the_next_drivers(service: subprocess.Popen[str], terminal: Terminal) -> None:
+    with driver_at(terminal, "H", "S", 1.5) as driver:
+        driver.kill()
+        assert terminal.heard(2, 5.0) == b"HH"
+    with driver_at(terminal, "G") as following:  # though the guardian still has the port
+        assert terminal.heard(1, 2.0) == b""
+        following.kill()
+        assert terminal.heard(3, 1.0) == b"GG"
+    port = open_port(terminal.path, 115200)
+    port.close()
 
 
 def test_a_frozen_driver_is_made_safe(service: subprocess.Popen[str], terminal: Terminal) -> None:
@@ -220,15 +247,16 @@ def test_what_a_service_does_not_do_at_the_end_the_driver_does(
 
 def test_what_no_driver_sends_is_refused(service: subprocess.Popen[str], path: str, terminal: Terminal) -> None:
     reader, pipe = os.pipe()
-    whole = b"\0\1V"
+    whole = b"\0\1" + bytes(6) + b"V"
     for data, descriptors in (
         (b"", []),
         (b"\0", [terminal.port]),
         (b"GET / HTTP/1.1\r\n", []),
         (whole, []),
         (whole, [pipe]),  # its rights to write elsewhere are not the driver's
-        (b"\0\0", [terminal.port]),
-        (b"\0\2V", [terminal.port]),  # half an emergency request
+        (bytes(8), [terminal.port]),
+        (b"\0\2" + bytes(6) + b"V", [terminal.port]),  # half an emergency request
+        (b"\0\0\0\1" + bytes(4) + b"V", [terminal.port]),  # another one without it
     ):
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(path)

@@ -101,6 +101,18 @@ def test_programs_that_know_no_locks_are_kept_from_a_port(
     assert any(is_exclusive) is not is_pseudo
 
 
+def test_a_copy_of_a_descriptor_elsewhere_keeps_no_closed_port_busy(
+    terminal: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ports, "_is_pseudo", lambda path: False)
+    port = open_port(terminal[0], 115200)
+    copy = os.dup(port.fileno())  # as a guardian that is frozen has it
+    port.close()
+    assert not any(fcntl.ioctl(copy, 0x80045440, bytes(4)))  # TIOCGEXCL
+    open_port(terminal[0], 115200).close()
+    os.close(copy)
+
+
 def test_a_port_is_not_opened_if_it_was_another_device_when_it_was_locked(
     terminal: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -214,6 +214,7 @@ def test_a_command_is_followed_no_faster_than_the_slew_rate_and_settles() -> Non
     assert (rig.readings[-1].status == Status.SETTLED).all()
     assert rig.readings[-1].captured == pytest.approx(rig.clock.at)
     np.testing.assert_array_equal(rig.readings[-1].values, rig.goal)
+    assert rig.readings[-1].status.dtype == np.uint8  # as the message has it
     statistics = rig.statistics
     assert statistics.command_age == 0.0 and statistics.measured_rate == pytest.approx(50.0, rel=0.1)
     assert statistics.measurements == len(rig.readings) and len(statistics._latencies) > 40
@@ -227,6 +228,17 @@ def test_a_period_that_took_long_moves_no_further_than_a_fifth_of_a_second() -> 
     rig.supervisor.resume()
     rig.run(PERIOD)
     assert rig.device.targets[-1][0] - before == pytest.approx(SLEW * 0.2, abs=1.0)
+
+
+def test_a_period_that_is_over_before_all_is_sent_goes_on_with_the_next() -> None:
+    rig = Rig().running()
+    sent = len(rig.device.targets)
+    rig.supervisor.tick(rig.clock.at, lambda: True)
+    assert len(rig.device.targets) == sent
+    rig.goal = None
+    latencies = len(rig.statistics._latencies)
+    rig.run(0.5)
+    assert len(rig.device.targets) > sent and len(rig.statistics._latencies) <= latencies + 1  # one a command
 
 
 def test_targets_are_sent_in_every_period_also_at_rest() -> None:
@@ -258,9 +270,9 @@ def test_at_rest_while_it_drives_is_told_as_measured() -> None:
 def test_before_the_first_measurement_at_rest_is_what_was_measured_before() -> None:
     rig = Rig().connected()
     rig.supervisor.activate(never)
-    while not rig.device.drives:
-        rig.supervisor.tick(rig.clock.at, never)
-        rig.clock.at += PERIOD
+    for _ in range(10):
+        if not rig.device.drives:
+            rig.supervisor.tick(rig.clock.at, never)
     assert rig.supervisor._followers[0].captured is None and rig.supervisor.report.is_at_rest
 
 

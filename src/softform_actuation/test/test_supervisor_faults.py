@@ -19,6 +19,9 @@ def rig(tmp_path: Path) -> Rig:
     return Rig(latch_file=tmp_path / "latch")
 
 
+LOST_STEP = "Ask for it by the service 'lease', if that is still meant."
+
+
 # --- faults and stops -------------------------------------------------------------------------------------------------
 
 
@@ -262,6 +265,15 @@ def test_a_device_that_is_lost_at_rest_is_a_fault_and_a_reset_opens_it(rig: Rig)
     assert rig.device.is_open and rig.device.calls.count("open") >= 2
 
 
+def test_deactivating_opens_a_lost_device_that_is_back(rig: Rig) -> None:
+    rig.running()
+    rig.device.lost = True
+    rig.run(0.1)
+    rig.device.lost = False
+    assert not rig.device.is_open and rig.supervisor.rest_inactive(never) == "safe"
+    assert rig.device.is_open and rig.supervisor.is_secured and rig.state is State.FAULT
+
+
 def test_a_device_that_does_not_answer_at_rest_is_let_go_after_a_while(rig: Rig) -> None:
     rig.connected()
     rig.run(1.0)
@@ -306,6 +318,11 @@ def test_a_standstill_while_motors_hold_ends_the_lease(rig: Rig) -> None:
     rig.clock.slept += 2.0
     rig.run(PERIOD)
     assert rig.state is State.HOLDING and not rig.device.drives and rig.supervisor.report.holder == ""
+    rig.goal = np.zeros(3)
+    rig.command()
+    assert rig.rejections == [
+        f"The lease of 'planner' has ended. The driver stood still for 2.0 s. {LOST_STEP}",
+    ]
 
 
 def test_a_standstill_in_motion_is_a_fault(rig: Rig) -> None:

@@ -21,7 +21,7 @@ from softform_bringup.remote_lifecycle import RemoteLifecycleNode
 from softform_core.errors import SoftformError
 from softform_interfaces.msg import BringupState
 from softform_ros.alone import require_alone
-from softform_ros.diagnostics import ERROR, OK, WARN, DiagnosticsPublisher, Health
+from softform_ros.diagnostics import ERROR, OK, WARN, DiagnosticsPublisher, Health, with_failures
 from softform_ros.guarded_node import GuardedNode, spin
 from softform_ros.parameters import Parameter, declare_parameters, read_parameters
 from softform_ros.qos import DIAGNOSTICS, LATCHED_STATE
@@ -58,7 +58,7 @@ class BringupManagerNode(GuardedNode):
         self._stop = stop
         self._goes_down = False
         self._state: BringupState | None = None
-        self._errors: dict[str, str] = {}
+        self._errors = {self.resolve_topic_name(name): "" for name in self.parameters["nodes"] if name}
         self._state_publisher = self.create_publisher(BringupState, "bringup_state", LATCHED_STATE)
         self._diagnostics_reader = self.create_subscription(
             DiagnosticArray, "/diagnostics", self._keep_errors, DIAGNOSTICS
@@ -135,11 +135,13 @@ class BringupManagerNode(GuardedNode):
     def _health(self) -> Health:
         state = self._state or BringupState()
         level = {BringupState.DEGRADED: WARN, BringupState.FAILED: ERROR}.get(state.state, OK)
-        return Health(level, state.reason or state_in_words(state), {"nodes": ", ".join(self.parameters["nodes"])})
+        health = Health(level, state.reason or state_in_words(state), {"nodes": ", ".join(self.parameters["nodes"])})
+        return with_failures(health, self.failed_callbacks)
 
     def _keep_errors(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            self._errors[status.name] = status.message if status.level == ERROR else ""
+            if status.name in self._errors:
+                self._errors[status.name] = status.message if status.level == ERROR else ""
 
     def _on_shutdown(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self._stop.set()

@@ -7,9 +7,11 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterValue
@@ -17,10 +19,12 @@ from rcl_interfaces.srv import GetParameters, SetParameters
 from rclpy.executors import SingleThreadedExecutor
 from std_srvs.srv import Trigger
 
+from softform_bringup.bringup_manager_node import BringupManagerNode
 from softform_bringup.lifecycle_manager import BringUpError, LifecycleManager, State, Step, Stopped
 from softform_bringup.remote_lifecycle import RemoteLifecycleNode
 from softform_interfaces.msg import BringupState
 from softform_ros.background_node import BackgroundNode
+from softform_ros.diagnostics import ERROR, WARN
 from softform_ros.qos import LATCHED_STATE
 from softform_ros.service_calls import call_service
 from softform_ros.stack_state import state_in_words
@@ -438,3 +442,16 @@ def test_a_lost_request_is_sent_again(lossy):
     assert remote.change(Step.CONFIGURE, timeout=30.0)
     assert node.asked == 2
     assert node.state is State.INACTIVE
+
+
+def test_errors_are_kept_of_its_own_nodes_and_what_its_callbacks_raised_is_told():
+    node = BringupManagerNode.__new__(BringupManagerNode)
+    node._errors, node._state, node.parameters = {"/softform/tiny": ""}, None, {"nodes": ["tiny"]}
+    said = [DiagnosticStatus(name=f"/other/n{i}", level=ERROR, message="no") for i in range(9)]
+    node._keep_errors(
+        DiagnosticArray(status=[*said, DiagnosticStatus(name="/softform/tiny", level=ERROR, message="lost")])
+    )
+    assert node._errors == {"/softform/tiny": "lost"}
+    node.failed_callbacks = SimpleNamespace(count=1, last="out of range", last_at=time.monotonic())
+    health = node._health()
+    assert health.level == WARN and "out of range" in health.message and health.values["nodes"] == "tiny"

@@ -10,6 +10,7 @@ import click
 
 from softform_core.errors import SoftformError
 from softform_core.paths import DEFAULT_ROBOT
+from softform_core.text import LONGEST_MESSAGE, printable
 
 _POLL_SECONDS = 0.2
 
@@ -89,7 +90,7 @@ def collect(
         reason = "stopped; the robot vents. The same command goes on." if stopped else str(error)
         with contextlib.suppress(SoftformError):
             click.echo("\n".join(summary_lines(open_recording(path))), err=True)
-        raise click.ClickException(reason) from error
+        raise click.ClickException(printable(reason, LONGEST_MESSAGE, lines=True)) from error
     store = open_recording(path)
     click.echo(json.dumps(summary_figures(store)) if as_json else "\n".join(summary_lines(store)))
 

@@ -18,6 +18,7 @@ from softform_ros import qos
 from softform_ros.command_lease import CommandLease
 from softform_ros.conversions import seconds_from_stamp
 from softform_ros.frames import Frames
+from softform_ros.standstill import Standstill
 from softform_ros.timers import create_steady_timer
 
 Message = TypeVar("Message")
@@ -50,6 +51,7 @@ class RobotLink:
         self.command = HeldCommand(lambda values: self._lease.send(values))
         self._has_asked, self._epoch = False, epoch
         self.stop_reason: str | None = None
+        self._standstill = Standstill()
 
     def __enter__(self) -> "RobotLink":
         """Open the topics."""
@@ -64,8 +66,19 @@ class RobotLink:
                 (MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS),
             )
         ]
-        self._timer = create_steady_timer(node, _REPEAT_PERIOD, self.command.repeat)
+        self._timer = create_steady_timer(node, _REPEAT_PERIOD, self._repeat)
+        self._standstill.seconds()  # what came before is none
         return self
+
+    def _repeat(self) -> None:
+        self._note_alive()
+        self.command.repeat()
+
+    def _note_alive(self) -> None:
+        """Command nothing more once this process stood still, or the computer slept: what was asked for is too old."""
+        if stood_still := self._standstill.seconds():
+            self.stop_reason = f"this node stood still for {stood_still:.1f} s"
+            self.let_go()
 
     def __exit__(self, *error: object) -> None:
         """Hold nothing, so that the driver makes the robot safe, and close."""
@@ -85,6 +98,7 @@ class RobotLink:
         Raises:
             LeaseRejectedError: If it is rejected.
         """
+        self._note_alive()
         if not self._has_asked:
             self._lease.acquire(self._epoch)
             self._has_asked = True

@@ -449,7 +449,7 @@ class HeldLease:
         self.asked_in.append(epoch)
         self.known.grant(Held(8, 3, epoch))
 
-    def release(self):
+    def release(self, goes_on):
         return bool(self.known.drop().lease)
 
 

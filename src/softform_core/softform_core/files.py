@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-
 from softform_core.errors import SoftformError
 
 if TYPE_CHECKING:

@@ -46,12 +46,22 @@ def require_local(environment: Mapping[str, str], ports: Iterable[str], allowed:
         SoftformError: If it can, and nobody has.
     """
     hardware = [port for port in ports if not os.path.realpath(port).startswith(_TERMINALS)]
-    if hardware and not allowed and network_reach(environment) == "network":
+    if hardware and not allowed and (network_reach(environment) == "network" or _answers_strangers(environment)):
         raise SoftformError(
-            f"Every computer of the network could command {', '.join(hardware)}: the discovery range is "
-            f"'{environment.get('ROS_AUTOMATIC_DISCOVERY_RANGE') or 'SUBNET'}'.",
-            "Set ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST, or launch with network:=true if it may (docs/security.md).",
+            f"Other computers of the network could command {', '.join(hardware)}: the discovery range is "
+            f"'{environment.get('ROS_AUTOMATIC_DISCOVERY_RANGE') or 'SUBNET'}', without a loopback profile.",
+            "Launch it with ./softform launch, or set ROS_AUTOMATIC_DISCOVERY_RANGE=SYSTEM_DEFAULT and "
+            "FASTRTPS_DEFAULT_PROFILES_FILE=config/middleware/loopback.xml; or network:=true if they may "
+            "(docs/security.md).",
         )
+
+
+def _answers_strangers(environment: Mapping[str, str]) -> bool:
+    """Whether LOCALHOST is all that keeps others away: with it Fast DDS answers whoever names this machine."""
+    if environment.get("RMW_IMPLEMENTATION", "") not in _FAST_DDS:
+        return False
+    ranged = environment.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "")
+    return ranged == "LOCALHOST" or (ranged != "OFF" and environment.get("ROS_LOCALHOST_ONLY") == "1")
 
 
 def _is_here(address: str) -> bool:

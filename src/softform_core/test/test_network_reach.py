@@ -75,10 +75,20 @@ def test_hardware_in_reach_of_the_network_needs_somebodys_word(tmp_path):
     board = tmp_path / "ttyUSB0"
     board.touch()
     for environment in ({}, {RANGE: "SUBNET"}):
-        with pytest.raises(SoftformError, match=r"ttyUSB0: the discovery range is 'SUBNET'.*LOCALHOST.*network:=true"):
+        with pytest.raises(SoftformError, match=r"ttyUSB0: the discovery range is 'SUBNET'.*loopback.*network:=true"):
             require_local(environment, [str(board)], allowed=False)
     require_local({}, [str(board)], allowed=True)
-    require_local({RANGE: "LOCALHOST"}, [str(board)], allowed=False)
+
+
+@pytest.mark.parametrize("environment", [{RANGE: "LOCALHOST"}, {RANGE: "LOCALHOST", PROFILE: str(LOOPBACK)}])
+def test_fast_dds_with_localhost_answers_who_names_this_machine(environment, tmp_path):
+    board = tmp_path / "ttyUSB0"
+    board.touch()
+    with pytest.raises(SoftformError, match=r"discovery range is 'LOCALHOST'.*=SYSTEM_DEFAULT.*loopback.xml"):
+        require_local(environment, [str(board)], allowed=False)
+    require_local(environment | {"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp"}, [str(board)], allowed=False)
+    for local in ({RANGE: "OFF"}, {PROFILE: str(LOOPBACK)}, {RANGE: "SYSTEM_DEFAULT", PROFILE: str(LOOPBACK)}):
+        require_local(local, [str(board)], allowed=False)
 
 
 def test_a_pseudo_terminal_is_no_hardware_unless_beside_some(tmp_path):

@@ -135,7 +135,7 @@ class InverseKinematicsNode(SoftformLifecycleNode):
 
     def _on_release(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         response.success = True
-        released = self._commander.release()
+        released = self._commander.let_go()
         response.message = "Released; the driver makes the robot safe." if released else "Nothing was held."
         return response
 

@@ -405,6 +405,9 @@ def fresh_robot(request, stand_in, wait_for):
         time.sleep(0.6)  # a stream that comes sooner is the one from before
     stand_in.reset_behaviour()
     stand_in.announce(DriverState.SAFE, "waiting for commands")
+    if "client" in request.fixturenames:
+        epochs = request.getfixturevalue("client")._reaching._epochs
+        wait_for(lambda: epochs._epoch == stand_in.leased.epoch, "the client to hear of the driver's new epoch")
 
 
 @pytest.fixture

@@ -4,6 +4,8 @@ import os
 import select
 import time
 
+from softform_core.text import printable
+
 LARGEST_BACKLOG = 1 << 20  # bytes of output kept for a reader that does not read
 
 
@@ -33,7 +35,7 @@ class Screen:
         prefix = f"[{name}] ".encode()
         if self._is_terminal and colour:
             prefix = b"\x1b[%dm%s\x1b[0m" % (colour, prefix)
-        self._backlog += prefix + line + b"\n"
+        self._backlog += prefix + printable(line.decode(errors="replace"), LARGEST_BACKLOG).encode() + b"\n"
         self.flush()
 
     def flush(self, seconds: float = 0.0) -> None:

@@ -41,3 +41,9 @@ def test_what_a_slow_reader_reads_late_is_there():
         seen += os.read(reader, 4096)
         screen.flush()
     assert seen.count(b"x") == 3000
+
+
+def test_what_a_node_says_moves_no_cursor():
+    reader, writer = os.pipe()
+    Screen(writer).show("node", b"\x1b[2J\rall is well \xff")
+    assert os.read(reader, 4096).decode() == "[node] \ufffd[2J\ufffdall is well \ufffd\n"

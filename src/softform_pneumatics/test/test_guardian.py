@@ -215,7 +215,7 @@ def test_close_vents_during_motion_and_ends_the_guardian(
     assert driver.state is State.RUNNING
     before = time.monotonic()
     driver.close()
-    assert scripted_board.requests_since(before, "V") == 1
+    assert scripted_board.requests_since(before, "V") >= 1
     assert board._link.guardian_process_id is None and is_gone(guardian)
     assert driver.state is State.OFFLINE
     wait_until(lambda: not scripted_board.runs and bool(np.abs(scripted_board.pressures).max() < 0.1))

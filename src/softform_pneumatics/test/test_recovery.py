@@ -150,7 +150,12 @@ def test_another_board_in_its_place_is_vented_and_a_fault_until_the_first_one_is
     wait_until(lambda: "V" in [text for _, text in other.requests])
     with pytest.raises(SoftformError, match="firmware 2.0.* was there at configure, .*firmware 2.1.* is there now"):
         driver.reset(now(driver))
-    assert driver.state is State.FAULT and {text for _, text in other.requests} == {"AT", "AT+ADDRESS", "AT+VERSION", "V"}
+    assert driver.state is State.FAULT and {text for _, text in other.requests} == {
+        "AT",
+        "AT+ADDRESS",
+        "AT+VERSION",
+        "V",
+    }
     first.start()
     lab.plug(first)
     wait_until(lambda: "is back on its port" in driver.reason)

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from softform_core.errors import SoftformError
+from softform_core.text import LONGEST_MESSAGE, printable
 
 
 @click.command()
@@ -48,7 +49,7 @@ def replay(bag: Path, rate: float, loop: bool, topics: tuple[str, ...], commands
             click.echo(f"\r{seconds:8.1f} of {recording.seconds:.1f} s  {count:8d} messages ", nl=False, err=True)
 
     def leave(topic: str) -> None:
-        click.echo(f"  {topic} is left out from here on: a node has come that publishes it", err=True)
+        click.echo(f"  {printable(topic)} is left out from here on: a node has come that publishes it", err=True)
 
     with stop_requests() as stopped, OpenRecording(bag_parts(bag)) as recording:
         chosen = recording.topics(topics, commands)
@@ -60,7 +61,7 @@ def replay(bag: Path, rate: float, loop: bool, topics: tuple[str, ...], commands
                 recording.left_out |= dict.fromkeys(elsewhere, "a node that runs publishes it")
                 chosen = [topic for topic in chosen if topic.name not in recording.left_out]
             for topic, reason in sorted(recording.left_out.items()):
-                click.echo(f"  {topic} is left out: {reason}", err=True)
+                click.echo(printable(f"  {topic} is left out: {reason}", LONGEST_MESSAGE, lines=True), err=True)
             if not any(topic.messages for topic in chosen):
                 raise SoftformError(f"There is nothing to replay in {bag}.", "See why topics are left out above.")
             player = Player(node, chosen, None if topics else leave)

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 EARLIER_ACTUATION = "softform_interfaces/msg/ChamberPressures"
 """Commands and states of actuators, while all were chambers."""
 
@@ -44,7 +46,7 @@ def conversion_of(topic: str, message_type: str) -> Conversion | None:
 
 def _actuator_command(earlier: Any, types: Types) -> Any:
     # Commanders had neither a name nor a lease: no driver accepts such a command.
-    return _actuators(earlier, types[f"{_PACKAGE}ActuatorCommand"], source="", lease=0)
+    return _actuators(earlier, types[f"{_PACKAGE}ActuatorCommand"], source="", lease=0, key=0, fingerprint="")
 
 
 def _actuator_state(earlier: Any, types: Types) -> Any:
@@ -85,6 +87,10 @@ def _driver_state(earlier: Any, types: Types) -> Any:
         lease=getattr(earlier, "lease", 0),
         held_for=getattr(earlier, "held_for", 0.0),
         epoch=getattr(earlier, "epoch", 0),
+        fingerprint="",
+        **{name: [] for name in ("faults", "warnings", "actuator")},
+        **{name: np.zeros(0, dtype=bool) for name in ("asked", "acknowledged", "at_rest")},
+        rest_value=np.zeros(0),
     )
 
 

@@ -88,12 +88,16 @@ class WriteQueue:
                     self._news.wait(max(0.0, flush_due - time.monotonic()))
                 taken, self._waiting = self._waiting, deque()
                 ends = self._ends
-            self._write(taken)
+            with self._noted_failure():  # whatever else fails: a thread that ended would leave a recorder silently dead
+                self._write(taken)
             if time.monotonic() >= flush_due:
-                with self._writing, self._noted_failure():
-                    self._recorder.note("softform.dropped", str(self.dropped.total()))  # with each bag that is closed
-                    self._recorder.flush()
-                give_back_what_is_free()  # messages and chunks come and go in changing sizes, for hours
+                with self._noted_failure():
+                    with self._writing:
+                        self._recorder.note(
+                            "softform.dropped", str(self.dropped.total())
+                        )  # with each bag that is closed
+                        self._recorder.flush()
+                    give_back_what_is_free()  # messages and chunks come and go in changing sizes, for hours
                 flush_due = time.monotonic() + FLUSH_PERIOD
             if ends and not taken:
                 return

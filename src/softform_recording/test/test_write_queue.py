@@ -9,6 +9,7 @@ from rclpy.serialization import serialize_message
 from rosbags.rosbag2 import Reader
 from std_msgs.msg import String
 
+from softform_recording import write_queue
 from softform_recording.bag_recorder import BagRecorder
 from softform_recording.topic_recorder import SequenceGaps
 from softform_recording.write_queue import WriteQueue
@@ -125,3 +126,17 @@ def test_publishers_that_come_and_go_are_no_gaps():
     again = [298, 198, 58, 299, 199, 59, 300, 200, 60, 301, 201, 1, 302, 202, 2, 303, 203, 3, 304, 204, 1, 305, 205, 2]
     assert gaps(again, 3) == 0  # one of three ends and comes again, twice
     assert gaps([1, 40, 2, 41, 4, 42], 2) == 1
+
+
+def test_what_fails_beside_the_bag_ends_no_thread_and_is_told(tmp_path, monkeypatch):
+    def fail():
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(write_queue, "FLUSH_PERIOD", 0.0)
+    monkeypatch.setattr(write_queue, "give_back_what_is_free", fail)
+    queue = WriteQueue(BagRecorder(tmp_path / "bag"))
+    queue.add_topic("/x", "std_msgs/msg/String", [])
+    queue.put("/x", 1, MESSAGE)
+    wait_for(lambda: queue.failure is not None)
+    assert "Cannot allocate memory" in str(queue.failure) and queue._thread.is_alive()
+    queue.close()

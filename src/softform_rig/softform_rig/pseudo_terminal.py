@@ -196,7 +196,8 @@ class PseudoTerminal:
             self.board.receive(data, now)
             self._send(self.board.take_output())
         self.board.advance(now := time.monotonic())
-        self._wire.note_values(now, self.firmware.actuator_values(self._channels))
+        if self._channels:
+            self._wire.note_values(now, self.firmware.actuator_values(self._channels))
         output = self.board.take_output()
         if is_open:
             self._send(output)

@@ -45,8 +45,8 @@ class _Server(ActionServer):
             warnings.filterwarnings("error", "failed to send response", RuntimeWarning)
             try:
                 await super()._execute_goal_request(request_header_and_message)
-            except (RuntimeWarning, SystemError) as error:  # which of them is a matter of rclpy's bindings
-                self._node.get_logger().warning(f"a goal is not carried out, for its client is gone: {error}")
+            except (RuntimeWarning, SystemError):  # which of them is a matter of rclpy's bindings
+                self._node.get_logger().warning("a goal is not carried out, for its client is gone")
 
     def notify_execute(
         self, goal_handle: ServerGoalHandle, execute_callback: Callable[[ServerGoalHandle], Coroutine[Any, None, Any]]

@@ -53,7 +53,8 @@ class TendonBus:
     """`Device` of tendon motors on one bus; its channels are the motors' ids, in their order along the cable.
 
     While the robot is driven, the motors' own watchdogs stop them when the bus falls silent, and the guardian then
-    slackens or holds the tendons. What is held is slackened after `hold_limit`, or when a motor is in trouble.
+    slackens or holds the tendons. What is held is slackened after `hold_limit`, by the guardian if the driver is dead,
+    or when a motor is in trouble.
     `homes_file` holds the calibrated home positions.
 
     Raises:
@@ -219,7 +220,7 @@ class TendonBus:
             motor: {registers.BUS_WATCHDOG: 0} | values | {registers.GOAL_POSITION: goals[motor]}
             for motor, values in self._limits_at_rest().items()
         }
-        request = self._request(leads=True)
+        request = self._request(self._safe_ticks())
         end = self.clock.now() + _CONFIRM_SECONDS
         while True:
             self._bus.send(request)  # a broadcast is not acknowledged
@@ -527,13 +528,13 @@ class TendonBus:
         powered = {registers.TORQUE_ENABLE: 1}
         self._bus.ensure({motor: powered | {registers.GOAL_POSITION: goals[motor]} for motor in sorted(ready)})
 
-    def _request(self, *, leads: bool) -> bytes:
-        """What wakes all motors and limits them, and leads them where they are safe or lets them stay where they are.
+    def _request(self, goals: list[int], *, leads: bool = True) -> bytes:
+        """What wakes all motors and limits them, and leads them to goals, ticks, or lets them stay where they are.
 
         It is understood behind half of another request.
         """
-        limits, goals = self._limits_at_rest(), dict(zip(self._ids, self._safe_ticks(), strict=True))
-        given = {m: limits[m] | {registers.BUS_WATCHDOG: 0, registers.GOAL_POSITION: goals[m]} for m in self._ids}
+        limits, ticks = self._limits_at_rest(), dict(zip(self._ids, goals, strict=True))
+        given = {m: limits[m] | {registers.BUS_WATCHDOG: 0, registers.GOAL_POSITION: ticks[m]} for m in self._ids}
 
         def told(*neighbours: Register) -> bytes:
             data = [(m, b"".join(one.encoded(given[m][one]) for one in neighbours)) for m in self._ids]
@@ -545,8 +546,12 @@ class TendonBus:
         return awake + longest if leads else awake
 
     def _guard(self) -> None:
-        """Have the guardian slacken, or hold, should this process die."""
-        self._line.guard(self._request(leads=self._slackens))
+        """Have the guardian slacken, or hold for a while and slacken then, should this process die."""
+        slack = self._drums.ticks(self._served.safe)
+        if self._slackens:
+            self._line.guard(self._request(slack))
+        else:
+            self._line.guard(self._request(slack, leads=False), self._request(slack), self._settings.hold_limit)
 
     def _wind_up(self, longest: float, interrupted: Callable[[], bool]) -> tuple[Array, Array]:
         """Positions (k,) ticks at which all motors have come to rest, and currents (k,) A while they began to turn."""

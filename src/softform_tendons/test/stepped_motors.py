@@ -52,7 +52,8 @@ class Wire:
         self._clock, self._bus = clock, bus
         clock.passes = bus.advance
         self.lost_answers = 0
-        self.emergency = b""
+        self.emergency = self.later = b""
+        self.seconds = 0.0
         self.writes = self.answers = 0
         self.spoil_write: Callable[[int, bytes], bytes] = lambda n, data: data
         self.spoil_answer: Callable[[int, bytes], bytes] = lambda n, packet: packet
@@ -61,9 +62,9 @@ class Wire:
     def open(self, baud_rate: int) -> None:
         self._bus.advance(self._clock.now())
 
-    def guard(self, emergency: bytes) -> None:
+    def guard(self, emergency: bytes, later: bytes = b"", seconds: float = 0.0) -> None:
         """Nobody: what a guardian would write is written at the end."""
-        self.emergency = emergency
+        self.emergency, self.later, self.seconds = emergency, later, seconds
 
     def receive(self, timeout: float) -> bytes:
         if not (data := self._bus.take_output()):

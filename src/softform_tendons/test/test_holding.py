@@ -200,7 +200,9 @@ def test_other_motors_than_at_configure_are_sent_nothing_and_the_right_ones_are_
     monkeypatch.setattr(motor_bus, "MODEL", 1020)
     before = [(motor.goal, motor.torque_on) for motor in held.bus.motors.values()]
     for _ in range(2):
-        with pytest.raises(DeviceError, match="1: 'XC330-T288'.* were there at configure, .*1: 'XM430-W350'.* are there"):
+        with pytest.raises(
+            DeviceError, match="1: 'XC330-T288'.* were there at configure, .*1: 'XM430-W350'.* are there"
+        ):
             held.device.open()
         assert [(motor.goal, motor.torque_on) for motor in held.bus.motors.values()] == before
     monkeypatch.undo()
@@ -214,3 +216,13 @@ def test_a_hold_outlives_its_guardians_request(held):
     held.clock.sleep(1.0)
     assert held.device.check().complaint == ""
     np.testing.assert_allclose(pulls(held), BENT, atol=NEAR)
+
+
+def test_a_guardian_slackens_what_a_dead_driver_holds_after_the_holds_time(held):
+    assert held.wire.seconds == 20.0
+    held.wire._bus.receive(held.wire.emergency, held.clock.now())
+    held.clock.sleep(1.0)
+    np.testing.assert_allclose(pulls(held), BENT, atol=NEAR)
+    held.wire._bus.receive(held.wire.later, held.clock.now())
+    held.clock.sleep(0.6)
+    assert (pulls(held) - ROBOT.safe).max() < NEAR

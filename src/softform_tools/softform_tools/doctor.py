@@ -24,6 +24,7 @@ from softform_actuation.guardian import Guardian, protection_of
 from softform_core.errors import SoftformError
 from softform_core.paths import data_dir, described_names, home, models_of, places
 from softform_core.robots import load_robot
+from softform_core.text import LONGEST_MESSAGE, printable
 
 PYTHON_VERSIONS = ((3, 11), (3, 12), (3, 13))
 ROS_PREFIX = Path("/opt/ros/jazzy")
@@ -289,9 +290,11 @@ def check_drivers() -> Iterator[Finding]:
         yield Finding("driver", Level.OK, "none runs (./softform launch starts one)")
     for driver, heard in drivers.items():
         if heard.status is not None:
-            fault = heard.status.state == "fault"
+            fault, unsafe = heard.status.state == "fault", heard.status.unsafe
             state = f"{driver} is {heard.status.state}: {heard.status.reason}; lease: {heard.status.lease}"
-            yield Finding("driver", Level.WARN if fault else Level.OK, state, "Remove the cause, then reset." * fault)
+            level = Level.FAIL if unsafe else Level.WARN if fault else Level.OK
+            remedy = f"Cut its supply: {unsafe}." if unsafe else "Remove the cause, then reset." * fault
+            yield Finding("driver", level, state, remedy)
         for name, state in heard.motors.items():
             is_bus = name.startswith("bus")
             broken = "does not answer" in state or (is_bus and state != ALL_ANSWER)
@@ -351,9 +354,10 @@ def doctor(as_json: bool) -> None:
         findings.append(finding)
         if not as_json:
             colour = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}[finding.level]
-            click.echo(f"{click.style(f'{finding.level:4}', fg=colour)}  {finding.check}: {finding.message}")
+            told = printable(f"{finding.check}: {finding.message}", LONGEST_MESSAGE, lines=True)
+            click.echo(f"{click.style(f'{finding.level:4}', fg=colour)}  {told}")
             if finding.remedy:
-                click.echo(f"      -> {finding.remedy}")
+                click.echo(f"      -> {printable(finding.remedy, LONGEST_MESSAGE, lines=True)}")
     failed = any(finding.level is Level.FAIL for finding in findings)
     if as_json:
         click.echo(json.dumps({"healthy": not failed, "findings": [asdict(finding) for finding in findings]}, indent=2))

@@ -4,6 +4,7 @@ import os
 import time
 from dataclasses import dataclass, field
 from functools import partial
+from typing import cast
 
 from diagnostic_msgs.msg import DiagnosticArray
 
@@ -11,7 +12,11 @@ from softform_interfaces.msg import DriverState
 from softform_ros.background_node import BackgroundNode
 from softform_ros.discovery import await_discovery
 from softform_ros.qos import DIAGNOSTICS, LATCHED_STATE
-from softform_tools.status.stack_status import DRIVER, DRIVER_STATES, DriverStatus, motors_of
+from softform_tools.status.observer import driver_status
+from softform_tools.status.stack_status import DRIVER, DriverStatus, made_printable, motors_of
+
+_MOST = 100
+"""Drivers that are told: anybody may pretend to be more."""
 
 _LISTENING_SECONDS = 3.0  # health is published once a second
 _STATE = "driver_state"
@@ -31,18 +36,20 @@ class HeardDriver:
 
 
 def drivers_heard() -> dict[str, HeardDriver]:
-    """The drivers of this ROS_DOMAIN_ID by their full names."""
+    """The drivers of this ROS_DOMAIN_ID by their full names, fit for a terminal."""
     heard: dict[str, HeardDriver] = {}
+
+    def of(name: str) -> HeardDriver:
+        return heard.setdefault(name, HeardDriver()) if len(heard) < _MOST else heard.get(name, HeardDriver())
 
     def note_health(message: DiagnosticArray) -> None:
         for status in message.status:
             if status.name.endswith(f"/{DRIVER}"):
                 motors = motors_of({pair.key: pair.value for pair in status.values})
-                heard.setdefault(status.name, HeardDriver()).motors = motors
+                of(status.name).motors = motors
 
     def note_state(name: str, message: DriverState) -> None:
-        status = DriverStatus(DRIVER_STATES[message.state], message.reason, message.holder, message.held_for)
-        heard.setdefault(name, HeardDriver()).status = status
+        of(name).status = driver_status(message)
 
     with BackgroundNode(f"doctor_{os.getpid()}", "") as node:
         node.create_subscription(DiagnosticArray, "/diagnostics", note_health, DIAGNOSTICS)
@@ -52,4 +59,4 @@ def drivers_heard() -> dict[str, HeardDriver]:
                     name = topic.removesuffix(_STATE) + DRIVER
                     node.create_subscription(DriverState, topic, partial(note_state, name), LATCHED_STATE)
             time.sleep(_LISTENING_SECONDS)
-    return heard
+    return cast(dict[str, HeardDriver], made_printable(heard))

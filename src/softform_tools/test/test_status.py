@@ -11,6 +11,7 @@ from dataclasses import replace
 import click
 import pytest
 from click.testing import CliRunner
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode
 
@@ -19,8 +20,9 @@ from softform_recording.record import background_recording
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
 from softform_ros.diagnostics import ERROR, OK, DiagnosticsPublisher, Health
-from softform_tools import doctor
+from softform_tools import doctor, drivers_heard
 from softform_tools.cli_status import status as status_command
+from softform_tools.drivers_heard import HeardDriver
 from softform_tools.status.observer import StackObserver, driver_status
 from softform_tools.status.screen import screen
 from softform_tools.status.stack_status import (
@@ -276,3 +278,33 @@ def test_a_running_stack_is_observed(tmp_path):
         # A new participant may see the observer, which is in the root, before it sees the others.
         wait_for(lambda: f"--namespace {name}" in str(CliRunner().invoke(status_command, NOWHERE).exception))
         scanner.destroy_node()
+
+
+def test_what_anybody_announces_is_kept_within_bounds():
+    """Of other namespaces, under endless names, in states that nobody knows, with escapes for terminals."""
+    observer = StackObserver.__new__(StackObserver)
+    observer._namespace, observer._reports = "/softform", {}
+    array = DiagnosticArray(status=[DiagnosticStatus(name=f"/softform/n{i}") for i in range(9000)])
+    array.status.insert(0, DiagnosticStatus(name="/other/actuation"))
+    observer._note_diagnostics(array)
+    observer._note_diagnostics(DiagnosticArray(status=[DiagnosticStatus(name="/softform/n7", message="news")]))
+    assert len(observer._reports) == 500 and "/other/actuation" not in observer._reports
+    assert observer._reports["/softform/n7"].message == "news"
+
+
+def test_a_driver_that_is_not_measured_at_rest_fails_the_doctor(monkeypatch):
+    heard = HeardDriver(driver_status(DriverState(state=DriverState.FAULT, reason="leaks", actuator=["c1"])))
+    monkeypatch.setattr(drivers_heard, "drivers_heard", lambda: {"/softform/actuation": heard})
+    (finding,) = doctor.check_drivers()
+    assert finding.level is doctor.Level.FAIL and "Cut its supply: not measured at rest: c1" in finding.remedy
+    heard.status = driver_status(DriverState(state=DriverState.RUNNING, actuator=["c1"]))
+    assert [one.level for one in doctor.check_drivers()] == [doctor.Level.OK]
+
+
+def test_drivers_that_are_heard_do_nothing_to_a_terminal_whatever_their_state():
+    name = f"/heard_{os.getpid()}_{time.monotonic_ns()}"
+    with BackgroundNode("actuation", name) as driver:
+        states = driver.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE)
+        states.publish(DriverState(state=77, reason="\x1b[2J"))
+        status = drivers_heard.drivers_heard()[f"{name}/actuation"].status
+    assert (status.state, status.reason) == ("in state 77", "\ufffd[2J")

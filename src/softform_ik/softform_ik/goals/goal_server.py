@@ -159,7 +159,8 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
             age = age_of(message.asked.stamp, self.node.get_clock().now().nanoseconds * 1e-9)
             with in_code(Code.DRIVER_NOT_READY):
                 require_recent(age, message.asked.epoch, "The goal")
-            if self._commander.is_outdated(message.asked.epoch):  # it must not end what is asked for since
+            stamp = message.asked.stamp.sec * 10**9 + message.asked.stamp.nanosec
+            if self._commander.is_outdated(message.asked.epoch, stamp):  # it must not end what is asked for since
                 raise GoalError(
                     Code.DRIVER_NOT_READY,
                     "The goal was asked for before the robot was made safe, was at fault, or was reset.",

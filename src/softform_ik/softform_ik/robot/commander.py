@@ -16,12 +16,9 @@ from softform_core.errors import SoftformError
 from softform_ik.robot.stop_request import StopRequest
 from softform_ros.command_lease import CommandLease
 from softform_ros.goal_error import in_code
+from softform_ros.standstill import Standstill, since_boot
 
 _COUNTER_BITS = 32  # of an epoch; the others are one driver's own
-
-STANDSTILL_SECONDS = 2.0
-"""After a longer one nothing is begun that was asked for before."""
-
 
 class Commander:
     """Gives the held command to one commander at a time; a goal is known by its `StopRequest`.
@@ -45,11 +42,11 @@ class Commander:
         stream_pause: float = 0.5,
         wall_clock: Callable[[], int] = time.time_ns,
         clock: Callable[[], float] = time.monotonic,
-        since_boot: Callable[[], float] = lambda: time.clock_gettime(time.CLOCK_BOOTTIME),
+        since_boot: Callable[[], float] = since_boot,
     ) -> None:
         self._held, self._lease = held, lease
         self._stream_pause, self._wall_clock, self._clock = stream_pause, wall_clock, clock
-        self._since_boot, self._alive_at = since_boot, since_boot()
+        self._standstill, self._let_go_at = Standstill(since_boot), 0
         self._barred_since: float | None = None
         self._asked: StopRequest | None = None
         self._reason = ""
@@ -76,16 +73,25 @@ class Commander:
         Returns:
             Whether it had stood still.
         """
-        now = self._since_boot()
-        stood_still, self._alive_at = now - self._alive_at, now
-        if stood_still <= STANDSTILL_SECONDS:
+        if not (stood_still := self._standstill.seconds()):
             return False
         self.release(f"This node stood still for {stood_still:.1f} s; what was asked for before is over.")
         return True
 
-    def is_outdated(self, epoch: int) -> bool:
-        """Whether the driver has begun another epoch after this one, as far as this commander has heard."""
-        return epoch >> _COUNTER_BITS == self._lease.epoch >> _COUNTER_BITS and epoch < self._lease.epoch
+    def is_outdated(self, epoch: int, stamp: int) -> bool:
+        """Whether what was asked for is over, as far as this commander has heard.
+
+        Args:
+            epoch: The driver's epoch that the asker saw; it may have begun another one since.
+            stamp: When it was asked for, ns since the epoch of stamps; `let_go` may have been called since.
+        """
+        is_earlier = epoch >> _COUNTER_BITS == self._lease.epoch >> _COUNTER_BITS and epoch < self._lease.epoch
+        return is_earlier or stamp <= self._let_go_at
+
+    def let_go(self) -> bool:
+        """Release, as somebody asks for; also what was asked for before, and has not come yet, is over."""
+        self._let_go_at = self._wall_clock()
+        return self.release()
 
     def begin(self, goal: StopRequest, preempted_code: int, epoch: int) -> None:
         """Give the robot to a goal that will move it, until `end`; a newer goal ends it with `preempted_code`.

@@ -135,8 +135,9 @@ def _inject(stack: Stack, fault_class: str, variant: str) -> Outcome:
         outcome = replace(outcome, hung=True, found=f"{outcome.found}; then: {error}")
         stack.relaunch()
         stack.bring_back()
-    # A kinked tube cuts the board's sensor off from its chamber: nobody can measure that one.
-    blind = [int(variant.partition("=")[2])] if variant.startswith("blocked_tube") else []
+    # Nobody can measure a chamber whose tube is kinked, for the sensor is on the board, or whose sensor stands still.
+    kind, _, channel = variant.partition("=")
+    blind = [int(channel)] if kind in ("blocked_tube", "stuck_sensor") else []
     if wrong := stack.take_false_reports(blind):
         found = f"{outcome.found}; it was said to be safe and was not: {wrong[0]}"
         outcome = replace(outcome, safe=False, false_reports=len(wrong), found=found)

@@ -69,7 +69,7 @@ HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
             "Driver and guardian die or freeze together, or the computer does",
             "A container ends or is paused, PID 1 dies, power or USB is gone",
             "A dead-man, where there is one: 0.5 s after the last heartbeat; proven at each activation",
-            "Everything, without a dead-man; `doctor` and the driver's state warn of its absence",
+            "Everything, without a dead-man; the driver's state and `status` warn of its absence",
             "Without a dead-man the board goes on for as long as it has power. A welded relay is found at the next "
             "stop, and cannot be opened by it",
             {"both gone": 8},
@@ -95,7 +95,7 @@ HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
             "A forgotten goal, a far due time, a client that has gone",
             "`hold_timeout` in the driver: the same values for 10 min; goals end 2 s after their client was seen last",
             "A client that was killed is seen for up to 20 s more; a commander whose values go on changing is believed",
-            "10 min at the last values",
+            "10 min at the last values, also where a goal ended on its way",
             {"held too long": 4},
             ("Holding ends",),
         ),
@@ -195,7 +195,7 @@ HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
             {"serial": 0},
             (),
             (
-                "src/softform_pneumatics/test/test_follow_watch.py"
+                "src/softform_actuation/test/test_follow_watch.py"
                 "::test_a_chamber_that_runs_away_is_found_within_three_measurements",
             ),
         ),
@@ -203,8 +203,9 @@ HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
             "Readings stand still, and the robot is driven blindly",
             "A stuck sensor, a firmware that sends its last reading again",
             "The same value to the last digit for 2 s while its setpoint has moved by a tenth of the range",
-            "A sensor that drifts, or stands still while nothing moves",
-            "Sensors are single: compare them with a gauge",
+            "A sensor that drifts, or stands still near ambient: its chamber is taken for empty",
+            "Sensors are single: compare them with a gauge. Until it is found the board pumps: 24 kPa of 5 was seen. "
+            "The relief valve",
             {"frozen readings": 3},
             (),
             (

@@ -15,7 +15,7 @@ from softform_interfaces.action import CollectDataset
 from softform_ros.action_caller import ActionCaller
 from softform_ros.service_calls import call_service
 from softform_system_tests.fault_injection.fault_class import FaultClass, undisturbed, vents, vents_unheard
-from softform_system_tests.fault_injection.outcome import Outcome, judged
+from softform_system_tests.fault_injection.outcome import Outcome, judged, untimed
 from softform_system_tests.fault_injection.rig_stack import NAMESPACE, RigStack
 from softform_system_tests.fault_injection.stack_processes import is_running
 from softform_system_tests.fault_injection.stack_watch import wait_for
@@ -166,7 +166,7 @@ def _stopped_while_solving(stack: RigStack) -> Outcome | None:
             return judged(f"stop and reset: {answers}", hung=None in answers)
         outcome = vents(stack, moment, moment)
         if outcome.safe:  # the time until the call had found its service is not the driver's
-            outcome = replace(outcome, found="vented", vent_ms=None)
+            outcome = replace(untimed(outcome), found="vented")
         outcome = stays_vented(stack, outcome, moment, lambda: goal.join(_REACH_SECONDS))
     if not ends or not any(reason in ends[0] for reason in _REJECTED):
         return replace(outcome, safe=False, found=f"{outcome.found}; the goal ended: {ends}", hung=not ends)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +69,11 @@ def judged(
     return Outcome(
         "", "", wrong is None, wrong or found, vent_ms, hung, lost_frames, slack_ms=slack_ms, at_rest=at_rest
     )
+
+
+def untimed(outcome: Outcome) -> Outcome:
+    """The same without times: the moment from which the fault could be observed is not known well enough."""
+    return replace(outcome, vent_ms=None, falls_ms=None, empty_ms=None)
 
 
 def milliseconds(later: float, earlier: float) -> float:

@@ -32,9 +32,11 @@ _WATCHED_SECONDS = 1.0
 _STILL = 1e-4  # m
 _LOOK_SECONDS = 0.005
 _LOST_SECONDS = 4.0
+_LOST_OF = 7  # instructions, one
 _CHECKED_SECONDS = 1.5  # motors at rest are looked at once a second
 _MOTOR = 2
 _WARM = 69.0  # degrees Celsius: above the description's `hottest`, below where a motor shuts down by itself
+_COOL = 25.0
 _BEYOND = 1.2  # of the current limit
 
 
@@ -136,7 +138,7 @@ def _lost_packets(stack: DrivenStack, bus: MotorBus) -> Outcome:
     """Whatever is lost as the motors start, none may pull harder than its limit."""
     allowed = _BEYOND * stack.robot.devices[0].settings["current_limit"]
     stack.stop()
-    bus.misses = lambda n, number: number == _MOTOR and n % 3 == 0
+    bus.misses = lambda n, number: number == _MOTOR and n % _LOST_OF == 0
     highest, end = 0.0, time.monotonic() + _LOST_SECONDS
     reset = threading.Thread(target=stack.reset, daemon=True)
     reset.start()
@@ -170,6 +172,7 @@ def _holding(stack: DrivenStack, variant: str) -> Outcome:
         stack.start_anew()
         patience += _STARTED_SECONDS
     is_slack = wait_for(lambda: _is_let_go(stack, motors), patience)
+    motors[_MOTOR].temperature = _COOL
     took, limit = time.monotonic() - observable, _CHECKED_SECONDS + SLACKENED_WITHIN
     if not is_slack or (variant != "the driver is killed" and took > limit):
         return judged(f"slack and without power {took:.1f} s after that was due: {is_slack}", at_rest=is_slack)

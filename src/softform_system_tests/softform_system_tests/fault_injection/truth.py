@@ -52,11 +52,13 @@ def rested(stack: Watched, outcome: Outcome, since: float, observable: float | N
         return replace(outcome, safe=False, found=f"{outcome.found}, but the actuators are at {told} {robot.unit}")
     if observable is None:
         return outcome
+    if empty <= observable:
+        return replace(outcome, falls_ms=0.0, empty_ms=0.0)
     before = wire.true_values(observable - 1.0)
     full = next((one.values.sum() for one in reversed(before) if one.time <= observable), None)
     fallen = [one.time for one in before if full and one.time > observable and one.values.sum() < _FALLEN * full]
     falls_ms = milliseconds(fallen[0], observable) if fallen else None
-    return replace(outcome, falls_ms=falls_ms, empty_ms=max(0.0, milliseconds(empty, observable)))
+    return replace(outcome, falls_ms=falls_ms, empty_ms=milliseconds(empty, observable))
 
 
 def false_reports(

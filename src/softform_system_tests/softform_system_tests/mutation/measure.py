@@ -39,8 +39,8 @@ import hypothesis
 hypothesis.settings.register_profile("mutation", deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("mutation")
 """
-_HUNG_SECONDS = 2.0
-_HUNG_TIMES = 10.0
+_HUNG_SECONDS = 4.0
+_HUNG_TIMES = 4.0
 
 
 def measure(jobs: int, say: Callable[[str], None]) -> dict[str, Any]:

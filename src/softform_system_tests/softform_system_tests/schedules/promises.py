@@ -4,8 +4,8 @@ from collections import defaultdict
 
 from softform_actuation.guardian import SILENCE_SECONDS
 from softform_actuation.states import DriverReport, State
-from softform_ik.robot.commander import STANDSTILL_SECONDS
 from softform_ros.asked import ASKED_SECONDS
+from softform_ros.standstill import STANDSTILL_SECONDS
 from softform_system_tests.schedules.simulated_board import Chambers
 from softform_system_tests.schedules.virtual_time import World
 

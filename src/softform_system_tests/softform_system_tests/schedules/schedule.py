@@ -86,20 +86,7 @@ def draw(seed: int) -> Schedule:
 
 def _fault(draws: random.Random, moment: float) -> Item:
     seconds = draws.choice((0.3, 1.0, 1.8, 2.5, 4.0))
-    kind: Kind = draws.choice(
-        (
-            "freeze",
-            "freeze at wait",
-            "freeze at wait",
-            "kill at wait",
-            "drop",
-            "delay",
-            "delay",
-            "duplicate",
-            "sleep",
-            "stick",
-        )
-    )
+    kind = draws.choice(_FAULTS)
     match kind:
         case "freeze":
             return Item(kind, moment, draws.choice(PROCESSES), 0, seconds)

@@ -377,7 +377,7 @@ class CommanderNode(Node):
             case "state":
                 self._note(content[0])
             case "release":
-                self.commander.release("somebody has released the robot")
+                self.commander.let_go()
                 self.stack.promises.note_release(self.process.name, content)
             case "goal":
                 if not self._follows:
@@ -386,7 +386,8 @@ class CommanderNode(Node):
                     require_recent(age_of(content.asked.stamp, self.stack.wall()), content.asked.epoch, "The goal")
                 except SoftformError:
                     return
-                if self.commander.is_outdated(content.asked.epoch):
+                stamp = content.asked.stamp.sec * 10**9 + content.asked.stamp.nanosec
+                if self.commander.is_outdated(content.asked.epoch, stamp):
                     return
                 self.stack.promises.note_taken(content.number)
                 self._stop.request(_PREEMPTED)

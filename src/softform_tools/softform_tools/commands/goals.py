@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from softform_core.cli.shared import report_figures
+from softform_core.text import LONGEST_MESSAGE, printable
 
 if TYPE_CHECKING:  # commands are listed without ROS
     from softform_interfaces.msg import ActuatorValues
@@ -115,14 +116,15 @@ def carried_out(
         try:
             return ending.result()
         except GoalFailedError as failure:
-            click.echo(f"[{failure.code}] {failure} {(advice or {}).get(failure.code, '')}".strip(), err=True)
+            told = f"[{failure.code}] {failure} {(advice or {}).get(failure.code, '')}".strip()
+            click.echo(printable(told, LONGEST_MESSAGE, lines=True), err=True)
             sys.exit(EXIT_INTERRUPTED if is_interrupted else EXIT_FAILED)
 
 
 def tell(lines: list[str], result: Any, json_path: str | None) -> None:
     """Tell an outcome: lines for people, and the result as JSON in a file or (-) on standard output, if asked."""
     for line in lines:
-        click.echo(line, err=json_path == "-")
+        click.echo(printable(line, LONGEST_MESSAGE, lines=True), err=json_path == "-")
     if json_path is not None:
         report_figures(as_json(result), json_path)
 

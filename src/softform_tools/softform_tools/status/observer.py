@@ -78,6 +78,9 @@ class TopicWatch:
 _ROBOT_NODES = ("shape_predictor", "inverse_kinematics", "motion_planner", "collector")
 """Nodes whose `hardware_id` is the robot."""
 
+_MOST = 500
+"""Nodes, and topics, that are kept: anybody may announce more."""
+
 _LOOK_PERIOD = 0.5
 _ANSWER_SECONDS = 2.0
 _UNINTERESTING = ("/_action/", "/transition_event", "/parameter_events", "/rosout")
@@ -205,7 +208,7 @@ class StackObserver:
             is_ours = topic.startswith(self._full("")) or topic == "/diagnostics"
             if not is_ours or topic in self._unheard or any(part in topic for part in _UNINTERESTING):
                 continue
-            if topic not in self._topics:
+            if topic not in self._topics and len(self._topics) < _MOST:
                 self._listen(topic, types[0])
         for name, namespace in self._others():
             if namespace == self._namespace:
@@ -219,7 +222,8 @@ class StackObserver:
         try:
             message_class = getattr(importlib.import_module(f"{package}.msg"), name)
         except (ImportError, AttributeError):  # of somebody else's package
-            self._unheard.add(topic)
+            if len(self._unheard) < _MOST:
+                self._unheard.add(topic)
             return
         self._topics[topic] = TopicWatch()
         profile = reader_of([publisher.qos_profile for publisher in publishers])
@@ -237,12 +241,17 @@ class StackObserver:
 
     def _note_diagnostics(self, array: DiagnosticArray) -> None:
         for status in array.status:
+            is_known = status.name in self._reports or len(self._reports) < _MOST
+            if not is_known or not status.name.startswith(self._full("")):
+                continue
             level = LEVELS[min(int.from_bytes(status.level, "little"), len(LEVELS) - 1)]
             values = {pair.key: pair.value for pair in status.values}
             self._reports[status.name] = _Report(level, status.message, status.hardware_id, values, time.monotonic())
 
     def _ask(self, name: str) -> None:
         if name not in self._life_cycles:
+            if len(self._life_cycles) >= _MOST:
+                return
             services = dict(self._node.get_service_names_and_types_by_node(name, self._namespace))
             if "lifecycle_msgs/srv/GetState" not in services.get(self._full(f"{name}/get_state"), []):
                 return
