@@ -39,11 +39,11 @@ class WatchedBoard(Firmware):
 
     def receive(self, data, now):
         *requests, self._line = (self._line + data).split(b"\r\n")
-        if self.guarded_since is not None:
-            self.breaches += [
-                request for request in requests if request == b"C" or (request[:2] == b"T=" and float(request[2:]) != 0)
-            ]
         super().receive(data, now)
+        if self.guarded_since is not None:
+            self.breaches += [request for request in requests if request[:2] == b"T=" and float(request[2:]) != 0]
+            if b"C" in requests and self._targets.any():  # one that is started at zero targets measures only
+                self.breaches.append(b"C")
 
     def advance(self, now):
         super().advance(now)

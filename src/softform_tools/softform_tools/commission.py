@@ -167,7 +167,11 @@ def layout(robot: Robot) -> str:
         for one, name in sorted(own, key=lambda each: each[0].x):
             number, place = round(2.0 * (top - one.y) / max(one.height, 1e-9)), int(_WIDTH * (one.x - left) / wide)
             rows[number] = f"{rows[number]} {name}" if number in rows else ""
-            rows[number] = (rows[number].removesuffix(f" {name}").ljust(place) + " " + name) if rows[number] else " " * place + " " + name
+            rows[number] = (
+                (rows[number].removesuffix(f" {name}").ljust(place) + " " + name)
+                if rows[number]
+                else " " * place + " " + name
+            )
         lines += [panel, *(rows[number] for number in sorted(rows))]
     return "\n".join(lines)
 

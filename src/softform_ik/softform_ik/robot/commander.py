@@ -20,6 +20,7 @@ from softform_ros.standstill import Standstill, since_boot
 
 _COUNTER_BITS = 32  # of an epoch; the others are one driver's own
 
+
 class Commander:
     """Gives the held command to one commander at a time; a goal is known by its `StopRequest`.
 

@@ -100,6 +100,8 @@ class OpenPneuBoardA(AsciiBoard[Message]):
             self._link.write(protocol.STOP_ALL_CHANNELS_REQUEST)
 
     def _put_targets(self, targets: Array) -> None:
+        # Late answers to what was sent before, such as the line end of a second vent, come before this one.
+        self._request(protocol.ALIVE_REQUEST, of_kind(ReplyKind.ALIVE))
         rejected = self._rejected_requests
         self._forget_deafness()  # what it did not confirm before it was vented says nothing of now
         self._sent[:] = np.nan

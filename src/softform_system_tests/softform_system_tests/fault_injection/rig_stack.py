@@ -45,7 +45,7 @@ _BACK_SECONDS = 90.0
 _STEP_SECONDS = 60.0
 _RESET_SECONDS = 25.0
 _LOOK_SECONDS = 1.0
-_MOVING_SHARE = 0.1
+_MOVING_SHARE = 0.3  # of the range; the commander stays above 0.4
 _FRESH_SECONDS = 0.5
 
 
