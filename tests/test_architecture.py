@@ -60,7 +60,19 @@ DEPENDENCY_OF = {
 }
 """The key in package.xml of an imported module; that of a ROS package is its name."""
 
-OPTIONAL = {"anny", "atheris", "felupe", "gmsh", "pypardiso", "pyvicon_datastream", "mocap4r2_msgs", "ray", "warp"}
+OPTIONAL = {
+    "anny",
+    "atheris",
+    "coverage",
+    "felupe",
+    "gmsh",
+    "mutmut",
+    "pypardiso",
+    "pyvicon_datastream",
+    "mocap4r2_msgs",
+    "ray",
+    "warp",
+}
 """Imported only where somebody installed them."""
 
 

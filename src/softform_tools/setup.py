@@ -18,6 +18,7 @@ setup(
     entry_points={
         "softform.commands": [
             "capture = softform_tools.commands.capture:capture",
+            "commission = softform_tools.commands.commission:commission",
             "demo = softform_tools.cli_demo:demo",
             "doctor = softform_tools.doctor:doctor",
             "follow = softform_tools.commands.follow:follow",

@@ -15,7 +15,7 @@ from softform_core.robots import load_robot
 
 
 def test_a_latch_is_found_again_and_let_go(tmp_path: Path) -> None:
-    path = tmp_path / "state" / "latch.json"
+    path = tmp_path / "new" / "state" / "latch.json"
     assert Latch(path).read() is None
     Latch(path).set("stopped by request")
     assert Latch(path).read() == "stopped by request"
@@ -118,7 +118,11 @@ def test_a_stop_in_a_container_without_adapters_is_found_on_the_host(
 def deny(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """A folder where this user, which may be root, may not write."""
     access = os.access
-    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != folder and access(path, mode))
+
+    def denied(path: Path, mode: int) -> bool:
+        return not (Path(path) == folder and mode & os.W_OK) and access(path, mode)
+
+    monkeypatch.setattr(os, "access", denied)
 
     def reject(path: Path, content: bytes) -> None:
         raise SoftformError(f"{path} cannot be written: Permission denied.", "Check the folder.")

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
@@ -99,11 +99,13 @@ class SurfaceSteps:
     """What each step is predicted to do to the surface, and what two scans show that it did.
 
     Raises:
-        SoftformError: If the robot has no surface or no model, or moves no actuator alone.
+        SoftformError: If the robot is no sheet, has no model, or moves no actuator alone.
     """
 
     def __init__(self, robot: Robot, base: Array, steps: Array) -> None:
         commands = np.vstack([base, steps])
+        if not robot.surfaces or robot.patches.has_tube:  # an arm bends further than it is thick, even in a small step
+            raise SoftformError(f"'{robot.name}' is no sheet, which a scan could tell of.", "Choose --by person.")
         actuations = robot.actuation_of(commands)
         if not np.allclose(robot.actuators_of(actuations), commands):
             raise SoftformError(
@@ -157,24 +159,170 @@ def complaints(findings: Sequence[Finding], robot: Robot) -> list[str]:
 
 
 def layout(robot: Robot) -> str:
-    """Where each actuator lies, as rows of text; empty if the body does not tell."""
+    """Where each actuator lies, as rows of text; several panels below each other."""
     outlines, lines = robot.body.outlines(), []
     for panel in dict.fromkeys(outline.panel for outline in outlines):
-        own = [(o, n) for o, n in zip(outlines, robot.actuators, strict=True) if o.panel == panel]
-        left, top = min(o.x for o, _ in own), max(o.y for o, _ in own)
-        wide = max(max(o.x for o, _ in own) - left, 1e-9)
+        own = [(one, name) for one, name in zip(outlines, robot.actuators, strict=True) if one.panel == panel]
+        left, top = min(one.x for one, _ in own), max(one.y for one, _ in own)
+        wide = max(max(one.x for one, _ in own) - left, 1e-9)
         rows: dict[int, str] = {}
         for one, name in sorted(own, key=lambda each: each[0].x):
-            number, place = round(2.0 * (top - one.y) / max(one.height, 1e-9)), int(_WIDTH * (one.x - left) / wide)
-            rows[number] = f"{rows[number]} {name}" if number in rows else ""
-            rows[number] = (
-                (rows[number].removesuffix(f" {name}").ljust(place) + " " + name)
-                if rows[number]
-                else " " * place + " " + name
-            )
-        lines += [panel, *(rows[number] for number in sorted(rows))]
+            row = round(2.0 * (top - one.y) / max(one.height, 1e-9))
+            rows[row] = rows.get(row, "").ljust(int(_WIDTH * (one.x - left) / wide)) + f" {name}"
+        lines += [panel, *(rows[row] for row in sorted(rows))]
     return "\n".join(lines)
 
 
+def keep(robot: Robot, adapters: Iterable[str], by: str, share: float, findings: Sequence[Finding]) -> list[str]:
+    """Keep what was found beside the latch of each adapter; returns the paths.
+
+    Raises:
+        SoftformError: If a file cannot be written.
+    """
+    record = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "robot": robot.name,
+        "command_fingerprint": robot.command_fingerprint(),
+        "by": by,
+        "share": share,
+        "confirmed": not complaints(findings, robot) and {one.asked for one in findings} == set(robot.actuators),
+        "seen": {one.asked: list(one.seen) for one in findings},
+    }
+    paths = [state_file(adapter, "commissioned") for adapter in adapters]
+    for path in paths:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SoftformError(f"{path.parent} cannot be made: {error}.", "Make it, writable for you.") from error
+        write_atomically(path, json.dumps(record, indent=2).encode())
+    return [str(path) for path in paths]
+
+
 class Stepper:
-    """Moves the robot of a running driver, one step at a time, each under a lease of its own."""
+    """Moves the robot of a running driver, one step at a time, each under a lease of its own.
+
+    The thread that waits is the one that commands: whatever keeps it, no command goes out, and the driver vents.
+
+    Attributes:
+        standstills: How often this process stood still for longer than a request may be old.
+        state: What the driver said last.
+    """
+
+    def __init__(self, node: Node, robot: Robot) -> None:
+        self._robot, self._frames = robot, Frames(node)
+        self.lease, self.state = CommandLease(node, robot), DriverState(state=DriverState.OFFLINE)
+        self._driver = DriverWatch(robot, _STATE_TIMEOUT, source=self.lease.source)
+        self._clouds: CaptureWatch[PointCloud2] = CaptureWatch(
+            read=lambda one: self._frames.into(robot.base_frame, one)
+        )
+        self._values: Array | None = None
+        self.standstills, self._beaten = 0, time.clock_gettime(time.CLOCK_BOOTTIME)
+        node.create_subscription(ActuatorState, "actuator_state", self._on_values, qos.ACTUATOR_STATE_READER)
+        node.create_subscription(DriverState, "driver_state", self._on_state, qos.LATCHED_STATE)
+        node.create_subscription(PointCloud2, "captured_cloud", self._on_cloud, qos.CAPTURED_CLOUD)
+        create_steady_timer(node, BEAT_SECONDS, self._beat)
+
+    def step(self, values: Array, base: Array, epoch: int, look: Callable[[MeasuredValues], Result]) -> Result:
+        """Hold values (k,) while somebody looks, then give the lease up, whatever happens: the driver makes safe.
+
+        Args:
+            values: Commands of the step.
+            base: (k,) where every actuator is safe; motors that are held when they rest go back there first.
+            epoch: The driver's, when somebody asked for this step.
+            look: Returns what was seen; called when the robot has settled, and commands by `hold` or `cloud`.
+
+        Raises:
+            SoftformError: If the lease is denied or lost, the driver is at fault, or the robot does not settle.
+        """
+        is_holding = self.state.state == DriverState.HOLDING
+        self.lease.acquire(epoch)
+        try:
+            self._values = values
+            result = look(self._settled())
+            if is_holding:
+                self._values = base
+                self._settled()
+            self.lease.release(goes_on=True)  # the next step is still meant, unless others stop or reset meanwhile
+            return result
+        finally:
+            self._values = None
+            self.lease.release()
+
+    def hold(self, settled: MeasuredValues) -> None:
+        """Hold the step for a person to look."""
+        while time.monotonic() < settled.received + _HOLD_SECONDS:
+            self._go_on()
+            time.sleep(BEAT_SECONDS / 2.0)
+
+    def rest_cloud(self) -> Array:
+        """As `cloud`, of the robot at rest."""
+        still = self._driver.wait_until_still(self._robot.tolerances.arrive, _REST_SECONDS, lambda: False)
+        assert still is not None
+        return self.cloud(still)
+
+    def cloud(self, moment: Moment) -> Array:
+        """The first cloud (N, 3) m captured after a moment; what is held is held on meanwhile.
+
+        Raises:
+            SoftformError: If none comes in time, or the lease is lost.
+        """
+        capture = self._clouds.wait_for_one_after(moment, _LOOK_SECONDS, self._is_lost)
+        self._go_on()
+        if capture is None:
+            raise SoftformError(f"No captured_cloud came within {_LOOK_SECONDS:g} s.", "Look at the scanner.")
+        return points_from_cloud(capture.cloud)
+
+    def wait_at_rest(self) -> None:
+        """Wait until the driver has measured every actuator at rest, or holds it there as its motors do.
+
+        Raises:
+            SoftformError: If it is at fault, is gone, follows another program, or does not say so in time.
+        """
+        deadline = time.monotonic() + _REST_SECONDS
+        while not self.is_at_rest:
+            if time.monotonic() > deadline or self.state.state == DriverState.FAULT:
+                self._driver.check_ready()
+                raise SoftformError(f"The robot is not measured at rest: {self.state.reason}", "See `softform status`.")
+            time.sleep(BEAT_SECONDS / 4.0)
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether the driver says so, and nobody commands."""
+        state = self.state
+        rests = state.state == DriverState.SAFE and bool(state.at_rest) and all(state.at_rest)
+        return not state.holder and (rests or state.state == DriverState.HOLDING)
+
+    def _settled(self) -> MeasuredValues:
+        assert self._values is not None
+        settled = self._driver.wait_until_settled(
+            self._values, self._robot.tolerances.arrive, _SETTLE_SECONDS, time.time(), self._is_lost
+        )
+        self._go_on()
+        assert settled is not None
+        return settled
+
+    def _is_lost(self) -> bool:
+        """Command what is held once more; whether there was a lease and is none. Waits ask it ten times a second."""
+        return self._values is not None and not self.lease.send(self._values)
+
+    def _go_on(self) -> None:
+        if self._is_lost():
+            raise SoftformError(
+                f"The lease was lost, and the driver makes the robot safe: {self.state.reason}",
+                "Look at the robot, then commission it again.",
+            )
+
+    def _beat(self) -> None:
+        before, self._beaten = self._beaten, time.clock_gettime(time.CLOCK_BOOTTIME)
+        self.standstills += self._beaten - before > ASKED_SECONDS
+
+    def _on_values(self, message: ActuatorState) -> None:
+        self._driver.note_values(message.name, message.value, message.status, seconds_from_stamp(message.header.stamp))
+
+    def _on_state(self, message: DriverState) -> None:
+        self.lease.note(message)
+        self._driver.note_state(message.state, message.reason, message.holder)
+        self.state = message
+
+    def _on_cloud(self, message: PointCloud2) -> None:
+        self._clouds.note(message, seconds_from_stamp(message.header.stamp))

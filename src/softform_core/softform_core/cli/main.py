@@ -13,7 +13,7 @@ class _Commands(RegisteredCommands):
     # The steps of a lab's work, in the order in which they are taken.
     order = (
         *("demo", "doctor", "install-service", "robot", "channels", "identify-plant", "simulate", "import", "train"),
-        *("launch", "status", "rig", "reach", "follow", "plan", "stream", "capture", "stop", "reset"),
+        *("launch", "status", "rig", "commission", "reach", "follow", "plan", "stream", "capture", "stop", "reset"),
         *("calibrate-cameras", "print-code", "collect", "evaluate", "record", "replay"),
         *("bench", "study", "figures", "convert"),
     )

@@ -58,7 +58,8 @@ def vents(stack: RigStack, began: float, observable: float, latches: bool = Fals
 
 def vents_unheard(stack: RigStack, silent_since: float, period: float = 1.0 / RATE) -> Outcome:
     """Judge the vent that is due where no command comes any more; the last one was up to one period, s, old."""
-    return vents(stack, silent_since, silent_since + COMMAND_TIMEOUT - period)
+    heard = max(silent_since - period, min(stack.watch.command_at, silent_since))
+    return vents(stack, silent_since, heard + COMMAND_TIMEOUT)
 
 
 def also_latched(stack: RigStack, outcome: Outcome, since: float, who: str, found: str) -> Outcome:

@@ -264,8 +264,9 @@ HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
         Hazard(
             "A robot that is held under power gets hot, or is held for ever",
             "`safe_action: hold`",
-            "Motors at rest are looked at once a second; after `hold_limit` they are slackened, without power",
-            "A hold whose driver was killed lasts until the next one starts",
+            "Motors at rest are looked at once a second; after `hold_limit` they are slackened, without power; by "
+            "the guardian if the driver died",
+            "A hold whose driver and guardian are both gone lasts until the next one starts",
             "Do not touch a robot that holds: the state is HOLDING, not SAFE",
             {"holding": 6},
             (),

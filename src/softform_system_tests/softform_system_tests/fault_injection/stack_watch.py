@@ -44,6 +44,7 @@ class StackWatch:
     Attributes:
         driver_states: Moment (s of `time.monotonic`), state and reason of each change that the driver reported.
         command: The last command of the present holder of the driver's lease; empty before that.
+        command_at: When it came, s of `time.monotonic`.
         lease: Holder and id of the driver's lease.
         driver: The driver's last state.
         safe_reports: When the driver said that all is safe, s of `time.monotonic`, and how.
@@ -64,6 +65,7 @@ class StackWatch:
         self.driver_states: list[tuple[float, int, str]] = []
         self.lease = "", 0
         self.driver, self.command = DriverState(state=DriverState.OFFLINE), ActuatorCommand()
+        self.command_at = 0.0
         self.safe_reports: list[tuple[float, str]] = []
         self._fault_events: list[tuple[str, str, float]] = []
         self._written: deque[tuple[float, int]] = deque(maxlen=_REMEMBERED)
@@ -200,7 +202,7 @@ class StackWatch:
 
     def _on_command(self, message: ActuatorCommand) -> None:
         if message.source == self.lease[0]:
-            self.command = message
+            self.command, self.command_at = message, time.monotonic()
 
     def _on_driver_state(self, message: DriverState) -> None:
         self.driver = message

@@ -16,6 +16,7 @@ from softform_recording.parts import part_folders
 from softform_recording.salvage import salvage_bag
 from softform_ros.action_caller import ActionCaller
 from softform_system_tests.fault_injection.fault_class import vents_unheard
+from softform_system_tests.fault_injection.held_shape_faults import free_the_robot
 from softform_system_tests.fault_injection.outcome import Outcome
 from softform_system_tests.fault_injection.rig_stack import NAMESPACE, RigStack
 from softform_system_tests.fault_injection.stack_watch import wait_for
@@ -48,7 +49,7 @@ class Collecting:
 
     def __enter__(self) -> "Collecting":
         """Let go of the robot and send the goal; returns once some frames are stored."""
-        self._stack.silence_commander()
+        free_the_robot(self._stack)  # what is asked for before its lease has ended is over then
         self._caller.connect()
         self._thread = threading.Thread(target=self._collect, daemon=True)
         self._thread.start()

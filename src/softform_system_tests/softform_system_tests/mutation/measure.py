@@ -66,7 +66,8 @@ def measure(jobs: int, say: Callable[[str], None]) -> dict[str, Any]:
         say("Branch coverage of the tests …")
         coverage = _coverage(work)
         say("Mutants …")
-        mutants = json.loads(_python(work, Path(__file__).with_name("mutants.py"), str(jobs)))
+        _python(work, Path(__file__).with_name("mutants.py"), str(jobs), "mutants.json")
+        mutants = json.loads((work / "mutants.json").read_text(encoding="utf-8"))
         sources = {file: (work / package.name / f"{file}.py").read_text(encoding="utf-8") for file in FILES}
     return {
         file: _figures(file, sources[file], [rest for stem, *rest in mutants if stem == file], coverage[file])
@@ -118,7 +119,7 @@ def _coverage(work: Path) -> dict[str, float]:
     return {file: counts[file]["covered_branches"] / max(counts[file]["num_branches"], 1) for file in FILES}
 
 
-def _python(work: Path, *words: str | Path) -> str:
+def _python(work: Path, *words: str | Path) -> None:
     paths = [str(work), str(_LIBRARIES)] if "coverage" in words else [str(_LIBRARIES)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run([sys.executable, *words], cwd=work, env=environment, capture_output=True, text=True)
@@ -127,7 +128,6 @@ def _python(work: Path, *words: str | Path) -> str:
             f"The tests of softform_actuation fail without a mutation: {(done.stdout + done.stderr)[-2000:]}",
             "Correct them first: ./softform test src/softform_actuation.",
         )
-    return done.stdout
 
 
 def _figures(file: str, source: str, mutants: list[list[str]], coverage: float) -> dict[str, Any]:

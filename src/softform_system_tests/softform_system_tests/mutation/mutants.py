@@ -1,11 +1,12 @@
 """Program that mutates the package in its working directory and tests each mutant: run by `bench mutation`.
 
-Prints one JSON list: file, outcome, function and what was changed for each mutant. `sys.argv`: how many processes.
+Writes a JSON list of file, outcome, function and what was changed, for each mutant. `sys.argv`: how many processes, and
+where the list goes.
 """
 
-import contextlib
 import json
 import sys
+from pathlib import Path
 
 from mutmut.__main__ import _run
 from mutmut.mutation import mutators
@@ -18,11 +19,10 @@ OUTCOMES = {"survived": "survived", "no tests": "survived", "timeout": "timed_ou
 
 
 def main() -> None:
-    """Mutate, test, and print what became of it."""
+    """Mutate, test, and write what became of it."""
     # A message is tested for its words, not for each letter.
     mutators.mutation_operators[:] = [pair for pair in mutators.mutation_operators if "string" not in pair[1].__name__]
-    with contextlib.redirect_stdout(sys.stderr):
-        _run([], int(sys.argv[1]))
+    _run([], int(sys.argv[1]))
     mutants = []
     for path in walk_mutatable_files():
         data = SourceFileMutationData(path=path)
@@ -31,7 +31,7 @@ def main() -> None:
             outcome = OUTCOMES.get(status_by_exit_code[code], "killed")
             changed = get_diff_for_mutant(name) if outcome == "survived" else ""
             mutants.append([path.stem, outcome, name.partition("__mutmut_")[0].rpartition(".")[2], changed])
-    json.dump(mutants, sys.stdout)
+    Path(sys.argv[2]).write_text(json.dumps(mutants), encoding="utf-8")
 
 
 if __name__ == "__main__":
