@@ -95,6 +95,8 @@ class PneumaticDevice:
         self._regulates = False
         self._vented_since = self._measured_at = 0.0
         self._rest: Rest | None = None
+        self._driven: Array | None = None  # what was measured last while it was driven
+        self._asked = served.safe
 
     @property
     def is_holding(self) -> bool:
@@ -136,7 +138,8 @@ class PneumaticDevice:
         Raises:
             DeviceError: If the board does not confirm; it is vented then.
         """
-        safe = self._served.safe
+        safe, self._driven = self._served.safe, None
+        self._asked = safe
         self._board.start(self._wiring.targets(safe))
         self._unused.reset()
         self._trim.reset()
@@ -151,7 +154,7 @@ class PneumaticDevice:
         Raises:
             DeviceError: If the board does not take them.
         """
-        now = self.clock.now()
+        now, self._asked = self.clock.now(), targets
         trimmed = self._trim.targets(targets, now)
         is_sent = self._board.set_targets(self._wiring.targets(trimmed), interrupted)
         if self._balance is not None:
@@ -173,6 +176,7 @@ class PneumaticDevice:
                 if self._balance is not None:
                     self._balance.check(pressures, captured)
                 self._trim.take(pressures, captured)
+                self._driven = pressures
             found.append(Measurement(pressures, captured, self._trim.is_done))
         return found
 
@@ -207,6 +211,9 @@ class PneumaticDevice:
         readings, served = self._board.measure(), self._served
         values = np.array([readings.get(int(channel), np.nan) for channel in self._wiring.channels])
         values -= self._wiring.offsets
+        if self._driven is not None:  # a sensor that still shows what it showed under pressure shows nothing
+            was_asked = np.abs(self._asked - served.safe) > served.tolerances.follow
+            values = np.where(was_asked & (values == self._driven), np.nan, values)
         at_rest = np.abs(values - served.safe) <= served.tolerances.follow  # False for what is not known
         full = [
             f"{chamber} is still at {value:.0f} Pa" if np.isfinite(value) else f"the pressure of {chamber} is not known"

@@ -27,6 +27,7 @@ class ScriptedBoard:
         self.overshoots: dict[int, float] = {}  # channel -> kPa, whatever its target
         self.offsets = np.zeros(10)  # kPa, of the sensors
         self.steady_error = 0.0  # kPa that an inflated chamber stays below its target
+        self.shown_as: dict[int, float] = {}  # channel -> kPa that its sensor shows, whatever its pressure
         self.stopped = False  # by PP, until the next T=
         self.paired = False
         self.runs = False
@@ -103,6 +104,8 @@ class ScriptedBoard:
             self._send(self.greeting)
         if self.runs and not self.stalls:
             shown = np.repeat(self.pressures[::2], 2) if self.paired else self.pressures + self.offsets
+            for channel, pressure in self.shown_as.items():
+                shown[channel] = pressure
             self._send(self.noise + b"T" + ",".join(f"{p:.2f}" for p in shown).encode() + b";\r\n")
 
     def behave_as_shipped(self) -> None:

@@ -534,3 +534,15 @@ def test_a_stop_and_a_signal_interrupt_the_test_of_the_chambers(
     activating.join()
     assert "interrupted" in failures[0]
     assert driver.state in ((State.FAULT,) if how == "stop" else (State.SAFE, State.MAKING_SAFE))
+
+
+def test_a_sensor_that_shows_what_it_showed_under_pressure_is_not_believed_at_rest(
+    scripted_board: Any, driver: Driver, commander: Commander, wait_until: WaitUntil
+) -> None:
+    wait_until(lambda: bool(scripted_board.pressures[:9].min() > 2.8))
+    scripted_board.shown_as[4] = 0.4  # kPa, within the tolerance
+    wait_until(lambda: driver.state is State.FAULT)
+    with pytest.raises(SoftformError, match="the pressure of c5 is not known"):
+        driver.stop()
+    assert not driver.health()["confirmed safe"]
+    assert [one.name for one in driver.report.actuators if not one.at_rest] == ["c5"]
