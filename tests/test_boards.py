@@ -24,7 +24,7 @@ from softform_rig.pseudo_terminal import PseudoTerminal
 
 ROBOT = load_robot("membrane")
 GOAL = np.linspace(2000.0, 4000.0, 9)
-NAMES = {"openpneu_a": "OpenPneu2.0", "openpneu_b": "Protocol B", "binary": "modules 1, 2, 3"}
+NAMES = {"openpneu_a": "OpenPneu2.0", "openpneu_b": "Protocol B", "binary": "modules 1 with firmware"}
 
 
 class Bench:

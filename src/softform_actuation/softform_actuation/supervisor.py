@@ -147,7 +147,6 @@ class Supervisor:
                 else:
                     at_rest = connection.acknowledged and bool(rest.at_rest[position])
                     value = float(rest.values[position]) if math.isfinite(rest.values[position]) else math.nan
-                    value = math.nan if math.isnan(value) else value  # the one that is equal to itself in a report
                     found[index] = ActuatorRest(name, asked, connection.acknowledged, at_rest, value)
         return tuple(found[index] for index in sorted(found))
 

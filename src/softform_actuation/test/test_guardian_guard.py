@@ -4,6 +4,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import signal
 import socket
 import struct
 import threading
@@ -54,6 +55,14 @@ def time(monkeypatch: pytest.MonkeyPatch) -> SetTime:
     time = SetTime()
     monkeypatch.setattr(guardian_module, "time", time)
     return time
+
+
+@pytest.fixture(autouse=True)
+def no_broken_pipe_ends_the_tests() -> Iterator[None]:
+    """A guardian's process ignores SIGPIPE, as Python does; a command that was tested here before may not."""
+    before = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGPIPE, before)
 
 
 @pytest.fixture

@@ -696,6 +696,43 @@ def test_only_changes_are_told_and_a_listener_that_fails_stops_nothing() -> None
     assert rig.state is State.FAULT and not rig.device.drives
 
 
+def test_a_report_names_the_epoch_that_a_request_has_to_name() -> None:
+    rig = Rig().running()
+    for make in (lambda: rig.supervisor.release("planner", rig.grant), rig.stop):
+        before = rig.reports[-1].epoch
+        make()
+        assert rig.reports[-1].epoch == rig.supervisor.report.epoch == rig.supervisor.commands.epoch != before
+
+
+@pytest.mark.parametrize("kinds", [1, 2])
+def test_a_wait_for_measurements_lasts_until_its_end(kinds: int) -> None:
+    rig = Rig(two_devices() if kinds == 2 else None, [SteppedDevice] * kinds).connected()
+    began = rig.clock.at
+    rig.supervisor.watch_until(began + 0.5, never)
+    assert rig.clock.at - began == pytest.approx(0.5, abs=1e-4)
+    for device in rig.devices:
+        device.read = lambda timeout: rig.clock.sleep(0.001) or []  # something arrived that was no measurement
+    rig.supervisor.watch_until(began + 1.0, never)
+    assert rig.clock.at - began == pytest.approx(1.0, abs=0.01)
+
+
+def test_a_wait_for_lost_devices_is_interrupted_soon() -> None:
+    rig = Rig().connected()
+    rig.supervisor.connections[0].let_go()
+    began = rig.clock.at
+    rig.supervisor.watch_until(began + 1.0, lambda: rig.clock.at > began)
+    assert rig.clock.at - began == pytest.approx(0.05)
+
+
+def test_a_device_is_looked_at_when_it_is_due_though_another_is_not() -> None:
+    rig = Rig(two_devices(), (SteppedDevice, SteppedDevice)).connected()
+    rig.run(1.0)
+    rig.supervisor.connections[0]._next_check = np.inf
+    rig.devices[1].silent = True
+    rig.run(1.5)
+    assert rig.state is State.FAULT and "right does not answer" in rig.reason
+
+
 def test_what_stays_unknown_is_told_once() -> None:
     rig = Rig().running()
     rig.device.unmeasured[0] = rig.device.unconfirmed = True
@@ -714,7 +751,7 @@ def test_a_measurement_that_comes_unasked_makes_safe_again() -> None:
     rig.run(0.1)
     assert rig.device.calls.count("make_safe") == calls and rig.state is State.SAFE  # was under way
     rig.run(1.0)
-    rig.device.strays = [Measurement(np.zeros(3), rig.clock.at + 0.4)]
+    rig.device.strays = [Measurement(np.zeros(3), rig.clock.at + late) for late in (-10.0, 0.4)]
     rig.run(0.1)
     assert rig.device.calls.count("make_safe") == calls + 1 and rig.state is State.SAFE
 
