@@ -321,6 +321,8 @@ class Driver:
             "reason": report.reason,
             "active": supervisor.is_active,
             "lease held by": report.holder,
+            "holding a shape": supervisor.unchanged_for > 0.0,
+            "held without renewal (s)": f"{supervisor.unchanged_for:.0f} of {self._settings.hold_timeout:g}",
             "confirmed safe": supervisor.is_secured,
             "loop thread": self._scheduling,
             "loop ticks": self._deadlines.ticks,

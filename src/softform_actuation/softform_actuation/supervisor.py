@@ -443,6 +443,11 @@ class Supervisor:
                 self._command_seen = command[1]
                 self._statistics.count_sent_command(command[1], sent)
 
+    @property
+    def unchanged_for(self) -> float:
+        """For how long the same values were commanded, s; 0 if none are."""
+        return 0.0 if self._held_goal is None else self._clock.now() - self._goal_since
+
     def _has_held_too_long(self, goal: np.ndarray, now: float) -> bool:
         """Whether a goal, (k,), has stayed the same for `hold_timeout`: whoever renews it may have been forgotten."""
         settle = self._robot.tolerances.settle

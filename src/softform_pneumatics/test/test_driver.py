@@ -412,6 +412,7 @@ def test_health_counts_what_the_loop_does(
     wait_until(lambda: int(str(driver.health()["corrupt lines"])) > 10)
     health = driver.health()
     assert health["state"] == "RUNNING"
+    assert health["holding a shape"] is True and str(health["held without renewal (s)"]).endswith(" of 600")
     assert int(str(health["measurements"])) > 10
     assert int(str(health["loop ticks"])) > 3
     assert driver.state is State.RUNNING  # corrupt lines between good ones disturb nothing

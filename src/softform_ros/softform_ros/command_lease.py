@@ -18,6 +18,11 @@ _ANSWER_SECONDS = 3.0
 _COUNTER_BITS = 32
 
 
+def is_of_one_driver(one: int, other: int) -> bool:
+    """Whether two ids of leases, or two epochs, were given by the same driver: the upper half is each one's own."""
+    return one >> _COUNTER_BITS == other >> _COUNTER_BITS
+
+
 class LeaseRejectedError(SoftformError):
     """The driver does not give its lease."""
 
@@ -62,7 +67,7 @@ class KnownLease:
         """Take what the driver says of its lease; returns whether the one held here has died by that."""
         with self._lock:
             own = self._held.lease
-            is_of_another_driver = lease >> _COUNTER_BITS != own >> _COUNTER_BITS
+            is_of_another_driver = not is_of_one_driver(lease, own)
             is_later = lease > own or (lease == own and not holder)
             dead = bool(own) and (is_of_another_driver or is_later)
             if dead:

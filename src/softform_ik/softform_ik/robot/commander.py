@@ -14,11 +14,9 @@ from softform_client.reach_goal import Code
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_ik.robot.stop_request import StopRequest
-from softform_ros.command_lease import CommandLease
+from softform_ros.command_lease import CommandLease, is_of_one_driver
 from softform_ros.goal_error import in_code
 from softform_ros.standstill import Standstill, since_boot
-
-_COUNTER_BITS = 32  # of an epoch; the others are one driver's own
 
 
 class Commander:
@@ -86,7 +84,7 @@ class Commander:
             epoch: The driver's epoch that the asker saw; it may have begun another one since.
             stamp: When it was asked for, ns since the epoch of stamps; `let_go` may have been called since.
         """
-        is_earlier = epoch >> _COUNTER_BITS == self._lease.epoch >> _COUNTER_BITS and epoch < self._lease.epoch
+        is_earlier = is_of_one_driver(epoch, self._lease.epoch) and epoch < self._lease.epoch
         return is_earlier or stamp <= self._let_go_at
 
     def let_go(self) -> bool:
