@@ -33,6 +33,7 @@ from softform_actuation.states import ActuatorRest, DriverReport, DriverSettings
 from softform_actuation.statistics import LoopStatistics
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
+from softform_ros.standstill import Standstill
 
 _log = logging.getLogger(__name__)
 
@@ -95,7 +96,7 @@ class Supervisor:
         self.is_active = False
         self.busy = ""
         self._drives = False
-        self._last_tick = self._clock.since_boot()
+        self._standstill = Standstill(self._clock.since_boot, _STANDSTILL_SECONDS)
         self._last_step = self._rest_until = self._command_seen = self._goal_since = 0.0
         self._held_goal: np.ndarray | None = None
         self._rest_reason = ""
@@ -194,7 +195,7 @@ class Supervisor:
         if interrupted():
             self._let_go()
             raise DeviceError("The connection was interrupted.", "Configure the driver again.")
-        self._last_tick = self._clock.since_boot()
+        self.resume()
         if (latched := self._latch.read()) is not None:
             self.faults = [latched]
             self._set_state(State.FAULT, f"Latched before this start: {latched}. Call 'reset' to go on")
@@ -362,7 +363,8 @@ class Supervisor:
             self.tell()
             if self._drives and self._may_hold and self.state is not State.RUNNING:
                 self._rest("held, because nothing was commanded; waiting for another lease")
-        stood_still = self._standstill()
+        # Measurements that waited in the port meanwhile look new: the stream does not tell.
+        stood_still = self._standstill.seconds()
         if self._drives:
             if stood_still:
                 raise UnsafeError(
@@ -390,7 +392,7 @@ class Supervisor:
 
     def resume(self) -> None:
         """Count a standstill from now on: what was done before took its time."""
-        self._last_tick = self._clock.since_boot()
+        self._standstill.seconds()
 
     def _start(self) -> None:
         self._drives = True
@@ -403,13 +405,6 @@ class Supervisor:
         self._last_step = now
         self._statistics.restart_rate(now)
         self._set_state(State.HOLDING if self._may_hold else State.SAFE, self._rest_reason)
-
-    def _standstill(self) -> float:
-        """How long nothing was done since the last tick, s, the computer's sleep included; 0 if that is usual."""
-        # Measurements that waited in the port meanwhile look new: the stream does not tell.
-        now = self._clock.since_boot()
-        stood_still, self._last_tick = now - self._last_tick, now
-        return stood_still if stood_still > _STANDSTILL_SECONDS else 0.0
 
     def _follow_command(self, now: float, interrupted: Callable[[], bool]) -> None:
         command = self.commands.look()

@@ -17,13 +17,14 @@ class Standstill:
 
     Args:
         clock: Steady time that goes on while the computer sleeps, s.
+        longest: What counts as none, s.
     """
 
-    def __init__(self, clock: Callable[[], float] = since_boot) -> None:
-        self._clock, self._last = clock, clock()
+    def __init__(self, clock: Callable[[], float] = since_boot, longest: float = STANDSTILL_SECONDS) -> None:
+        self._clock, self._longest, self._last = clock, longest, clock()
 
     def seconds(self) -> float:
-        """Return how long it was since the last look, s; 0 if no longer than `STANDSTILL_SECONDS`."""
+        """Return how long it was since the last look, s; 0 if no longer than `longest`."""
         now = self._clock()
         passed, self._last = now - self._last, now
-        return passed if passed > STANDSTILL_SECONDS else 0.0
+        return passed if passed > self._longest else 0.0
