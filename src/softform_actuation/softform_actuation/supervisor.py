@@ -107,8 +107,10 @@ class Supervisor:
         return all(connection.is_secured for connection in self.connections)
 
     @property
-    def _is_holding(self) -> bool:
-        return any(connection.device.is_holding for connection in self.connections)
+    def _secured_state(self) -> State:
+        """What the driver is in once all is secured."""
+        is_holding = any(connection.device.is_holding for connection in self.connections)
+        return State.HOLDING if is_holding else State.SAFE
 
     @property
     def report(self) -> DriverReport:
@@ -465,9 +467,9 @@ class Supervisor:
                     self.fault(str(error))
                 elif connection.is_lost:
                     self._set_state(State.FAULT, self.reason.removesuffix(_BACK))
-        resting = State.HOLDING if self._is_holding else State.SAFE
-        if self.is_secured and self.state in (State.MAKING_SAFE, State.SAFE, State.HOLDING) and self.state != resting:
-            self._set_state(resting, self._rest_reason)
+        at_rest = (State.MAKING_SAFE, State.SAFE, State.HOLDING)
+        if self.is_secured and self.state in at_rest and self.state is not self._secured_state:
+            self._set_state(self._secured_state, self._rest_reason)
         self.tell()  # a device in doubt may have confirmed, or something was measured
 
     def _measure(self, interrupted: Callable[[], bool], seconds: float) -> None:
@@ -560,7 +562,7 @@ class Supervisor:
         except SoftformError as error:
             self.fault(str(error))
             raise
-        self._set_state(State.HOLDING if self._is_holding else State.SAFE, self._rest_reason)
+        self._set_state(self._secured_state, self._rest_reason)
         self._latch.clear()
         return "safe"
 

@@ -14,7 +14,7 @@ from softform_core.paths import DEFAULT_ROBOT
 from softform_core.robots import Robot, load_robot
 from softform_interfaces.action import CollectDataset
 from softform_ros.action_goals import GoalLedger
-from softform_ros.asked import age_of, require_recent
+from softform_ros.asked import require_just_asked
 from softform_ros.checked_action import CheckedAction, in_worker
 from softform_ros.diagnostics import Health
 from softform_ros.goal_error import GoalError, in_code
@@ -140,9 +140,8 @@ class CollectorNode(SoftformLifecycleNode):
                 f"Frames are being collected into {self._accepted.output}.",
                 "Wait until that is done, or cancel it.",
             )
-        age = age_of(message.asked.stamp, self.get_clock().now().nanoseconds * 1e-9)
         with in_code(Code.DRIVER_FAILED):
-            require_recent(age, message.asked.epoch, "The goal")
+            require_just_asked(message.asked, self, "The goal")
         return goal_from_message(message, self._robot)
 
     def _begin(self, goal: CollectGoal, handle: ServerGoalHandle) -> None:

@@ -48,6 +48,15 @@ def require_recent(age: float, epoch: int, what: str) -> None:
         )
 
 
+def require_just_asked(asked: Asked, node: Node, what: str) -> None:
+    """As `require_recent`, of a message that has come to a node.
+
+    Raises:
+        SoftformError: If so.
+    """
+    require_recent(age_of(asked.stamp, node.get_clock().now().nanoseconds * 1e-9), asked.epoch, what)
+
+
 class EpochWatch:
     """The driver's epoch as a program sees it, for what it asks for."""
 

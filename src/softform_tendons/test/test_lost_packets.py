@@ -150,15 +150,7 @@ def answer_spoilt(motors: Motors, n: int) -> None:
 
 def answer_late(motors: Motors, n: int) -> None:
     """It comes behind the next one: out of order, or as an answer to what was asked next."""
-    kept = []
-
-    def keep(answer: int, packet: bytes) -> bytes:
-        if answer == n:
-            kept.append(packet)
-            return b""
-        return packet + (kept.pop() if kept else b"")
-
-    motors.wire.spoil_answer = keep
+    motors.wire.spoil_answer = behind_the_next(n)
 
 
 def answer_doubled(motors: Motors, n: int) -> None:
@@ -175,15 +167,20 @@ def write_cut_off(motors: Motors, n: int) -> None:
 
 
 def writes_swapped(motors: Motors, n: int) -> None:
-    kept = []
+    motors.wire.spoil_write = behind_the_next(n)
 
-    def keep(write: int, data: bytes) -> bytes:
-        if write == n:
+
+def behind_the_next(n: int) -> Callable[[int, bytes], bytes]:
+    """Let what comes as number `n` come behind what follows it."""
+    kept: list[bytes] = []
+
+    def keep(number: int, data: bytes) -> bytes:
+        if number == n:
             kept.append(data)
             return b""
         return data + (kept.pop() if kept else b"")
 
-    motors.wire.spoil_write = keep
+    return keep
 
 
 def flipped(data: bytes, place: int) -> bytes:

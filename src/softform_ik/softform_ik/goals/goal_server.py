@@ -18,7 +18,7 @@ from softform_ik.robot.stop_request import Outcome, StopRequest
 from softform_interfaces.action import CaptureShape, FollowWaypoints, PlanToShape, ReachShape
 from softform_interfaces.msg import TargetPoints
 from softform_ros.action_goals import GoalLedger
-from softform_ros.asked import AGAIN, age_of, require_recent
+from softform_ros.asked import AGAIN, require_just_asked
 from softform_ros.checked_action import CheckedAction, in_worker
 from softform_ros.frames import Frames
 from softform_ros.goal_error import GoalError, in_code
@@ -156,9 +156,8 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
         goal = super().read(message)
         if self.moves(goal):
             self._driver.check_ready()
-            age = age_of(message.asked.stamp, self.node.get_clock().now().nanoseconds * 1e-9)
             with in_code(Code.DRIVER_NOT_READY):
-                require_recent(age, message.asked.epoch, "The goal")
+                require_just_asked(message.asked, self.node, "The goal")
             stamp = message.asked.stamp.sec * 10**9 + message.asked.stamp.nanosec
             if self._commander.is_outdated(message.asked.epoch, stamp):  # it must not end what is asked for since
                 raise GoalError(
