@@ -173,7 +173,7 @@ def _launch_refused(stack: RigStack, arguments: tuple[str, ...], network: bool, 
 
 _LAUNCHES: Mapping[str, tuple[tuple[str, ...], bool, str]] = {
     "by a second launch": (("softform",), False, "already"),
-    "reached from the network": (("driver", "namespace:=beside", "port:=/dev/null"), True, "computer of the network"),
+    "reached from the network": (("driver", "namespace:=beside", "port:=/dev/null"), True, "computers of the network"),
 }
 """Arguments of another launch, whether the network reaches it, and why it is refused."""
 
