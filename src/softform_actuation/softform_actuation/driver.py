@@ -380,6 +380,7 @@ class Driver:
             while not self._exit.is_set():
                 try:
                     if self._requests.are_waiting:
+                        supervisor.notice_standstill()  # a request that waited meanwhile must not hide it
                         self._requests.answer()
                         deadlines.resume(self._clock.now())
                         supervisor.resume()

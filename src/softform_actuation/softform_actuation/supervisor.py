@@ -365,20 +365,12 @@ class Supervisor:
             self.tell()
             if self._drives and self._may_hold and self.state is not State.RUNNING:
                 self._rest("held, because nothing was commanded; waiting for another lease")
-        # Measurements that waited in the port meanwhile look new: the stream does not tell.
-        stood_still = self._standstill.seconds()
+        self.notice_standstill()
         if self._drives:
-            if stood_still:
-                raise UnsafeError(
-                    f"The driver stood still for {stood_still:.1f} s; its guardian may have made all safe.",
-                    "See what stopped it or took its processor, then reset.",
-                )
             for follower in self._followers:
                 follower.require_stream(now)
             self._follow_command(now, interrupted)
             return
-        if stood_still:
-            self._end_motion(f"The driver stood still for {stood_still:.1f} s.")
         self._check(now)
         is_wanted = not self._may_hold or bool(self.commands.holder[0])
         if self.is_active and self.state in (State.SAFE, State.HOLDING) and is_wanted and now >= self._rest_until:
@@ -391,6 +383,21 @@ class Supervisor:
             connection.check(now, never)
         if not self.is_secured:
             raise UnsafeError(self.unsafe_in_words(), _UNSAFE_STEP)
+
+    def notice_standstill(self) -> None:
+        """End what was asked for before the driver stood still: to be called before anything else after each wait.
+
+        Raises:
+            UnsafeError: If it was driving.
+        """
+        seconds = self._standstill.seconds()
+        if seconds and self._drives:  # measurements that waited in the port look new: the stream does not tell
+            raise UnsafeError(
+                f"The driver stood still for {seconds:.1f} s; its guardian may have made all safe.",
+                "See what stopped it or took its processor, then reset.",
+            )
+        if seconds:
+            self._end_motion(f"The driver stood still for {seconds:.1f} s.")
 
     def resume(self) -> None:
         """Count a standstill from now on: what was done before took its time."""

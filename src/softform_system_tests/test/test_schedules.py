@@ -61,7 +61,12 @@ SLEEP_AT_REST = Schedule(
 ACTIVATED_TWICE = Schedule(895, (Item("activate", 2.47), Item("goal", 2.56, "planner", 0, 0.34), Item("activate", 3.1)))
 """A driver that drove was activated once more: it made safe and drove on."""
 
-FOUND = (QUEUED_GOAL, GOAL_AGAIN, OLD_GOAL, UNSEEN_STOP, STUCK, SLEEP_AT_REST, ACTIVATED_TWICE)
+ASKED_IN_SLEEP = Schedule(
+    83854, (Item("goal", 4.07, "planner", 0, 0.49), Item("sleep", 4.45, "", 0, 1.8), Item("activate", 4.46))
+)
+"""A request waited while the computer slept, and was answered before the driver looked how long it had stood still."""
+
+FOUND = (QUEUED_GOAL, GOAL_AGAIN, OLD_GOAL, UNSEEN_STOP, STUCK, SLEEP_AT_REST, ACTIVATED_TWICE, ASKED_IN_SLEEP)
 
 
 @pytest.fixture(autouse=True)
