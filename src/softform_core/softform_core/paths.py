@@ -79,12 +79,12 @@ def launch_dir() -> Path:
 
 def data_dir() -> Path:
     """Directory of generated data (`SOFTFORM_DATA`, else `data/` beside `config/`)."""
-    return Path(os.environ.get("SOFTFORM_DATA") or home() / "data")
+    return Path(os.environ.get("SOFTFORM_DATA") or home() / "data").expanduser()
 
 
 def runs_dir() -> Path:
     """Directory of what runs write: reports, bags, scans (`SOFTFORM_RUNS`, else `runs/` beside `config/`)."""
-    return Path(os.environ.get("SOFTFORM_RUNS") or home() / "runs")
+    return Path(os.environ.get("SOFTFORM_RUNS") or home() / "runs").expanduser()
 
 
 def _described(kind: str, name_or_path: str | Path) -> Path:

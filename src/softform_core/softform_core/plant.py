@@ -1,6 +1,6 @@
 """The identified plant of a channel: how fast pumps, leaks and the open valve change a chamber's pressure.
 
-The coefficients are identified from recordings of the real board (`softform identify-plant`) and stored in
+The coefficients are identified from recordings of the real board (`./softform identify-plant`) and stored in
 `config/plant.yaml`. Pressures in kPa gauge, times in seconds, as on the board.
 """
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from softform_core.errors import SoftformError
 from softform_core.paths import config_dir
+from softform_core.yaml_files import read_yaml
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 
@@ -54,12 +54,15 @@ def load_plant(path: Path | None = None) -> Plant:
         SoftformError: If the file is missing, is not YAML, or does not describe a plant.
     """
     path = path or config_dir() / "plant.yaml"
+    if not path.is_file():
+        raise SoftformError(
+            f"There is no plant description {path}.",
+            f"Identify one from a log: ./softform identify-plant LOG.csv --output {path}",
+        )
+    described = read_yaml(path)
     try:
-        described = yaml.safe_load(path.read_text(encoding="utf-8"))
         return Plant.model_validate(described["plant"])
-    except FileNotFoundError as error:
-        raise SoftformError(f"There is no plant description {path}.", "Run: softform identify-plant") from error
-    except (yaml.YAMLError, TypeError, KeyError) as error:
+    except (TypeError, KeyError) as error:
         raise SoftformError(f"{path} does not hold a `plant` section: {error}", "Correct the file.") from error
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())

@@ -1,6 +1,8 @@
 """Strings of others, made fit for logs, diagnostics and terminals."""
 
 import unicodedata
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 LONGEST_MESSAGE = 2000
 """Characters of what is said to people in one piece; what quotes more of what others sent helps nobody."""
@@ -31,3 +33,9 @@ def printable(text: str, most: int = 200, lines: bool = False) -> str:
 
 def _is_blank(character: str) -> bool:
     return character == "\n" or unicodedata.category(character) == _SPACES
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What a misspelt name may mean, to be put behind it in a sentence; nothing if none is like it."""
+    found = get_close_matches(name, list(known), 1)
+    return f" (the nearest is {found[0]})" if found else ""

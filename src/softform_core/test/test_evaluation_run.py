@@ -108,12 +108,15 @@ def test_the_command_writes_a_report_whose_figures_are_those_of_the_captures(mod
     assert any(f"Frame {broken} is left out" in finding and "damaged" in finding for finding in figures["findings"])
     assert [row["frame"] for row in figures["per_frame"]] == sorted([trained, held_out, other])
     assert figures["trained_on"]["frames"] == 1
+    assert figures["actuation_unit"] == "Pa"
+    assert list(figures["per_frame"][0]["actuation"]) == ROBOT.actuation_names
 
     page = (tmp_path / "out" / "report.html").read_text()
     assert not re.search(r"""(src|href)\s*=\s*["'](?!data:)|url\(|<script|https?://""", page)
     pictures = re.findall(r'src="data:image/png;base64,([^"]+)"', page)
     assert len(pictures) == 4 and min(map(len, pictures)) > 10_000
     assert f"{before['mean_mm']:.2f} → {after['mean_mm']:.2f} mm" in page and f"Frame {broken} is left out" in page
+    assert re.search(rf"<dt>frame {figures['worst_frame']}, the worst</dt><dd>c1 [\d.e+-]+, c2 .* Pa</dd>", page)
     document = (tmp_path / "out" / "report.pdf").read_bytes()
     assert document.startswith(b"%PDF") and len(re.findall(rb"/Type /Page\b", document)) == 6
 
@@ -174,7 +177,7 @@ def test_unusable_recordings_are_rejected_with_the_next_step(store, tmp_path):
         evaluate(ROBOT, tmp_path / "none.zarr", "none")
     provenance = dict.fromkeys(("source", "via", "git_revision", "created"), "") | {"seed": 0}
     create_frames(tmp_path / "empty.zarr", ROBOT, np.zeros((2, 9)), provenance)
-    with pytest.raises(SoftformError, match="no frame that can be compared .* softform collect"):
+    with pytest.raises(SoftformError, match="no frame that can be compared .*softform collect"):
         evaluate(ROBOT, tmp_path / "empty.zarr", "none")
     other = ROBOT.model_copy(update={"name": "other"})
     create_frames(tmp_path / "other.zarr", other, np.zeros((2, 9)), provenance)

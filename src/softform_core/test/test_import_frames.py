@@ -11,10 +11,12 @@ from softform_core.errors import SoftformError
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.frames.store import open_frames
 from softform_core.halton import halton_actuations
+from softform_core.importing import frames as importing
 from softform_core.importing.frames import import_frames
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
+from softform_core.shapes.read import read_shape
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.write import write_ply
 from softform_core.training.recorded_frames import read_recorded_frames
@@ -66,18 +68,59 @@ def test_fit_scans_are_learned_from_and_the_unfit_one_is_named(robot, captures):
 
 def test_an_interrupted_import_goes_on_and_another_table_is_not_added(robot, captures, monkeypatch):
     table, _ = captures
-    hidden = table.parent / "scan_3.ply"
-    content = hidden.read_bytes()
-    hidden.write_bytes(b"q" * len(content))
     arguments = robot, table, COLUMNS, "scan", "mm", "kPa", table.parent / "frames.zarr"
-    with pytest.raises(SoftformError, match="scan_3"):
+
+    def read_shape(path, unit):
+        if path.name == "scan_3.ply":
+            raise KeyboardInterrupt
+        return read(path, unit)
+
+    read = importing.read_shape
+    monkeypatch.setattr(importing, "read_shape", read_shape)
+    with pytest.raises(KeyboardInterrupt):
         import_frames(*arguments, progress=False)
     assert open_frames(arguments[-1]).pending.tolist() == [3]
-    hidden.write_bytes(content)
+    monkeypatch.undo()
     assert len(import_frames(*arguments, progress=False).captured) == 3
     table.write_text(table.read_text() + table.read_text().splitlines()[1] + "\n")
     with pytest.raises(SoftformError, match="other frames.*another --output"):
         import_frames(*arguments, progress=False)
+
+
+@pytest.mark.parametrize("number", [0, 3])
+def test_one_scan_that_cannot_be_read_is_a_reason_and_is_looked_at_again(robot, captures, number):
+    """The kinds of field/files/29_frames_one_bad: NaN, and what is no scan at all."""
+    table, _ = captures
+    scan = table.parent / f"scan_{number}.ply"
+    good = scan.read_bytes()
+    scan.write_bytes(b"q" * len(good))
+    first = run(table, "--unit", "mm", "--actuation-unit", "kPa")
+    assert first.exit_code == 0, first.output
+    assert "2 frames" in first.output and f"frame {number} is rejected: {scan}" in first.output
+    scan.write_bytes(good)
+    assert "3 frames" in run(table, "--unit", "mm", "--actuation-unit", "kPa").output
+
+
+@pytest.mark.parametrize(
+    ("share", "place"), [(0.17, (0, 0, 0)), (0.03, (0, 0, 0)), (0.17, (np.nan,) * 3), (0.17, (9, -30, 5))]
+)
+def test_points_that_say_not_measured_are_left_out(robot, captures, share, place):
+    """The kinds of field/files/29_frames_zeros_* and _nan_*; in a scan that was moved zeros are at another place."""
+    table, _ = captures
+    count = 0
+    for number in range(FRAMES):
+        points = MM_PER_M * read_shape(table.parent / f"scan_{number}.ply", "mm").points
+        lost = np.random.default_rng(number).random(len(points)) < share
+        points[lost] = place
+        count += int(lost.sum())
+        np.savetxt(table.parent / f"scan_{number}.xyz", points, fmt="%.4f")
+    table.write_text(table.read_text().replace(".ply", ".xyz"))
+    result = run(table, "--unit", "mm", "--actuation-unit", "kPa")
+    assert result.exit_code == 0, result.output
+    store = open_frames(table.parent / "frames.zarr", robot)
+    kept = sum(len(store.points(number)) for number in range(FRAMES))
+    assert kept == FRAMES * len(points) - count
+    assert store.captured.tolist() == [0, 1, 3]
 
 
 @pytest.mark.parametrize(
@@ -99,4 +142,4 @@ def test_what_is_wrong_is_said_with_the_option_that_helps(captures, arguments, s
 def test_a_scan_that_is_missing_is_named(captures):
     (captures[0].parent / "scan_1.ply").unlink()
     result = run(captures[0], "--unit", "mm", "--actuation-unit", "kPa")
-    assert result.exit_code == 2 and "scan_1.ply does not exist: row 3" in result.output
+    assert result.exit_code == 2 and "scan_1.ply does not exist: line 3" in result.output

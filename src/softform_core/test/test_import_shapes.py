@@ -1,6 +1,7 @@
 """Folders of meshes: what is imported, repaired and rejected, what `train fk` makes of it."""
 
 import itertools
+import re
 
 import meshio
 import numpy as np
@@ -53,8 +54,12 @@ def folder(tmp_path):
     return tmp_path
 
 
-def write_table(folder, kind="obj"):
-    rows = [f"{a},{b},{number}.{kind}" for number, (a, b) in enumerate(SAMPLES)]
+FEW = [0, 3, 8, 17]
+"""Numbers of samples that do for most."""
+
+
+def write_table(folder, kind="obj", numbers=range(18)):
+    rows = [",".join([*map(str, SAMPLES[number]), f"{number}.{kind}"]) for number in numbers]
     (folder / "fem.csv").write_text("\n".join(["p1,p2,file", *rows]), encoding="utf-8")
 
 
@@ -110,7 +115,7 @@ def test_missing_files_and_wrong_units_are_named(folder):
     assert "Check --unit" in bring(folder, "--unit", "m").output
     (folder / "7.obj").unlink()
     result = bring(folder)
-    assert result.exit_code == 2 and "7.obj does not exist: row 9" in result.output
+    assert result.exit_code == 2 and "7.obj does not exist: line 9" in result.output
 
 
 @pytest.mark.parametrize("kind", ["vtk", "vtu", "inp"])
@@ -132,7 +137,125 @@ def test_solid_elements_and_damaged_files_are_rejected(folder):
     for number in range(len(SAMPLES)):
         meshio.Mesh(points, {"tetra": np.array([[0, 1, 2, 3]])}).write(folder / f"{number}.vtk")
     write_table(folder, "vtk")
-    assert "has elements 'tetra'" in bring(folder).output
+    assert "cells of VTK's type 10" in bring(folder).output
     (folder / "0.vtk").write_text("nothing")
     result = bring(folder)
     assert result.exit_code == 2 and "0.vtk cannot be read" in result.output
+
+
+def faces_of_grid():
+    return sheet((0.0, 0.0))[1]
+
+
+def export_with_field(folder, name, share=1.0, moved=False):
+    """VTU of the resting sheet with the displacement as a field; `moved` are its points, too, by a share of it."""
+    rest = sheet((0.0, 0.0))[0]
+    for number, pressures in enumerate(SAMPLES):
+        moves = sheet(pressures)[0] - rest
+        points = rest + share * moves if moved else rest
+        fields = {name: moves, "velocity": 3.0 * moves}
+        meshio.Mesh(points, {"triangle": faces_of_grid()}, fields).write(folder / f"{number}.vtu")
+    write_table(folder, "vtu", FEW)
+
+
+@pytest.mark.parametrize(
+    ("name", "moved", "options"),
+    [
+        ("displacement", False, []),
+        ("U", False, []),
+        ("f_12", False, ["--displacement", "f_12"]),
+        ("displacement", True, []),  # warped by ParaView, which keeps the field
+        ("f_12", True, []),
+    ],
+)
+def test_a_deformation_that_is_a_field_moves_the_sheet_once(folder, name, moved, options):
+    export_with_field(folder, name, moved=moved)
+    result = bring(folder, *options)
+    assert result.exit_code == 0, result.output
+    assert (f"moved by the field '{name}'" in result.output) is not moved
+    motion = open_simulation(folder / "sheet.zarr").vertices(3) - sheet((0.0, 0.0))[0] / 1e3
+    assert np.isclose(np.linalg.norm(motion, axis=1).max(), 9.934e-3, atol=1e-6)
+
+
+def test_what_does_not_move_or_moves_twice_is_refused(folder):
+    export_with_field(folder, "f_12")
+    assert "fields of vectors are f_12, velocity. Name the displacement" in bring(folder).output
+    assert "one shape under different actuations" in bring(folder, "--displacement", "none").output
+    assert "no field of vectors 'u'" in bring(folder, "--displacement", "u").output
+    export_with_field(folder, "displacement", share=5.0, moved=True)
+    assert "move otherwise than its field 'displacement' says" in bring(folder).output
+    assert "has no named parts" in bring(folder, "--part", "sheet").output
+    for number in range(len(SAMPLES)):
+        trimesh.Trimesh(*sheet((0.0, 0.0)), process=False).export(folder / f"{number}.obj")
+    write_table(folder, "obj", FEW)
+    assert "one shape under different actuations" in bring(folder).output
+
+
+def test_two_rows_of_one_shape_are_named_even_if_the_import_goes_on(folder):
+    write_table(folder, "obj", [0, 3, 8, 17, 12])
+    (folder / "12.obj").write_bytes((folder / "3.obj").read_bytes())
+    content = (folder / "8.obj").read_bytes()
+    (folder / "8.obj").write_bytes(b"")
+    assert bring(folder).exit_code == 2
+    (folder / "8.obj").write_bytes(content)
+    result = bring(folder)
+    assert result.exit_code == 2 and re.search(r"12.obj and \S+3.obj \(2 \w+ \(3, 6\)\)", result.output), result.output
+
+
+def test_a_mesh_of_another_size_than_described_is_refused(folder):
+    for number, pressures in enumerate(SAMPLES):
+        vertices, faces = sheet(pressures)
+        trimesh.Trimesh(0.3 * vertices, faces, process=False).export(folder / f"{number}.obj")
+    assert "is 0.03 m large; 'foreign_sheet' is 0.1 m" in bring(folder).output
+
+
+def test_pieces_are_one_sheet(folder):
+    half = SIDE // 2 + 1
+    faces = faces_of_grid()
+    below = (faces < half * SIDE).all(axis=1)
+    for number, pressures in enumerate(SAMPLES):
+        points = sheet(pressures)[0]
+        first = (half - 1) * SIDE
+        pieces = [(points[: half * SIDE], faces[below]), (points[first:], faces[~below] - first)]
+        (folder / f"{number}.vtu").write_text(vtu(pieces))
+    write_table(folder, "vtu", FEW)
+    result = bring(folder)
+    assert result.exit_code == 0 and "11 duplicate vertices were joined" in result.output, result.output
+    store = open_simulation(folder / "sheet.zarr")
+    assert store.rest_vertices.shape == (SIDE**2, 3) and np.ptp(store.vertices(3)[:, 0]) == pytest.approx(0.1)
+
+
+def vtu(pieces):
+    def array(name, values, kind, width=1):
+        numbers = " ".join(map(str, np.ravel(values).tolist()))
+        return (
+            f'<DataArray type="{kind}" Name="{name}" NumberOfComponents="{width}" format="ascii">{numbers}</DataArray>'
+        )
+
+    body = "".join(
+        f'<Piece NumberOfPoints="{len(points)}" NumberOfCells="{len(faces)}"><Points>'
+        f"{array('Points', points, 'Float64', 3)}</Points><Cells>{array('connectivity', faces, 'Int64')}"
+        f"{array('offsets', 3 * np.arange(1, len(faces) + 1), 'Int64')}"
+        f"{array('types', np.full(len(faces), 5), 'UInt8')}</Cells></Piece>"
+        for points, faces in pieces
+    )
+    return f'<VTKFile type="UnstructuredGrid"><UnstructuredGrid>{body}</UnstructuredGrid></VTKFile>'
+
+
+@pytest.mark.parametrize("smooth", [True, False])
+def test_obj_with_normals_and_texture_has_the_vertices_of_its_v_lines(folder, smooth):
+    for number, pressures in enumerate(SAMPLES):
+        vertices, faces = sheet(pressures)
+        lines = [f"v {x:.6f} {y:.6f} {z:.6f}" for x, y, z in vertices]
+        lines += [f"vt {n / 121:.4f} 0" for n in range(121)] + ["vn 0 0 1"] * (121 if smooth else number + 1)
+        normals = faces + 1 if smooth else np.tile((np.arange(len(faces)) % (number + 1) + 1)[:, None], 3)
+        lines += [
+            "f " + " ".join(f"{v + 1}/{v + 1}/{n}" for v, n in zip(*pair, strict=True))
+            for pair in zip(faces, normals, strict=True)
+        ]
+        (folder / f"{number}.obj").write_text("\n".join(lines) + "\n")
+    write_table(folder, "obj", FEW)
+    result = bring(folder)
+    assert result.exit_code == 0, result.output
+    store = open_simulation(folder / "sheet.zarr")
+    np.testing.assert_allclose(store.vertices(3), sheet(SAMPLES[17])[0] / 1e3, atol=1e-8)

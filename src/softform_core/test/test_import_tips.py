@@ -1,5 +1,6 @@
 """Tables of tips: what is imported, what is rejected, what `train fk` makes of it."""
 
+import shutil
 import sys
 
 import numpy as np
@@ -97,12 +98,16 @@ def test_the_same_command_again_goes_on_and_other_data_are_rejected(folder, samp
     assert "holds other data than this import" in bring(folder, folder / "fem.csv").output
 
 
-def _nan(actuations, tips):
-    tips[3, 1] = np.nan
-
-
 def _contradiction(actuations, tips):
     actuations[5] = actuations[2]
+
+
+def _unmeasured(actuations, tips):
+    tips[:21, 1] = np.nan
+
+
+def _at_rest(actuations, tips):
+    tips[:] = tips[0]
 
 
 def _outside(actuations, tips):
@@ -116,9 +121,10 @@ def _constant(actuations, tips):
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
-        (_nan, "no tip in row 5"),
-        (_contradiction, "gives one actuation different outputs: row 7 against an earlier one (row 4)"),
-        (_outside, "c2 is 61000 Pa in row 6, outside 0 … 60000 Pa"),
+        (_unmeasured, "has no tip, or one and the same under other actuations, in 21 lines (2, 3, 4, 5, 6, …)"),
+        (_at_rest, "one and the same under other actuations, in 40 lines"),
+        (_contradiction, "mm apart: line 7 against an earlier one (line 4). Take their mean, the first or each"),
+        (_outside, "c2 is 61000 Pa in line 6, outside 0 … 60000 Pa"),
         (_constant, "each must change"),
     ],
 )
@@ -145,6 +151,86 @@ def test_wrong_units_and_columns_are_named(folder, samples, options, says):
     assert result.exit_code == 2 and says in result.output
 
 
+def store_of(folder):
+    return open_simulation(folder / "tips.zarr", load_robot(folder / "foreign.yaml"))
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [np.zeros(3), np.full(3, np.nan), np.full(3, -9.999), "the last that was seen"],
+    ids=["0", "nan", "-9999", "held"],
+)
+def test_what_stands_for_no_tip_is_left_out(folder, samples, mark):
+    actuations, tips = (array.copy() for array in samples)
+    tips[::20] = tips[7] if isinstance(mark, str) else mark
+    result = bring(folder, write(folder / "fem.csv", actuations, tips))
+    # Of tips that are held nobody can tell which was seen.
+    told = "21 lines (2, 9, 22, 42, 62, …)" if isinstance(mark, str) else "20 lines (2, 22, 42, 62, 82, …)"
+    assert f"left out: {told}" in result.output, result.output
+    kept = np.delete(np.arange(400), [*np.arange(0, 400, 20), *([7] if isinstance(mark, str) else [])])
+    np.testing.assert_allclose(store_of(folder).converged()[1], tips[kept], atol=1e-12)
+
+
+def test_one_zero_is_no_tip_and_coarse_digits_and_dead_zones_are_tips(folder, samples):
+    actuations, tips = (array.copy() for array in samples)
+    tips[5] = 0.0
+    assert "left out: line 7\n" in bring(folder, write(folder / "fem.csv", actuations, tips)).output
+    shutil.rmtree(folder / "tips.zarr")
+    tips = 5e-3 * np.round(samples[1] / 5e-3)
+    assert len(np.unique(tips, axis=0)) < 390
+    tips[np.linalg.norm(actuations, axis=1) < 2e4] = tips[0]
+    assert "left out: " not in bring(folder, write(folder / "fem.csv", actuations, tips)).output
+    assert len(store_of(folder)) == 400
+
+
+@pytest.mark.parametrize("names", ["U1,U2,U3", "x,y,z", "disp_x,disp_y,disp_z", "U:U1,U:U2,U:U3"])
+def test_displacements_are_added_to_the_place_at_rest_or_refused(folder, samples, names):
+    actuations, tips = samples[0].copy(), samples[1] - [0, 0, 0.116]
+    actuations[0] = tips[0] = 0.0
+    table = write(folder / "fem.csv", actuations, tips)
+    table.write_text(table.read_text().replace("x,y,z", names, 1))
+    refused = bring(folder, table, "--tip", names)
+    assert refused.exit_code == 2 and "displacements" in refused.output and "by --displaced-from" in refused.output
+    result = bring(folder, table, "--tip", names, "--displaced-from", "0, 0, 116")
+    assert result.exit_code == 0, result.output
+    np.testing.assert_allclose(store_of(folder).converged()[1], tips + [0, 0, 0.116], atol=1e-12)
+    wrong = bring(folder, table, "--tip", names, "--displaced-from", "0,116")
+    assert "--displaced-from names 2 columns" in wrong.output
+
+
+@pytest.mark.parametrize("repeats", ["mean", "first", "keep"])
+def test_of_repeated_actuations_the_spread_is_told(folder, samples, repeats):
+    actuations, tips = (array[:60] for array in samples)
+    again = tips[:20] + np.array([3e-3, 0.0, -4e-3])
+    table = write(folder / "fem.csv", np.concatenate([actuations, actuations[:20], actuations[:5]]),
+                  np.concatenate([tips, again, tips[:5]]))  # fmt: skip
+    refused = bring(folder, table)
+    assert (
+        "different tips, up to 5 mm apart: 20 lines (62, 63," in refused.output and "--repeats mean" in refused.output
+    )
+    result = bring(folder, table, "--repeats", repeats)
+    assert (
+        "20 actuations came again with another tip, 3.54 mm" in result.output and "5 mm apart at most" in result.output
+    )
+    found = store_of(folder).converged()[1]
+    assert len(found) == (80 if repeats == "keep" else 60)
+    assert store_of(folder).attributes["repeats"]["actuations"] == 20
+    middle = tips[5:20] + np.array([1.5e-3, 0.0, -2e-3])
+    np.testing.assert_allclose(found[5:20], middle if repeats == "mean" else tips[5:20], atol=1e-12)
+    shutil.rmtree(folder / "tips.zarr")
+    plain = bring(folder, write(folder / "fem.csv", actuations, tips), "--repeats", repeats)
+    assert "--repeats had nothing to do" in plain.output
+
+
+def test_columns_with_commas_in_their_names_are_named_in_quotes(folder, samples):
+    table = write(folder / "fem.csv", samples[0][:40], samples[1][:40])
+    names = [f'"{name}, mm"' for name in "xyz"]
+    table.write_text(table.read_text().replace("x,y,z", ",".join(names), 1))
+    refused = bring(folder, table)
+    assert f"Its columns are p1, p2, p3, {', '.join(names)}." in refused.output
+    assert bring(folder, table, "--tip", ", ".join(names)).exit_code == 0
+
+
 def test_arrays_are_read(folder, samples):
     np.savez(folder / "fem.npz", p=samples[0][:40] / 1e3, **dict(zip("xyz", samples[1][:40].T * 1e3, strict=True)))
     assert bring(folder, folder / "fem.npz").exit_code == 0
@@ -161,7 +247,8 @@ def test_parquet_is_read_by_pyarrow(folder, samples):
 
     holes = {**columns, "z": [None, *columns["z"][1:]]}
     parquet.write_table(arrow.table(holes), folder / "holes.parquet")
-    assert "no tip in row 0" in bring(folder, folder / "holes.parquet").output
+    shutil.rmtree(folder / "tips.zarr")
+    assert "left out: row 0" in bring(folder, folder / "holes.parquet").output
     (folder / "damaged.parquet").write_bytes(b"PAR1 and nothing more")
     assert "is damaged or no such table" in bring(folder, folder / "damaged.parquet").output
 
@@ -177,7 +264,7 @@ def test_what_needs_a_simulator_says_that_the_body_is_imported(folder):
     result = CliRunner().invoke(main, ["simulate", "--robot", str(folder / "foreign.yaml")])
     assert result.exit_code == 2 and "The body is imported" in result.output and "softform import" in result.output
     robot = load_robot(folder / "foreign.yaml")
-    for ask in (robot.body.simulator, robot.body.sampled, robot.body.reality_type):
+    for ask in (robot.body.simulator, robot.body.sampled, lambda: robot.body.drawn_reality(np.random.default_rng(0))):
         with pytest.raises(SoftformError, match="imported"):
             ask()
 

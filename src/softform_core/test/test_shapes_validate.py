@@ -48,7 +48,10 @@ def test_unusable_points_are_rejected_with_the_reason(points, says):
 
 @pytest.mark.parametrize(
     ("factor", "says"),
-    [(1000.0, "in millimetres"), (0.001, "converted from millimetres twice"), (1e6, "too large"), (1e-6, "too small")],
+    [
+        *((1000.0, "in millimetres"), (0.001, "converted from millimetres twice"), (1e6, "too large")),
+        *((1e-6, "too small"), (100.0, "in centimetres"), (0.01, "converted from centimetres twice")),
+    ],
 )
 def test_a_wrong_unit_is_named(robot, factor, says):
     with pytest.raises(SoftformError, match=says):

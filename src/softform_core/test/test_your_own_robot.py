@@ -53,11 +53,11 @@ def test_each_step_leads_to_the_next_one_and_nothing_is_written_into_the_checkou
     early = run("train fk --robot pillow")
     assert early.exit_code == 2 and "softform simulate --robot pillow" in early.output
     robot = run(steps[0])
-    assert robot.exit_code == 0 and "Begin with: softform simulate --robot pillow" in robot.output
+    assert robot.exit_code == 0 and "Begin with: ./softform simulate --robot pillow" in robot.output
     simulated = run(steps[1].replace("1000", "24 --jobs 1"))
-    assert simulated.exit_code == 0 and "Learn them: softform train fk --robot pillow\n" in simulated.output
+    assert simulated.exit_code == 0 and "Learn them: ./softform train fk --robot pillow\n" in simulated.output
     learned = run(steps[2] + " --epochs 20")
-    assert learned.exit_code == 0 and "Try it: softform demo --robot pillow" in learned.output, learned.output
+    assert learned.exit_code == 0 and "Try it: ./softform demo --robot pillow" in learned.output, learned.output
     assert models_of("pillow") == lab / "models" / "pillow"
     assert (lab / "models" / "pillow" / "forward_kinematics.pt").is_file()
     assert f"models      {lab}/models/pillow" in run(steps[0]).output

@@ -48,9 +48,9 @@ def evaluate(
 
     \b
     Examples:
-      softform evaluate                            the robot's own model on data/membrane/frames.zarr
-      softform evaluate --frames worn.zarr --sim-to-real models/membrane/rig_default --output /tmp/worn
-      softform evaluate --sim-to-real none --json - | jq .overall.before.mean_mm
+      ./softform evaluate                            the robot's own model on data/membrane/frames.zarr
+      ./softform evaluate --frames worn.zarr --sim-to-real models/membrane/rig_default --output /tmp/worn
+      ./softform evaluate --sim-to-real none --json - | jq .overall.before.mean_mm
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from tqdm import tqdm
 

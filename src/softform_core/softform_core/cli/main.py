@@ -4,19 +4,23 @@ import sys
 
 import click
 
+from softform_core.cli.environment import COMPLETE
 from softform_core.cli.registered import RegisteredCommands
 from softform_core.errors import SoftformError
 
 
 class _Commands(RegisteredCommands):
     entry_point_group = "softform.commands"
-    # The steps of a lab's work, in the order in which they are taken.
-    order = (
-        *("demo", "doctor", "install-service", "robot", "channels", "identify-plant", "simulate", "import", "train"),
-        *("launch", "status", "rig", "commission", "reach", "follow", "plan", "stream", "capture", "stop", "reset"),
-        *("calibrate-cameras", "print-code", "collect", "evaluate", "record", "replay"),
-        *("bench", "study", "figures", "convert"),
-    )
+    sections = {
+        "Set up": ("demo", "doctor", "docs", "python", "shell", "completion", "install-service", "test", "build"),
+        "Describe a robot": ("robot", "picture", "channels", "identify-plant"),
+        "Simulate and import": ("simulate", "import"),
+        "Capture and learn": ("calibrate-cameras", "print-code", "register", "collect", "train", "refresh"),
+        "Launch": ("launch", "rig", "commission", "status"),
+        "Command a stack that runs": ("reach", "follow", "plan", "stream", "capture", "release", "stop", "reset"),
+        "Record": ("record", "replay"),
+        "Look and judge": ("shape", "evaluate", "bench", "study", "figures"),
+    }
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -26,15 +30,14 @@ class _Commands(RegisteredCommands):
             sys.exit(2)
 
 
-@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 def main() -> None:
     """Make a pneumatic soft robot take the shape you ask for.
 
-    The loop of a lab's work: simulate, train fk, launch, reach shapes, report. Begin with `./softform demo`, which
-    does it once on a virtual rig. `./softform test` runs all tests (`--quick`: those that need no stack and no
-    training), `./softform build` builds the workspace anew.
+    Begin with `./softform demo`, which does it once on a virtual rig. Then comes a lab's work in the order of these
+    headings; `./softform COMMAND --help` teaches each.
     """
 
 
 if __name__ == "__main__":
-    main(prog_name="softform")
+    main(prog_name="./softform", complete_var=COMPLETE)

@@ -22,8 +22,8 @@ def refresh(robot_name: str, store: Path | None, output: Path | None) -> None:
 
     \b
     Examples:
-      softform collect --attach --frames 5 --output data/membrane/refresh.zarr && softform refresh
-      softform refresh --frames monday.zarr --output models/membrane/rig_default
+      ./softform collect --attach --frames 5 --output data/membrane/refresh.zarr && ./softform refresh
+      ./softform refresh --frames monday.zarr --output models/membrane/rig_default
     """  # noqa: D301
     from softform_core.training.learn_sim_to_real import LearnRequest
 

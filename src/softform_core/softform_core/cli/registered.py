@@ -1,6 +1,8 @@
 """Groups of commands that packages register as entry points, so that one package's group holds another's commands."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 
 import click
@@ -11,21 +13,48 @@ class RegisteredCommands(click.Group):
 
     Attributes:
         entry_point_group: Name of the group; a command is an entry point whose name is the command's.
-        order: Names in the order in which they are listed; the others come after them.
+        sections: Names by their headings, in the order in which they are listed; the others come after them.
     """
 
     entry_point_group = ""
-    order: Sequence[str] = ()
+    sections: Mapping[str, Sequence[str]] = {}
 
+    @cached_property
     def _found(self) -> dict[str, EntryPoint]:
         return {point.name: point for point in entry_points(group=self.entry_point_group)}
 
     def list_commands(self, ctx: click.Context | None) -> list[str]:
         """Names of the registered commands."""
-        last = len(self.order)
-        return sorted(self._found(), key=lambda name: (self.order.index(name) if name in self.order else last, name))
+        order = [name for names in self.sections.values() for name in names]
+        return sorted(self._found, key=lambda name: (order.index(name) if name in order else len(order), name))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of this name, or None."""
-        point = self._found().get(cmd_name)
+        point = self._found.get(cmd_name)
         return None if point is None else point.load()
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first word names, with the other words; an unknown one tells what is alike."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.exceptions.NoSuchCommand as error:
+            # click would look among the commands that were added by hand.
+            raise click.exceptions.NoSuchCommand(
+                error.command_name, possibilities=self.list_commands(ctx), ctx=ctx
+            ) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands of each section with the whole first sentence of their help."""
+        left = self.list_commands(ctx)
+        for heading, names in {**self.sections, "Others" if self.sections else "Commands": tuple(left)}.items():
+            rows = []
+            for name in [name for name in left if name in names]:
+                left.remove(name)
+                command = self.get_command(ctx, name)
+                assert command is not None
+                rows.append((name, command.get_short_help_str(sys.maxsize)))
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from softform_core.cli.shared import robot_names
+
 if TYPE_CHECKING:
     from softform_core.robots import Robot
 
@@ -13,7 +15,7 @@ CHECKS = "softform.robot_checks"
 
 
 @click.command()
-@click.argument("name_or_path")
+@click.argument("name_or_path", shell_complete=robot_names)
 @click.option("--has", type=click.Choice(["surface", "tip"]), help="Print only true or false: whether it has this.")
 def robot(name_or_path: str, has: str | None) -> None:
     """Check a robot's description, and show what it says.
@@ -25,8 +27,8 @@ def robot(name_or_path: str, has: str | None) -> None:
 
     \b
     Examples:
-      softform robot membrane
-      softform robot mine.yaml --has surface         as launch files ask
+      ./softform robot membrane
+      ./softform robot mine.yaml --has surface         as launch files ask
     """  # noqa: D301
     from softform_core.paths import models_of
     from softform_core.robots import TIP, load_robot
@@ -66,7 +68,7 @@ def robot(name_or_path: str, has: str | None) -> None:
     if models.is_dir():
         click.echo(f"models      {models}")
     else:
-        click.echo(f"models      none yet. Begin with: softform simulate --robot {described.given_as}")
+        click.echo(f"models      none yet. Begin with: {described.first_command}")
 
 
 def _check_by_others(robot: "Robot") -> None:

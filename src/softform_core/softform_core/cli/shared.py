@@ -7,15 +7,28 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from softform_core.files import write_atomically
-from softform_core.paths import DEFAULT_ROBOT
+from softform_core.paths import DEFAULT_ROBOT, described_names
 
 PATH = click.Path(path_type=Path)
 """Type of an option that names a file or folder."""
 
+
+def robot_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """What a shell may put for the beginning of a robot: names in config/robots, else files."""
+    names = [name for name in described_names("robots") if name.startswith(incomplete)]
+    return [CompletionItem(name) for name in names] or [CompletionItem(incomplete, type="file")]
+
+
 robot_option = click.option(
-    "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
+    "--robot",
+    "robot_name",
+    default=DEFAULT_ROBOT,
+    show_default=True,
+    shell_complete=robot_names,
+    help="Name in config/robots, or a .yaml.",
 )
 cluster_option = click.option(
     "--cluster", metavar="ADDRESS", help="Of a Ray cluster: HOST:PORT, auto, or local for one of this command's own."

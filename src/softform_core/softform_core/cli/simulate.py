@@ -35,7 +35,7 @@ def simulate(
     device: str | None,
     seed: int,
 ) -> None:
-    """Simulate the robot's shapes, from which `softform train fk` learns its forward kinematics.
+    """Simulate the robot's shapes, from which `./softform train fk` learns its forward kinematics.
 
     Every combination of lowest and highest values is simulated, then samples between them; if there are more
     combinations than samples, half of the samples are some of them. Of a robot with a tip, a grid of its actuations is
@@ -44,12 +44,12 @@ def simulate(
 
     \b
     Examples:
-      softform simulate                                     1000 shapes of the membrane, a few minutes
-      softform simulate --samples 2000                      1000 more
-      softform simulate --robot three_chamber               4096 tips and Jacobians (paper 001), a minute
-      softform simulate --robot mine.yaml --output mine.zarr
-      softform simulate --samples 100000 --cluster auto     on the Ray cluster that this machine is a node of
-      softform simulate --device cuda:0                     1000 shapes of the membrane on a GPU
+      ./softform simulate                                     1000 shapes of the membrane, a few minutes
+      ./softform simulate --samples 2000                      1000 more
+      ./softform simulate --robot three_chamber               4096 tips and Jacobians (paper 001), a minute
+      ./softform simulate --robot mine.yaml --output mine.zarr
+      ./softform simulate --samples 100000 --cluster auto     on the Ray cluster that this machine is a node of
+      ./softform simulate --device cuda:0                     1000 shapes of the membrane on a GPU
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from softform_core.simulation.generate import generate
     from softform_core.simulation.sampling import grid, inflations
@@ -82,7 +82,7 @@ def simulate(
     if len(store.failures) > _FAILURES_SHOWN:
         click.echo(f"  and {len(store.failures) - _FAILURES_SHOWN} more.")
     data = "" if output is None else f" --data {output}"
-    click.echo(f"Learn them: softform train fk --robot {robot.given_as}{data}")
+    click.echo(f"Learn them: ./softform train fk --robot {robot.given_as}{data}")
 
 
 def _reject(value: int | None, option: str, robot: str, instead: str) -> None:

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 class _Training(RegisteredCommands):
     entry_point_group = "softform.training"
-    order = ("fk", "prior", "s2r")
+    sections = {"Commands": ("fk", "prior", "s2r")}
 
 
 @click.command(cls=_Training)
 def train() -> None:
     """Train a network from data and write it to models/, with a card.
 
-    N_fk, the forward kinematics, learns the shapes of `softform simulate`; N_s2r, the sim-to-real transfer, learns the
-    frames of `softform collect`.
+    N_fk, the forward kinematics, learns the shapes of `./softform simulate`; N_s2r, the sim-to-real transfer, learns
+    the frames of `./softform collect`.
     """
 
 
@@ -62,10 +62,10 @@ def fk(
 
     \b
     Examples:
-      softform simulate && softform train fk         the model that ships, about two minutes
-      softform train fk --recipe paper --output /tmp/paper     as printed in the paper, to compare
-      softform train fk --robot mine.yaml --data mine.zarr
-      softform train fk --robot three_chamber        N_fk and N_J of a tip (paper 001)
+      ./softform simulate && ./softform train fk         the model that ships, about two minutes
+      ./softform train fk --recipe paper --output /tmp/paper     as printed in the paper, to compare
+      ./softform train fk --robot mine.yaml --data mine.zarr
+      ./softform train fk --robot three_chamber        N_fk and N_J of a tip (paper 001)
     """  # noqa: D301
     robot = load_robot(robot_name)
     folder = models_of(robot.name) if output is None else output
@@ -108,7 +108,7 @@ def _surface_fk(
     click.echo(f"mean shape alone       {errors.mean_shape_mean:.2f}")
     click.echo(f"{folder}: {card.weights_bytes / 1e6:.2f} MB after {card.training.seconds:.0f} s.")
     if folder == models_of(robot.name):
-        click.echo(f"Try it: softform demo --robot {robot.given_as} --target random")
+        click.echo(f"Try it: ./softform demo --robot {robot.given_as} --target random")
 
 
 @click.command()
@@ -160,12 +160,12 @@ def s2r(
 
     \b
     Examples:
-      softform collect && softform train s2r         40 frames, then about a minute
-      softform collect --frames 60 && softform train s2r --continue      20 more, while the stack runs
-      softform train s2r --jobs 2                    two members of the ensemble at a time; the same model
-      softform train s2r --frames-needed             have enough been captured?
-      softform train s2r --frames worn.zarr --output /tmp/worn --recipe paper
-      softform train s2r --robot three_chamber       of a tip (paper 001), from data/three_chamber/tips.zarr
+      ./softform collect && ./softform train s2r         40 frames, then about a minute
+      ./softform collect --frames 60 && ./softform train s2r --continue      20 more, while the stack runs
+      ./softform train s2r --jobs 2                    two members of the ensemble at a time; the same model
+      ./softform train s2r --frames-needed             have enough been captured?
+      ./softform train s2r --frames worn.zarr --output /tmp/worn --recipe paper
+      ./softform train s2r --robot three_chamber       of a tip (paper 001), from data/three_chamber/tips.zarr
     """  # noqa: D301
     robot = load_robot(robot_name)
     folder = models_of(robot.name) if output is None else output
@@ -281,7 +281,8 @@ def learn_and_report(request: "LearnRequest") -> None:
     if learned.rejection:
         click.echo(
             f"softform: {learned.rejection} The model in {request.output} stays as it is; this one is kept aside in "
-            f"{learned.folder}. Look at the new frames: softform evaluate",
+            f"{learned.folder}. Look at the new frames: ./softform evaluate --robot {request.robot.given_as} "
+            f"--frames {request.store}",
             err=True,
         )
         raise SystemExit(1)

@@ -14,6 +14,14 @@ Eq.      What                                                Function
 3        coefficients gamma = N_rbf(S^c)                     `warp.warp_coefficients`
 4        corrected point Phi_gamma(B(u, v, S^c))             `warp.corrected_points`
 5        the same from the actuation, N_s2r                  `warp.corrected_points_of_actuation`
+6        confidence-weighted Chamfer distance D~             `losses.weighted_chamfer`
+7        its sum over the frames L_cd                        `losses.chamfer_loss`
+8        regularisation of the confidence L_cr               `losses.confidence_regularization`
+9        compatibility of normals L_nc                       `losses.normal_compatibility`
+10       compatibility conditions of a warp                  `losses.compatibility_conditions`
+11       geometric regularisation L_gr                       `losses.geometric_regularization`
+12       total loss L_total                                  `losses.total_loss`
+13       D~ of known correspondences                         `losses.marker_distance`
 14       simulated shape S^c = N_fk(a)                       `inverse_kinematics.simulated_control_points`
 15       objective D(S*(a), S^t)                             `inverse_kinematics.objective`
 16       its gradient dD/da                                  `inverse_kinematics.objective_gradient`
@@ -32,7 +40,7 @@ Eq.      What                                                Function
 31       dB/dS^c                                             `jacobian.surface_by_control_points`
 =======  ==================================================  ==========================================
 
-The paper prints no Eq. 22 and no Eq. 28; Eqs. 6-13 are losses of training (`training/`).
+The paper prints no Eq. 22 and no Eq. 28.
 
 Paper 001, *Efficient Jacobian-Based Inverse Kinematics with Sim-to-Real Transfer of Soft Robots by Learning*:
 

@@ -93,7 +93,7 @@ def read_captures(path: Path, robot: Robot, card: SurfaceSimToRealCard | None) -
         reasons = "".join(f" Frame {number}: {reason}" for number, reason in sorted(left_out.items())[:3])
         raise SoftformError(
             f"{path} holds no frame that can be compared ({len(recording)} planned).{reasons}",
-            f"Collect some with: softform collect --robot {robot.given_as}",
+            f"Collect some with: ./softform collect --robot {robot.given_as} --output {path}",
         )
     via, source, created = (str(origin[name]) for name in ("via", "source", "created"))
     return Captures(path, via, source, created, frames, uv, dict(sorted(left_out.items())))

@@ -1,9 +1,12 @@
 """What all pictures of errors share: colours, and histograms that can be compared."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
 
 from softform_core.arrays import Array
 
@@ -12,15 +15,43 @@ PREDICTED_COLOUR = "#0072B2"
 MEASURED_COLOUR = "#D55E00"
 REST_COLOUR = "#777777"
 HEIGHT_MAP = "viridis"
-ERROR_MAP = "inferno"
+ERROR_MAPS = "inferno", "cividis", "viridis"
+"""Of the largest errors, and of such as would be black beside them."""
 
 SCALE_PERCENTILE = 99.0
 """Error scales end at this percentile of the larger error, so that a stray point does not darken the maps."""
 
 _BINS = 40
+_DARK = 0.4
+"""Errors that end below this part of a scale get another one."""
 
 Series = tuple[Array, str, str]
 """Values, name and colour."""
+
+
+@dataclass(frozen=True)
+class ColourScale:
+    """A colour scale from 0 to an end, mm, by the name of its colours."""
+
+    end: float
+    colours: str
+
+    @property
+    def mappable(self) -> ScalarMappable:
+        """What colour bars are made of, and colours of values."""
+        return ScalarMappable(Normalize(0.0, self.end), self.colours)
+
+
+def error_scales(errors: Sequence[Array]) -> list[ColourScale]:
+    """Scales of several sets of errors, mm: one for all, but another for those that would be dark on it."""
+    ends = [float(np.percentile(values, SCALE_PERCENTILE)) for values in errors]
+    scales: list[ColourScale] = []
+    of = {}
+    for end in sorted(ends, reverse=True):
+        if not scales or (end < _DARK * scales[-1].end and len(scales) < len(ERROR_MAPS)):
+            scales.append(ColourScale(end or 1.0, ERROR_MAPS[len(scales)]))
+        of[end] = scales[-1]
+    return [of[end] for end in ends]
 
 
 def draw_histogram(axes: Axes, series: Sequence[Series], end: float) -> None:

@@ -12,6 +12,7 @@ from softform_core.evaluation.comparison import Comparison, PredictedSurface, co
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
+from softform_core.robots import Robot
 
 SURFACE_POINTS = 10_000
 """Points of the grid that stands for the surface: 3.2 mm apart on the membrane, triangles 0.02 mm off the surface."""
@@ -151,12 +152,13 @@ def findings(frames: Sequence[JudgedFrame], left_out: dict[int, str]) -> list[st
     return found
 
 
-def drift(errors_mm: Sequence[float], promised_mm: float) -> str:
+def drift(robot: Robot, errors_mm: Sequence[float], promised_mm: float) -> str:
     """What to say of errors of shapes captured after a model was made, beside its own; empty if they are as good."""
     error = float(np.median(errors_mm))
     if error <= _DRIFTED * promised_mm:
         return ""
     return (
         f"The robot has drifted from its model: {error:.2f} mm in the mean, {promised_mm:.2f} mm when it was made. "
-        "Correct the model by five scans: softform refresh"
+        f"Correct the model by five scans: ./softform collect --robot {robot.given_as} --attach --frames 5 "
+        f"--output NEW, then ./softform refresh --robot {robot.given_as} --frames NEW"
     )

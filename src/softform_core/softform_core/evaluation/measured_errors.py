@@ -3,9 +3,10 @@
 Every captured point is measured to the target's surface (exactly on a mesh, by tangent planes on a cloud), not the
 other way round, as a scan has holes. Each error is then replaced by the median over the point and the eight that are
 measured nearest to it on the target: a stray point takes its surroundings' error, noise counts less, and neither mean
-nor maximum hangs on single points; an error that spans more than a few points stays. Points beyond the target's rim
-have nothing to be compared with and are left out. The mean is taken over an even selection of the points, so that each
-part of the target that was seen counts by its area, not by how densely the scanner looked at it.
+nor maximum hangs on single points; an error that spans more than a few points stays. Points without a counterpart on
+the target (`shapes.counterpart`) have nothing to be compared with and are left out. The mean is taken over an even
+selection of the points, so that each part of the target that was seen counts by its area, not by how densely the
+scanner looked at it.
 """
 
 from dataclasses import dataclass
@@ -16,8 +17,11 @@ from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.geometry.rigid import RigidTransform
-from softform_core.inverse.closest_points import closest_points_on
+from softform_core.inverse.closest_points import closest_points_on, posed_query
+from softform_core.inverse.counterpart import Footprint, RestingSurface
+from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 
@@ -25,9 +29,6 @@ MIN_POINTS = 50
 """A capture with fewer usable points shows too little of the robot."""
 
 NEIGHBOURHOOD = 9
-BEYOND_RIM_PART = 0.01
-"""Points sideways of the target's rim by more than this part of its size are not compared."""
-
 EVEN_PART = 0.015
 """Side of a cube over the target's size: of the points in each cube one counts in the mean."""
 
@@ -57,13 +58,20 @@ class MeasuredErrors:
         return float(self.errors.max())
 
 
-def measure_errors(captured: Array, target: TargetShape, pose: RigidTransform) -> MeasuredErrors:
+def resting_surface(pipeline: ForwardPipeline, robot: Robot) -> RestingSurface:
+    """The surface of a robot at rest, as a pipeline over `PatchSet.samples` predicts it."""
+    points = pipeline.points(robot.rest_actuation) / MM_PER_M
+    return RestingSurface(TargetShape(points, None, pipeline.patches.triangles(len(points))))
+
+
+def measure_errors(captured: Array, target: TargetShape, pose: RigidTransform, rest: RestingSurface) -> MeasuredErrors:
     """Compare a captured cloud with a target.
 
     Args:
         captured: (N, 3) m in the robot's frame; NaN rows are points without a return.
         target: m, in the robot's frame before the pose.
         pose: (R, t) in m, applied to the target.
+        rest: The robot's resting surface: what has a counterpart is told over it.
 
     Raises:
         SoftformError: If fewer than `MIN_POINTS` points can be compared.
@@ -75,10 +83,9 @@ def measure_errors(captured: Array, target: TargetShape, pose: RigidTransform) -
             "Check that the scanner sees the robot.",
         )
     search = closest_points_on(target)
-    local = pose.apply_inverse(points) * MM_PER_M
-    matches = search.query(local)
-    size = float(np.linalg.norm(np.ptp(search.vertices, axis=0)))
-    compared = ~matches.beyond_rim(local, BEYOND_RIM_PART * size)
+    in_mm = pose.scaled(MM_PER_M)
+    matches = posed_query(search, in_mm, points * MM_PER_M)
+    compared = ~Footprint(rest, search).lacks(points * MM_PER_M, matches, in_mm)
     if compared.sum() < MIN_POINTS:
         raise SoftformError(
             f"Only {int(compared.sum())} of {len(points)} captured points lie over the target.",
@@ -86,7 +93,8 @@ def measure_errors(captured: Array, target: TargetShape, pose: RigidTransform) -
         )
     points, errors = points[compared], matches.distances[compared] / MM_PER_M
     # Neighbours on the target: in space a stray's neighbours would be other strays.
-    places = matches.points[compared]
+    places = in_mm.apply_inverse(matches.points[compared])
+    size = float(np.linalg.norm(np.ptp(search.vertices, axis=0)))
     neighbours = cKDTree(places).query(places, k=NEIGHBOURHOOD)[1]
     _, even = np.unique(np.floor(places / (EVEN_PART * size)), axis=0, return_index=True)
     return MeasuredErrors(points, np.median(errors[neighbours], axis=1), even)

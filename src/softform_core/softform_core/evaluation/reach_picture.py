@@ -1,4 +1,4 @@
-"""The picture of a reached shape: the target, the measured errors of each way to it on one scale, and the figures."""
+"""The picture of a reached shape: the target, the measured errors of each way to it, in plan and space, and figures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,11 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from mpl_toolkits.mplot3d.axes3d import Axes3D
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.evaluation.drawing import ERROR_MAP, HEIGHT_MAP, REST_COLOUR, SCALE_PERCENTILE, draw_histogram
+from softform_core.evaluation.drawing import HEIGHT_MAP, REST_COLOUR, ColourScale, draw_histogram, error_scales
 from softform_core.evaluation.errors import summarise_errors
 from softform_core.files import write_figure
 from softform_core.shapes.target import TargetShape
@@ -24,7 +25,7 @@ Limits = tuple[tuple[float, float], tuple[float, float]]
 # Okabe and Ito's, as in `drawing`: distinguishable with any colour vision.
 COLOURS = ("#D55E00", "#0072B2", "#009E73")
 
-_DRAWN_POINTS = 20_000
+_DRAWN_POINTS, _DRAWN_IN_SPACE = 20_000, 6_000
 _MAP_WIDTH = 230.0  # of a map on the page, in typographic points
 _MARK_PER_SPACING = 2.0
 _APART = 1.25  # distance of two views, of the target's width
@@ -58,9 +59,9 @@ def write_picture(
     shapes: Sequence[MeasuredShape],
     rest_errors_mm: Array,
     rounds_mm: Sequence[float],
-    best_fit_mm: float,
+    best_fit_mm: float | None,
     summary: Mapping[str, str],
-    robot_size: Array,
+    rest: TargetShape,
 ) -> None:
     """Write the picture as a PNG file; an existing one is replaced.
 
@@ -69,39 +70,44 @@ def write_picture(
         target: Target shape, m, in the solved pose.
         shapes: One to three, from the worst way to the best.
         rest_errors_mm: (R,) mm, distances of the resting robot to the target, for scale.
-        rounds_mm: Measured mean error of each round of the closed loop, mm; the first is the open loop's.
-        best_fit_mm: Mean error of the closest shape that the robot can take, mm.
+        rounds_mm: Measured mean error of each round of the closed loop, mm; the first is the open loop's. May be empty.
+        best_fit_mm: Mean error of the closest shape that the robot can take, mm; None if it is not known.
         summary: Name and value of each printed line, in order; a value may have several lines.
-        robot_size: (2,) m along x and y, of the robot about the origin; its outline is drawn, if it is a sheet.
+        rest: The robot's surface at rest as a mesh, m.
 
     Raises:
         SoftformError: If there are no errors to show, or the file cannot be written.
     """
     if not 1 <= len(shapes) <= len(COLOURS) or any(len(shape.points) == 0 for shape in shapes):
         raise SoftformError(f"{len(shapes)} measured shapes cannot be drawn.", "Give one to three, with points.")
-    scale = max(float(np.percentile(shape.errors_mm, SCALE_PERCENTILE)) for shape in shapes)
+    scales = error_scales([shape.errors_mm for shape in shapes])
     figure = Figure(figsize=(17.0, 9.2), dpi=100, layout="constrained")
     figure.suptitle("Softform: target shape reached", fontsize=15, fontweight="bold", x=0.01, ha="left")
     grid = figure.add_gridspec(2, 4, height_ratios=[1.0, 0.85])
     view = _view_of(target)
     clouds = [view.seen(points) for points in (target.points, *(shape.points for shape in shapes))]
-    outline = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]]) * 0.5 * robot_size
+    (left, front, _), (right, back, _) = rest.points.min(axis=0), rest.points.max(axis=0)
+    outline = np.array([[left, front], [right, front], [right, back], [left, back], [left, front]])
     limits = _limits(clouds if view.is_upright else [*clouds, outline])
 
     maps = [figure.add_subplot(grid[0, column]) for column in range(1 + len(shapes))]
     surface = target.sample(_DRAWN_POINTS).points
-    heights = _map(maps[0], view, surface, view.relief(surface) * MM_PER_M, limits, HEIGHT_MAP, None)
+    heights = _map(maps[0], view, surface, view.relief(surface) * MM_PER_M, limits, None)
     maps[0].set_title("Target" if view.is_upright else "Target (dashed: the robot)")
     for axes in [] if view.is_upright else maps:
         axes.plot(*(outline * MM_PER_M).T, color=REST_COLOUR, linestyle="--", linewidth=1.5, zorder=3.0)
     figure.colorbar(heights, ax=maps[0], label=view.relief_label, location="bottom", shrink=0.9)
-    for axes, shape, colour in zip(maps[1:], shapes, COLOURS, strict=False):
-        errors = _map(axes, view, shape.points, shape.errors_mm, limits, ERROR_MAP, scale)
+    for axes, shape, colour, scale in zip(maps[1:], shapes, COLOURS, scales, strict=False):
+        _map(axes, view, shape.points, shape.errors_mm, limits, scale)
         axes.set_title(f"{shape.name}: {shape.even_mm.mean():.2f} mm", color=colour, fontweight="bold")
-    label = "measured distance to the target (mm), one scale"
-    figure.colorbar(errors, ax=maps[1:], label=label, extend="max", location="bottom", shrink=0.6, aspect=50)
+    label, is_one = "measured distance to the target (mm)", len(set(scales)) == 1
+    for place, scale in enumerate(scales[:1] if is_one else scales, 1):
+        figure.colorbar(scale.mappable, ax=maps[1:] if is_one else maps[place], extend="max", location="bottom",
+                        label=f"{label}, one scale" if is_one else label, shrink=0.6 if is_one else 0.9,
+                        aspect=50 if is_one else 20)  # fmt: skip
 
-    _histogram(figure.add_subplot(grid[1, 0:2]), shapes, rest_errors_mm)
+    _histogram(figure.add_subplot(grid[1, 0]), shapes, rest_errors_mm)
+    _in_space(figure.add_subplot(grid[1, 1], projection="3d"), shapes[-1], scales[-1], rest)
     _rounds(figure.add_subplot(grid[1, 2]), rounds_mm, best_fit_mm)
     _figures(figure.add_subplot(grid[1, 3]), shapes, rest_errors_mm, summary)
 
@@ -163,12 +169,15 @@ def _limits(clouds: list[Array]) -> Limits:
 
 
 def _map(
-    axes: Axes, view: _View, points: Array, values: Array, limits: Limits, colours: str, scale: float | None
+    axes: Axes,
+    view: _View,
+    points: Array,
+    values: Array,
+    limits: Limits,
+    scale: ColourScale | None,
 ) -> PathCollection:
-    """Points of a cloud, m, in a view, coloured by `values`; gaps in a scan stay gaps."""
-    if len(points) > _DRAWN_POINTS:
-        chosen = np.random.default_rng(0).choice(len(points), _DRAWN_POINTS, replace=False)
-        points, values = points[chosen], values[chosen]
+    """Points of a cloud, m, in a view, coloured by `values`, errors on a scale or heights; gaps in a scan stay gaps."""
+    points, values = _thinned(points, values, _DRAWN_POINTS)
     points = view.seen(points)
     values = np.resize(values, len(points))  # again in the second view
     order = np.argsort(points[:, 2])
@@ -187,10 +196,33 @@ def _map(
         s=mark**2,
         marker="s",
         linewidths=0,
-        cmap=colours,
-        vmin=0.0 if scale is not None else None,
-        vmax=scale,
+        cmap=HEIGHT_MAP if scale is None else scale.colours,
+        vmin=None if scale is None else 0.0,
+        vmax=None if scale is None else scale.end,
     )
+
+
+def _in_space(axes: Axes3D, shape: MeasuredShape, scale: ColourScale, rest: TargetShape) -> None:
+    """A measured shape beside the robot at rest."""
+    points, values = _thinned(shape.points, shape.errors_mm, _DRAWN_IN_SPACE)
+    axes.plot_trisurf(*MM_PER_M * rest.points.T, triangles=rest.faces, color=REST_COLOUR, alpha=0.2)
+    axes.scatter(
+        *MM_PER_M * points.T, c=values, cmap=scale.colours, vmin=0.0, vmax=scale.end, s=9.0, marker="s", linewidths=0,
+        depthshade=False,
+    )  # fmt: skip
+    axes.set(title=f"In space: {shape.name} (grey: at rest)", xlabel="x (mm)", ylabel="y (mm)")
+    axes.set_box_aspect([np.ptp(one) for one in (axes.get_xlim(), axes.get_ylim(), axes.get_zlim())], zoom=0.95)
+    axes.view_init(elev=22.0, azim=30.0)
+    axes.locator_params(nbins=4)
+    axes.locator_params("z", nbins=3)
+    axes.tick_params(labelsize=7)
+
+
+def _thinned(points: Array, values: Array, most: int) -> tuple[Array, Array]:
+    if len(points) <= most:
+        return points, values
+    chosen = np.random.default_rng(0).choice(len(points), most, replace=False)
+    return points[chosen], values[chosen]
 
 
 def _histogram(axes: Axes, shapes: Sequence[MeasuredShape], rest_mm: Array) -> None:
@@ -202,15 +234,20 @@ def _histogram(axes: Axes, shapes: Sequence[MeasuredShape], rest_mm: Array) -> N
     axes.legend(framealpha=0.95, edgecolor="none")
 
 
-def _rounds(axes: Axes, rounds_mm: Sequence[float], best_fit_mm: float) -> None:
+def _rounds(axes: Axes, rounds_mm: Sequence[float], best_fit_mm: float | None) -> None:
     axes.set(title="Closed loop", xlabel="round (0: open loop)", ylabel="measured mean error (mm)")
+    if not rounds_mm:
+        axes.set_title("Closed loop: not finished")
+        axes.set_axis_off()
+        return
     axes.plot(np.arange(len(rounds_mm)), rounds_mm, "o-", color=COLOURS[-1], markersize=5, linewidth=1.5)
     best = int(np.argmin(rounds_mm))
     axes.plot(
         best, rounds_mm[best], "o", color=COLOURS[-1], markersize=13, fillstyle="none", label="the robot ends here"
     )
-    axes.axhline(best_fit_mm, color=REST_COLOUR, linestyle=":", linewidth=1.8, label="closest reachable shape")
-    axes.set_ylim(0.0, 1.25 * max(*rounds_mm, best_fit_mm))
+    if best_fit_mm is not None:
+        axes.axhline(best_fit_mm, color=REST_COLOUR, linestyle=":", linewidth=1.8, label="closest reachable shape")
+    axes.set_ylim(0.0, 1.25 * max(*rounds_mm, best_fit_mm or 0.0))
     axes.set_xlim(-0.3, len(rounds_mm) - 0.7)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.legend(framealpha=0.95, edgecolor="none", loc="upper right")

@@ -6,24 +6,26 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Colormap, Normalize
+from matplotlib.colors import Colormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from mpl_toolkits.mplot3d import Axes3D
+from mpl_toolkits.mplot3d import Axes3D, proj3d
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+from numpy.typing import ArrayLike
+from scipy.spatial import cKDTree
 from scipy.special import erf
 
 from softform_core.arrays import Array
-from softform_core.evaluation.comparison import Comparison
+from softform_core.evaluation.comparison import Comparison, PredictedSurface
 from softform_core.evaluation.drawing import (
-    ERROR_MAP,
     MEASURED_COLOUR,
     PREDICTED_COLOUR,
     REST_COLOUR,
     SCALE_PERCENTILE,
+    ColourScale,
     Series,
     draw_histogram,
+    error_scales,
 )
 from softform_core.evaluation.evaluate import JudgedFrame, worst_median_best
 from softform_core.evaluation.metrics import NORMAL_ERROR_CAP
@@ -36,9 +38,9 @@ SIGMA_MAP = "cividis"
 
 _DRAWN_CELLS = 60
 _DRAWN_LINES = 10
-_VIEW = {"elev": 42.0, "azim": -62.0}
-_ZOOM = 1.36
-_CELL = 4.2, 2.9  # of a map, inches
+_ABOVE_SHEET, _BESIDE_BODY, _AZIMUTH = 42.0, 20.0, -62.0  # degrees
+_LONGEST, _SHORTEST = 4.2, 1.3  # sides of a map, inches
+_TEXT_WIDTH, _TEXT_HEIGHT, _MARGIN, _ABOVE, _BELOW = 3.2, 0.4, 0.5, 0.5, 1.0
 _PLACES = ("Largest", "Median", "Smallest")
 
 
@@ -66,45 +68,58 @@ def report_figures(judged: Sequence[JudgedFrame], others: Sequence[JudgedFrame] 
 
 
 def _error_maps(frames: Sequence[JudgedFrame]) -> ReportFigure:
-    """Error of every predicted point on its surface, worst to best frame, before and after, on one scale."""
+    """Error of every predicted point on its surface, worst to best frame, before and after."""
     shown = worst_median_best(frames)
     columns = [(BEFORE, [frame.before for frame in shown])]
     if all(frame.after is not None for frame in shown):
         columns.append((AFTER, [frame.after for frame in shown if frame.after is not None]))
-    scale = max(float(np.percentile(one.distances, SCALE_PERCENTILE)) for _, column in columns for one in column)
-    width, height = _CELL[0] * len(columns) + 1.6, _CELL[1] * len(shown) + 0.8
+    scales = error_scales([np.concatenate([one.distances for one in column]) for _, column in columns])
+    view = _View.of([one.surface for _, column in columns for one in column])
+    room = np.array([view.width, view.height]) / min(view.width, view.height)
+    cell = max(view.width * len(view.azimuths) + 0.2, _TEXT_WIDTH), view.height + _TEXT_HEIGHT
+    width, height = _MARGIN + cell[0] * len(columns), cell[1] * len(shown) + _ABOVE + _BELOW
     figure = Figure(figsize=(width, height))
     for row, frame in enumerate(shown):
         rank = _PLACES[0] if row == 0 else _PLACES[2] if row == len(shown) - 1 else _PLACES[1]
-        bottom = (_CELL[1] * (len(shown) - 1 - row) + 0.2) / height
-        figure.text(0.25 / width, bottom + 0.45 * _CELL[1] / height, f"{rank} error\nframe {frame.number}", rotation=90,
-                    ha="center", va="center", fontsize=10, fontweight="bold")  # fmt: skip
-        for place, (title, column) in enumerate(columns):
-            left = (0.5 + place * _CELL[0]) / width
-            one = column[row]
-            axes = figure.add_axes((left, bottom, _CELL[0] / width, _CELL[1] / height), projection="3d")
-            assert isinstance(axes, Axes3D)
-            _map(axes, one, one.error_map, scale, ERROR_MAP)
-            text = f"mean {one.distances.mean():.2f} mm, max {one.distances.max():.1f} mm"
-            centre, top = left + 0.5 * _CELL[0] / width, bottom + 0.97 * _CELL[1] / height
-            figure.text(centre, top, text, ha="center", va="top", fontsize=10)
-            if row == 0:
-                figure.text(centre, 1.0 - 0.3 / height, title, ha="center", fontsize=12, fontweight="bold")
-    legend = figure.add_axes(((width - 0.9) / width, 0.2, 0.2 / width, 0.6))
-    figure.colorbar(
-        ScalarMappable(Normalize(0.0, scale), ERROR_MAP), cax=legend, label="distance to what was captured (mm)",
-        extend="max",
-    )  # fmt: skip
+        bottom = _BELOW + cell[1] * (len(shown) - 1 - row)
+        figure.text(0.25 / width, (bottom + 0.5 * view.height) / height, f"{rank} error\nframe {frame.number}",
+                    rotation=90, ha="center", va="center", fontsize=10, fontweight="bold")  # fmt: skip
+        for place, (_, column) in enumerate(columns):
+            left, one = _MARGIN + place * cell[0], column[row]
+            first = left + 0.5 * (cell[0] - view.width * len(view.azimuths))
+            for turn, azimuth in enumerate(view.azimuths):
+                corner = (first + turn * view.width) / width, bottom / height
+                axes = figure.add_axes((*corner, view.width / width, view.height / height), projection="3d")
+                assert isinstance(axes, Axes3D)
+                _map(axes, one, one.error_map, scales[place], view, azimuth, room)
+            figure.text((left + 0.5 * cell[0]) / width, (bottom + view.height + 0.07) / height, _means(one),
+                        ha="center", fontsize=10)  # fmt: skip
+    for place, (title, _) in enumerate(columns):
+        left = _MARGIN + place * cell[0]
+        figure.text((left + 0.5 * cell[0]) / width, 1.0 - 0.3 / height, title, ha="center", fontsize=12,
+                    fontweight="bold")  # fmt: skip
+        if scales[place] in scales[:place]:
+            continue
+        long = cell[0] * scales.count(scales[place]) - 0.6
+        legend = figure.add_axes(((left + 0.3) / width, 0.75 / height, long / width, 0.16 / height))
+        figure.colorbar(scales[place].mappable, cax=legend, orientation="horizontal", extend="max",
+                        label="distance to what was captured (mm)")  # fmt: skip
     hole = [Patch(color=HOLE_COLOUR, label="not captured")]
-    figure.legend(handles=hole, loc="upper right", bbox_to_anchor=(1.0, 0.17), frameon=False)
+    figure.legend(handles=hole, loc="lower left", frameon=False, fontsize=9)
+    several = "each column on its own colour scale" if len(set(scales)) > 1 else "all on one colour scale"
+    sides = ", each from the front and from behind" if len(view.azimuths) > 1 else ""
     return ReportFigure(
         "error-maps",
         "Where the errors are",
         "Distance of the predicted surface to the captured one in the frames with the largest, the median and the "
-        "smallest mean error, all on one colour scale. Grey: not captured, nothing can be compared. Dots: "
+        f"smallest mean error{sides}; all of one size, {several}. Grey: not captured, nothing can be compared. Dots: "
         "markers, if they were captured.",
         figure,
     )
+
+
+def _means(one: Comparison) -> str:
+    return f"mean {one.distances.mean():.2f} mm, max {one.distances.max():.1f} mm"
 
 
 def _histograms(frames: Sequence[JudgedFrame]) -> ReportFigure:
@@ -166,15 +181,18 @@ def _uncertainty(frames: Sequence[JudgedFrame]) -> ReportFigure:
     assert sigma is not None
     figure = Figure(figsize=(11.6, 3.9), layout="constrained")
     scale = max(float(sigma.max()), float(np.percentile(comparison.distances, SCALE_PERCENTILE)))
-    left = figure.add_subplot(1, 3, 1, projection="3d")
-    middle = figure.add_subplot(1, 3, 2, projection="3d")
-    assert isinstance(left, Axes3D) and isinstance(middle, Axes3D)
-    _map(left, comparison, sigma, scale, SIGMA_MAP)
-    left.set_title(f"Predicted standard deviation\nframe {worst.number}", fontsize=10)
-    _map(middle, comparison, comparison.error_map, scale, SIGMA_MAP)
-    middle.set_title(f"Measured error\nframe {worst.number} (the worst)", fontsize=10)
-    figure.colorbar(ScalarMappable(Normalize(0.0, scale), SIGMA_MAP), ax=[left, middle], label="mm, both maps",
-                    orientation="horizontal", extend="max", shrink=0.6, aspect=40, pad=0.02)  # fmt: skip
+    colours, view = ColourScale(scale, SIGMA_MAP), _View.of([comparison.surface])
+    maps = {
+        f"Predicted standard deviation\nframe {worst.number}": sigma,
+        f"Measured error\nframe {worst.number} (the worst)": comparison.error_map,
+    }
+    panels = []
+    for place, (title, values) in enumerate(maps.items(), 1):
+        panels.append(figure.add_subplot(1, 3, place, projection="3d"))
+        _map(panels[-1], comparison, values, colours, view, view.azimuths[0])
+        panels[-1].set_title(title, fontsize=10)
+    figure.colorbar(colours.mappable, ax=panels, label="mm, both maps", orientation="horizontal", extend="max",
+                    shrink=0.6, aspect=40, pad=0.02)  # fmt: skip
     _reliability(figure.add_subplot(1, 3, 3), [frame.best for frame in frames])
     return ReportFigure(
         "uncertainty",
@@ -212,26 +230,84 @@ def _series(frames: Sequence[JudgedFrame], values_of: Callable[[Comparison], Arr
     return [*series, (np.concatenate(after), AFTER, AFTER_COLOUR)] if after else series
 
 
-def _map(axes: Axes3D, comparison: Comparison, values: Array, scale: float, colours: str) -> None:
-    """The predicted surface in perspective, coloured by values (P,) mm; without any, markers by their errors."""
+@dataclass(frozen=True)
+class _View:
+    """How surfaces are looked at: all in one box, a sheet from above, what closes around something from two sides.
+
+    Attributes:
+        points: (P, 3) mm of all of them.
+        elevation: Degrees.
+        azimuths: Degrees, of each side.
+        width: Inches of what is seen from one side.
+        height: Inches.
+    """
+
+    points: Array
+    elevation: float
+    azimuths: tuple[float, ...]
+    width: float
+    height: float
+
+    @classmethod
+    def of(cls, surfaces: Sequence[PredictedSurface]) -> "_View":
+        """That of surfaces of one robot."""
+        patches = surfaces[0].patches
+        is_sheet = len(patches) == 1 and not patches.has_tube
+        elevation, azimuths = (_ABOVE_SHEET, (_AZIMUTH,)) if is_sheet else (_BESIDE_BODY, (_AZIMUTH, _AZIMUTH + 180.0))
+        points = np.concatenate([surface.points for surface in surfaces])
+        offsets, up = points - 0.5 * (points.min(axis=0) + points.max(axis=0)), np.radians(elevation)
+        seen = np.zeros(2)
+        for around in np.radians(azimuths):
+            right = np.array([-np.sin(around), np.cos(around), 0.0])
+            upwards = np.array([-np.sin(up) * np.cos(around), -np.sin(up) * np.sin(around), np.cos(up)])
+            seen = np.maximum(seen, 2.0 * np.abs(offsets @ np.stack([right, upwards], axis=1)).max(axis=0))
+        width, height = np.maximum(_LONGEST * seen / seen.max(), _SHORTEST)
+        return cls(points, elevation, azimuths, float(width), float(height))
+
+    def set_up(self, axes: Axes3D, azimuth: float, room: ArrayLike) -> None:
+        """Look from an azimuth, so near that all just has room: width and height over the shorter side of the axes."""
+        low, high = self.points.min(axis=0), self.points.max(axis=0)
+        size, middle = np.maximum(high - low, 0.2 * (high - low).max()), 0.5 * (low + high)
+        low, high = middle - 0.5 * size, middle + 0.5 * size
+        axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
+        axes.set_proj_type("ortho")  # what is drawn then grows as the zoom, and can be fitted
+        axes.set_box_aspect(size)
+        axes.apply_aspect()
+        reach = np.zeros(2)
+        for one in (*self.azimuths, azimuth):  # last, that from which it is drawn
+            axes.view_init(elev=self.elevation, azim=one)
+            x, y, _ = proj3d.proj_transform(*self.points.T, axes.get_proj())
+            drawn = axes.transAxes.inverted().transform(axes.transData.transform(np.column_stack([x, y])))
+            reach = np.maximum(reach, np.abs(drawn - 0.5).max(axis=0))
+        axes.set_box_aspect(size, zoom=float(np.min(0.5 * np.asarray(room) / reach)))
+        axes.patch.set_visible(False)
+        axes.set_axis_off()
+
+
+def _map(
+    axes: Axes3D,
+    comparison: Comparison,
+    values: Array,
+    scale: ColourScale,
+    view: _View,
+    azimuth: float,
+    room: ArrayLike = (1.0, 1.0),
+) -> None:
+    """The predicted surface, coloured by values (P,) mm; without any, markers by their errors."""
     surface = comparison.surface
     grids = zip(surface.patches.grids(surface.points), surface.patches.grids(values), strict=True)
     for points, grid in grids:
-        _map_patch(axes, points, colormaps[colours].with_extremes(bad=HOLE_COLOUR), grid / scale)
+        _map_patch(axes, points, colormaps[scale.colours].with_extremes(bad=HOLE_COLOUR), grid / scale.end)
     axes.computed_zorder = False  # markers lie on the surface: they are drawn after it, wherever the viewer stands
     if not np.isfinite(values).any():
+        up, around = np.radians([view.elevation, azimuth])
+        eye = np.array([np.cos(up) * np.cos(around), np.cos(up) * np.sin(around), np.sin(up)])
+        facing = surface.normals[cKDTree(surface.points).query(comparison.captured)[1]] @ eye > 0.0
         axes.scatter(
-            *comparison.captured.T, c=comparison.distances, cmap=colours, vmin=0.0, vmax=scale, s=30.0,
-            edgecolors="black", linewidths=0.5, depthshade=False, clip_on=False, zorder=3,
+            *comparison.captured[facing].T, c=comparison.distances[facing], cmap=scale.colours, vmin=0.0,
+            vmax=scale.end, s=30.0, edgecolors="black", linewidths=0.5, depthshade=False, clip_on=False, zorder=3,
         )  # fmt: skip
-    low, high = surface.points.min(axis=0), surface.points.max(axis=0)
-    size, middle = np.maximum(high - low, 0.2 * (high - low).max()), 0.5 * (low + high)
-    low, high = middle - 0.5 * size, middle + 0.5 * size
-    axes.set_box_aspect(size / size.max(), zoom=_ZOOM)
-    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
-    axes.view_init(**_VIEW)
-    axes.patch.set_visible(False)  # it would cover what reaches out of the row above
-    axes.set_axis_off()
+    view.set_up(axes, azimuth, room)
 
 
 def _map_patch(axes: Axes3D, points: Array, colours: Colormap, values: Array) -> None:

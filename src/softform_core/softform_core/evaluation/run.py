@@ -96,13 +96,13 @@ def evaluate(
     if not held_out:
         found.insert(0, "The model was trained on every judged frame: its errors elsewhere are larger.")
     if card is not None and captures.created != card.frames.created:
-        aged = drift([mean_error(frame) for frame in frames], card.errors_mm.after_mean)
+        aged = drift(robot, [mean_error(frame) for frame in frames], card.errors_mm.after_mean)
         found = [*filter(None, [aged]), *found]
     if card is None and sim_to_real != NONE:
         found.insert(
             0,
             f"There is no sim-to-real model of '{robot.name}': only the simulation is judged. "
-            f"Train one with: softform train s2r --robot {robot.given_as}",
+            f"Train one with: ./softform train s2r --robot {robot.given_as}",
         )
     return Evaluation(robot, captures, card, held_out or frames, others, found)
 
@@ -131,8 +131,18 @@ def metrics(evaluation: Evaluation, command: str) -> Figures:
         "worst_frame": ranked[0].number,
         "best_frame": ranked[-1].number,
         "findings": evaluation.findings,
-        "per_frame": [frame_figures(frame) for frame in _in_order(evaluation)],
+        "actuation_unit": evaluation.robot.unit,
+        "per_frame": [
+            frame_figures(frame) | {"actuation": _actuation(evaluation, frame.number)}
+            for frame in _in_order(evaluation)
+        ],
     }
+
+
+def _actuation(evaluation: Evaluation, number: int) -> dict[str, float]:
+    """Values of a frame by the names of the robot's degrees of freedom, in its unit."""
+    captured = next(capture for capture in evaluation.captures.frames if capture.number == number)
+    return dict(zip(evaluation.robot.actuation_names, captured.actuation.tolist(), strict=True))
 
 
 def write_report(folder: Path, evaluation: Evaluation, figures: Figures) -> None:
@@ -169,6 +179,9 @@ def _report(evaluation: Evaluation, figures: Figures) -> Report:
     }
     if card is not None:
         facts["sim-to-real"] = f"sha256 {card.weights_sha256[:12]}, {card.created}, by: {card.command}"
+    worst = worst_median_best(judged)[0].number
+    values = ", ".join(f"{name} {value:.4g}" for name, value in _actuation(evaluation, worst).items())
+    facts[f"frame {worst}, the worst"] = f"{values} {robot.unit}"
     kind = "held-out frames" if card is not None and not judged[0].trained_on else "frames"
     return Report(
         title=f"{robot.title}: {len(judged)} {kind}",

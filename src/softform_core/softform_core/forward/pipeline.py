@@ -1,8 +1,8 @@
 """Forward kinematics: actuation to the points of the predicted shape, with its analytic Jacobian.
 
-Paper 000, Algorithm 1 (Eqs. 14, 3, 1, 2, 4) and Eqs. 16-17, 23-31. Millimetres out. Exact shortcuts: N_fk's last
-layer is multiplied with the B-spline decoder (`DecodedNetwork`) and with N_rbf's first layer once, so that the control
-points are never formed while solving.
+Paper 000, Algorithm 1 (Eqs. 14, 3, 1, 2, 4: together Eq. 5) and Eqs. 16-17, 23-31. Millimetres out. Exact shortcuts:
+N_fk's last layer is multiplied with the B-spline decoder (`DecodedNetwork`) and with N_rbf's first layer once, so that
+the control points are never formed while solving.
 """
 
 from collections.abc import Sequence

@@ -37,7 +37,7 @@ MARKER_FRAMES = StoreKind(
     schema="softform/marker_frames",
     version=2,
     attributes=(*ATTRIBUTES, "marker_names"),
-    made_by="softform collect --via mocap",
+    made_by="./softform collect --via mocap",
     misshapen=_misshapen,
 )
 
@@ -135,7 +135,11 @@ class MarkerStore(Recording):
         captured, positions = self.captured, self.captured_positions()
         if not len(captured):
             lost = f" and {len(self.lost)} are lost" if self.lost else ""
-            raise SoftformError(f"No frame of {self.path} is captured yet{lost}.", "Collect with: softform collect")
+            robot = self._group.attrs["robot"]
+            raise SoftformError(
+                f"No frame of {self.path} is captured yet{lost}.",
+                f"Collect with: {MARKER_FRAMES.made_by} --robot {robot} --output {self.path}",
+            )
         return MarkerRecording(
             captured, self.actuation[captured], self.measured[captured], self.names, self.rest, positions
         )

@@ -29,6 +29,9 @@ MAX_STRAY = 0.05
 MAX_THICKNESS_RATIO = 0.5
 """Third to second principal extent of a small neighbourhood: near 0 on a surface, near 1 in a volume of noise."""
 
+_OFTEN, _OFTEN_PART = 20, 0.005
+"""One place that a scan holds more often, and in a larger part of its points, says "not measured"."""
+
 _MARGIN = 0.1
 _OVER_RIM = 1e-6
 _OUTLIER_DISTANCE = 0.01
@@ -64,6 +67,21 @@ class MarkerQuality:
 
     coverage: float
     fault: str
+
+
+def measured_points(points: Array) -> Array:
+    """Points (M, 3) of a scan without one place that it holds over and over.
+
+    It is what has become of the scanner's zeros, for "not measured", in a scan that was moved.
+    """
+    _, which, count = np.unique(points, axis=0, return_inverse=True, return_counts=True)
+    often = count > max(_OFTEN, _OFTEN_PART * len(points))
+    return np.asarray(points[~often[which.ravel()]])
+
+
+def unfit_cloud(robot: Robot, fault: str) -> FrameQuality:
+    """What a scan is worth that shows nothing."""
+    return FrameQuality(0.0, np.zeros((len(robot.surfaces) * COVERAGE_CELLS, COVERAGE_CELLS), dtype=bool), 0.0, fault)
 
 
 def assess_cloud(points: NDArray[np.floating], robot: Robot, expected: Array | None = None) -> FrameQuality:

@@ -51,7 +51,7 @@ FRAMES = StoreKind(
     schema="softform/frames",
     version=2,
     attributes=ATTRIBUTES,
-    made_by="softform collect",
+    made_by="./softform collect",
     misshapen=_misshapen,
 )
 

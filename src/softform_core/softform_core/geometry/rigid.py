@@ -1,15 +1,19 @@
 """Rigid motions: composition, small motions, and the best motion between paired points (Kabsch)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 
 _UNIT_TOLERANCE = 1e-3
+_MATRIX_TOLERANCE = 5e-3
+"""Of R R^T: programs write matrices with three digits."""
+_FARTHEST = 50.0
+"""m; a device further from its robot than this was placed in millimetres."""
 
 _HATS = np.cross(np.eye(3)[:, None], np.eye(3)).swapaxes(1, 2).reshape(3, 9)
 """`hat` of each unit vector."""
@@ -28,25 +32,52 @@ class RigidTransform:
     translation: Array = field(default_factory=lambda: np.zeros(3))
 
     @classmethod
-    def from_pose(cls, pose: Sequence[float]) -> "RigidTransform":
-        """Where a device's frame stands in the robot's, p_robot = R p_device + t, from x, y, z (m), qx, qy, qz, qw.
+    def from_pose(cls, pose: ArrayLike) -> "RigidTransform":
+        """Where a device's frame stands in the robot's, p_robot = R p_device + t.
+
+        Args:
+            pose: x, y, z (m), qx, qy, qz, qw; or the 4 x 4 matrix of R and t (m), row by row.
 
         Raises:
-            SoftformError: If these are not seven finite numbers, or the quaternion is not of length one.
+            SoftformError: If these are not seven or sixteen finite numbers, the quaternion is not of length one, the
+                matrix is no rigid motion, or t is so long that it is in millimetres.
         """
-        values = np.asarray(pose, dtype=np.float64)
-        if values.shape != (7,) or not np.isfinite(values).all():
+        remedy = "Give x, y, z (m), qx, qy, qz, qw of the device in the robot's frame, or a 4 x 4 matrix, row by row."
+        try:
+            values = np.asarray(pose, dtype=np.float64).ravel()
+        except (TypeError, ValueError) as error:
+            raise SoftformError(f"The registration {pose!r} is no pose: {error}.", remedy) from error
+        shown = ", ".join(f"{value:g}" for value in values[:16])
+        if len(values) not in (7, 16) or not np.isfinite(values).all():
             raise SoftformError(
-                f"The registration {list(pose)} is no pose: it is not seven finite numbers.",
-                "Give the device's pose in the robot's frame: x, y, z (m), qx, qy, qz, qw.",
+                f"The registration [{shown}] is no pose: it is not seven or sixteen finite numbers but {len(values)}.",
+                remedy,
             )
-        length = float(np.linalg.norm(values[3:]))
-        if abs(length - 1.0) > _UNIT_TOLERANCE:
+        shift, turn = values[:3], values[3:]
+        if len(values) == 16:
+            matrix = values.reshape(4, 4)
+            shift, turn = matrix[:3, 3], matrix[:3, :3]
+            if np.abs(matrix[3] - [0.0, 0.0, 0.0, 1.0]).max() > _UNIT_TOLERANCE:
+                raise SoftformError(
+                    f"The matrix [{shown}] is no pose: its last row is not 0, 0, 0, 1.",
+                    "Write it row by row, with the shift in the last column.",
+                )
+            if np.abs(turn @ turn.T - np.eye(3)).max() > _MATRIX_TOLERANCE or np.linalg.det(turn) < 0.0:
+                raise SoftformError(
+                    f"The matrix [{shown}] is no pose: it stretches or mirrors.",
+                    "Register without scaling; give lengths in metres in the last column only.",
+                )
+        elif abs((length := float(np.linalg.norm(turn))) - 1.0) > _UNIT_TOLERANCE:
             raise SoftformError(
-                f"The registration {list(pose)} is no pose: its quaternion has length {length:.4g}.",
+                f"The registration [{shown}] is no pose: its quaternion has length {length:.4g}.",
                 "Give a unit quaternion in the order qx, qy, qz, qw; no rotation is 0, 0, 0, 1.",
             )
-        return cls(Rotation.from_quat(values[3:]).as_matrix(), values[:3])
+        if np.linalg.norm(shift) > _FARTHEST:
+            raise SoftformError(
+                f"The registration [{shown}] puts the device {np.linalg.norm(shift):.4g} m away.",
+                "Give metres, not millimetres.",
+            )
+        return cls((Rotation.from_matrix if len(values) == 16 else Rotation.from_quat)(turn).as_matrix(), shift)
 
     def apply(self, points: Array) -> Array:
         """Move points, (..., 3) -> (..., 3)."""

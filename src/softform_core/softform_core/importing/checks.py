@@ -97,18 +97,24 @@ def check_scale(robot: Robot, table: Table, places: Array) -> None:
         )
 
 
+def groups(robot: Robot, actuations: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of equal actuations (n, m): the first row of each group, and the group of each row (n,)."""
+    step = _RANGE_SLACK * (robot.actuation_max - robot.actuation_min)
+    _, first, group = np.unique(np.round(actuations / step), axis=0, return_index=True, return_inverse=True)
+    return first, group.ravel()
+
+
 def unique_rows(robot: Robot, table: Table, actuations: Array, outputs: Array) -> NDArray[np.int64]:
     """Rows that remain when an actuation (n, m) and its outputs (n, …) m come twice.
 
     Raises:
         SoftformError: If one actuation has different outputs: a static model can learn one of them only.
     """
-    step = _RANGE_SLACK * (robot.actuation_max - robot.actuation_min)
-    _, first, group = np.unique(np.round(actuations / step), axis=0, return_index=True, return_inverse=True)
-    apart = np.abs(outputs - outputs[first[group.ravel()]]).reshape(len(outputs), -1).max(axis=1)
+    first, group = groups(robot, actuations)
+    apart = np.abs(outputs - outputs[first[group]]).reshape(len(outputs), -1).max(axis=1)
     differing = np.flatnonzero(apart > _SAME * robot.body.size)
     if len(differing):
-        twin = first[group.ravel()[differing[0]]]
+        twin = first[group[differing[0]]]
         raise SoftformError(
             f"{table.path} gives one actuation different outputs: {table.rows(differing)} against an earlier one "
             f"({table.rows(np.array([twin]))}).",

@@ -1,6 +1,7 @@
 """A table of actuations and scans, captured elsewhere, as a store of frames."""
 
 import hashlib
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +13,12 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.files import only_writer
 from softform_core.frames.following import ShapeJudge
-from softform_core.frames.quality import FrameQuality, assess_cloud
+from softform_core.frames.quality import FrameQuality, assess_cloud, measured_points, unfit_cloud
 from softform_core.frames.store import FrameStore, create_frames, open_frames
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.importing.checks import check_columns, check_scale, in_si, read_actuations
 from softform_core.provenance import made_now
+from softform_core.registration.scanner_pose import ScannerPlace, scanner_place
 from softform_core.robots import Robot
 from softform_core.shapes.read import Unit, read_shape
 
@@ -30,15 +33,17 @@ def import_frames(
     output: Path,
     *,
     measured: Sequence[str] | None = None,
+    scanner: str | None = None,
     progress: bool = True,
 ) -> FrameStore:
-    """Bring scans into a store that `softform train s2r` takes; each is judged as a collected one is.
+    """Bring scans into a store that `./softform train s2r` takes; each is judged as a collected one is.
 
-    A scan that is unfit is kept as rejected, with its reason (`FrameStore.rejections`).
+    A scan that is unfit or cannot be read is kept as rejected, with its reason (`FrameStore.rejections`), and is looked
+    at again when the import is. Points that say "not measured" (`frames.quality.measured_points`) are left out.
 
     Rows of the table (`importing.table.read_table`) are in the order of capture. Its columns are the degrees of freedom
     of a robot with a surface and N_fk, in their order, commanded and measured (None: as commanded), and scan files
-    (`shapes.read`) in the robot's frame.
+    (`shapes.read`) in the robot's frame, or in that of a `scanner` (`scanner_place`).
 
     Raises:
         SoftformError: If table or scans cannot be this robot's, it has no model, or the store cannot be written.
@@ -54,7 +59,7 @@ def import_frames(
                 f"{path} has no measured actuation in {table.rows(absent)}.", "Complete or delete these rows."
             )
     files = table.files(scans)
-    check_scale(robot, table, read_shape(files[0], unit).points)  # a wrong unit is said before a store is begun
+    check_scale(robot, table, _first_readable(files, unit))  # a wrong unit is said before a store is begun
     sizes = ",".join(str(file.stat().st_size) for file in files)
     digest = hashlib.sha256(f"{table.sha256} {sizes}".encode()).hexdigest()[:12]
     settings: dict[str, object] = {  # by which another import is not added to a store
@@ -64,27 +69,50 @@ def import_frames(
         "unit": unit,
         "columns": [*actuation, scans, *(measured or ())],
         "actuation_unit": actuation_unit,
+        "scanner": scanner,
     }
+    place = ScannerPlace(robot, RigidTransform()) if scanner is None else scanner_place(scanner, robot)
     judge = ShapeJudge(robot)
     with only_writer(output, "importing"):
         store = _store(robot, commanded, settings, output)
         for number in store.captured:
             judge.keep(int(number), commanded[number], store.points(int(number)))
-        done = len(store) - len(store.pending)
+        store.take_back(list(store.rejections))
+        done, unmeasured = len(store) - len(store.pending), 0
         for number in tqdm(store.pending, total=len(store), initial=done, desc="import", disable=not progress):
-            points = read_shape(files[number], unit).points
-            check_scale(robot, table, points)
-            quality = _judged(robot, judge, store, commanded[number], points)
+            try:
+                read = read_shape(files[number], unit).points
+                points = measured_points(read)
+                unmeasured += len(read) - len(points)
+                check_scale(robot, table, points)
+                points = place.placed(points, reached[number])
+                quality = _judged(robot, judge, store, commanded[number], points)
+            except SoftformError as error:
+                points, quality = np.empty((0, 3)), unfit_cloud(robot, error.message)
             store.write_captured(int(number), points, reached[number], files[number].stat().st_mtime, quality)
             if not quality.fault:
                 judge.keep(int(number), commanded[number], points)
+    if unmeasured:
+        logging.getLogger(__name__).warning("%d points that say 'not measured' were left out.", unmeasured)
     if not len(store.captured):
         first = next(iter(store.rejections.values()))
         raise SoftformError(
             f"None of {len(store)} scans shows '{robot.name}'; of the first one: {first}",
-            "Scans must be in the robot's frame: register them, or check --unit and the order of --actuation.",
+            "Register the scanner and give it as --scanner if scans are in its frame; check --unit and --actuation.",
         )
     return store
+
+
+def _first_readable(files: Sequence[Path], unit: Unit) -> Array:
+    """Points (M, 3) m of the first scan that can be read; the error of the first if none can."""
+    first: SoftformError | None = None
+    for file in files:
+        try:
+            return read_shape(file, unit).points
+        except SoftformError as error:
+            first = first or error
+    assert first is not None
+    raise first
 
 
 def _judged(robot: Robot, judge: ShapeJudge, store: FrameStore, actuation: Array, points: Array) -> FrameQuality:

@@ -1,6 +1,8 @@
 """A table of actuations and mesh files of one topology as a simulation's store."""
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -9,7 +11,10 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.importing.abaqus import read_inp
 from softform_core.importing.checks import check_scale, in_si, read_actuations, unique_rows
+from softform_core.importing.elements import ElementMesh
+from softform_core.importing.vtk import read_vtk
 from softform_core.importing.write import write_samples
 from softform_core.robots import Robot
 from softform_core.shapes.read import Unit, read_shape
@@ -17,52 +22,47 @@ from softform_core.shapes.target import TargetShape
 from softform_core.simulation.store import SimulationStore
 from softform_core.surface.mesh_repair import repair
 
-_BY_MESHIO = (".vtk", ".vtu", ".inp")
-_IGNORED = ("vertex", "line")
+_FINITE_ELEMENTS = (".vtk", ".vtu", ".vtp", ".pvtu", ".pvtp", ".inp")
+_DISPLACEMENT = re.compile(r"(?:f_|nodal_?)?(?:u|disp\w*|deformations?|motion)", re.IGNORECASE)
+"""Names under which programs export the displacement of the points."""
+_SAME_PLACE = 1e-5
+"""Distance over the robot's size: single precision, and a digit less."""
+_SAME_SHAPE = 1e-6
+"""Distance over the robot's size: shapes are never as like under different actuations."""
+_LARGEST_RATIO = 2.0
+"""Of the mesh's size to the described one: a body in another unit, or a part of one, is further off."""
 
 
-def read_mesh(path: Path, unit: str) -> tuple[Array, NDArray[np.int64]]:
-    """Vertices (V, 3) m and faces (F, 3); of STL, whose vertices have no order of their own, three vertices a face.
+def read_mesh(path: Path, unit: str, part: str | None = None) -> ElementMesh:
+    """A mesh in m; of STL, whose vertices have no order of their own, three vertices a face.
 
     Args:
-        path: An .obj, .ply or .stl, or a .vtk, .vtu or Abaqus .inp with triangles and quadrilaterals, which are split.
+        path: An .obj, .ply or .stl, or a VTK file (.vtk, .vtu, .vtp) or Abaqus .inp with surface elements, which are
+            split into triangles.
         unit: Unit of its coordinates, m or mm.
+        part: Part or instance of an Abaqus file, if it has several.
 
     Raises:
-        SoftformError: If the file cannot be read or has no triangles.
+        SoftformError: If the file cannot be read, has no triangles, or no such part.
     """
-    if path.suffix.lower() in _BY_MESHIO:
-        return _by_meshio(path, unit)
-    shape = read_shape(path, cast(Unit, unit))
-    if shape.faces is None:
-        raise SoftformError(f"{path} has no triangles.", "Export a mesh, not a cloud.")
-    if path.suffix.lower() == ".stl":
-        return shape.points[shape.faces.ravel()], np.arange(shape.faces.size).reshape(-1, 3)
-    return shape.points, shape.faces
-
-
-def _by_meshio(path: Path, unit: str) -> tuple[Array, NDArray[np.int64]]:
-    import meshio
-
+    kind = path.suffix.lower()
+    if part is not None and kind != ".inp":
+        raise SoftformError(f"{path} has no named parts.", "Leave out --part, which is for Abaqus files.")
+    if kind not in _FINITE_ELEMENTS:
+        shape = read_shape(path, cast(Unit, unit))
+        if shape.faces is None:
+            raise SoftformError(f"{path} has no triangles.", "Export a mesh, not a cloud.")
+        if kind == ".stl":
+            return ElementMesh(shape.points[shape.faces.ravel()], np.arange(shape.faces.size).reshape(-1, 3))
+        return ElementMesh(shape.points, shape.faces)
     try:
-        mesh = meshio.read(path)
-    except (Exception, SystemExit) as error:  # its parsers raise whatever they stumble on, or exit
+        mesh = read_inp(path, part) if kind == ".inp" else read_vtk(path)
+    except SoftformError:
+        raise
+    except Exception as error:  # damaged files fail in many ways
         raise SoftformError(f"{path} cannot be read ({type(error).__name__}: {error}).", "Export it again.") from error
-    faces = []
-    for block in mesh.cells:
-        if block.type == "triangle":
-            faces.append(block.data)
-        elif block.type == "quad":
-            faces += [block.data[:, [0, 1, 2]], block.data[:, [0, 2, 3]]]
-        elif block.type not in _IGNORED:
-            raise SoftformError(
-                f"{path} has elements '{block.type}': a surface is of triangles and quadrilaterals.",
-                "Export the outer surface alone, with linear elements.",
-            )
-    if not faces:
-        raise SoftformError(f"{path} has no triangles.", "Export the outer surface as a mesh.")
-    shape = TargetShape.from_mesh(in_si(np.asarray(mesh.points, dtype=np.float64), unit, "m"), np.concatenate(faces))
-    return shape.points, np.concatenate(faces).astype(np.int64)
+    points = TargetShape.from_mesh(in_si(mesh.points, unit, "m"), mesh.faces).points
+    return replace(mesh, points=points, fields={name: in_si(u, unit, "m") for name, u in mesh.fields.items()})
 
 
 def import_shapes(
@@ -74,16 +74,21 @@ def import_shapes(
     actuation_unit: str,
     output: Path,
     *,
+    part: str | None = None,
+    displacement: str | None = None,
     progress: bool = True,
 ) -> SimulationStore:
-    """Bring meshes into a store that `softform train fk` takes.
+    """Bring meshes into a store that `./softform train fk` takes.
 
     The mesh whose actuation is nearest to rest gives the triangles of all. It is repaired (`surface.mesh_repair`);
     the others must have the same triangles, turned either way. Columns of the table (`importing.table.read_table`) are
-    the degrees of freedom of a robot with a surface, in their order, and mesh files (`read_mesh`).
+    the degrees of freedom of a robot with a surface, in their order, and mesh files (`read_mesh`). `part` chooses one
+    of several in Abaqus files; `displacement` names the field of VTK files by which points move, `none` says that the
+    points of the files have moved already: found out if neither is given.
 
     Raises:
-        SoftformError: If table or meshes cannot be this robot's, or the store cannot be written.
+        SoftformError: If table or meshes cannot be this robot's, two actuations have one shape, or the store cannot be
+            written.
     """
     table, actuations = read_actuations(path, robot, actuation, actuation_unit)
     files = table.files(meshes)
@@ -93,25 +98,48 @@ def import_shapes(
     actuations, files = actuations[kept], [files[row] for row in kept]
 
     reach = robot.actuation_max - robot.actuation_min
-    at_rest = files[int(np.linalg.norm((actuations - robot.rest_actuation) / reach, axis=1).argmin())]
-    corners, faces = read_mesh(at_rest, unit)
+    rest = int(np.linalg.norm((actuations - robot.rest_actuation) / reach, axis=1).argmin())
+    furthest = int(np.linalg.norm((actuations - actuations[rest]) / reach, axis=1).argmax())
+    at_rest, resting = files[rest], read_mesh(files[rest], unit, part)
+    field = _moving_field(at_rest, resting, files[furthest], read_mesh(files[furthest], unit, part), displacement)
+    corners = _moved(at_rest, resting, resting, field)
     check_scale(robot, table, corners)
-    repaired = repair(corners, faces)
+    repaired = repair(corners, resting.faces)
+    ratio = float(np.ptp(repaired.vertices, axis=0).max()) / robot.body.size
+    if not 1.0 / _LARGEST_RATIO < ratio < _LARGEST_RATIO:
+        beside = f" ({'; '.join(resting.left_out)} left out)" if resting.left_out else ""
+        raise SoftformError(
+            f"The surface in {at_rest} is {ratio * robot.body.size:.3g} m large{beside}; '{robot.name}' is "
+            f"{robot.body.size:.3g} m.",
+            "Check --unit and what was exported, or correct the extents in the robot's description.",
+        )
     flattened = robot.parametrised(repaired.vertices, repaired.faces)  # what cannot be is said before all is read
+    seen: dict[bytes, int] = {}
+
+    def shape(sample: int) -> Array:
+        mesh = read_mesh(files[sample], unit, part)
+        if len(mesh.points) != len(corners) or not _same(mesh.faces, resting.faces):
+            raise SoftformError(
+                f"{files[sample]} has other triangles ({len(mesh.points)} vertices, {len(mesh.faces)} triangles) than "
+                f"{at_rest} ({len(corners)}, {len(resting.faces)}).",
+                "Export all shapes of one mesh, without remeshing or reordering.",
+            )
+        points = _moved(files[sample], mesh, resting, field)[repaired.kept]
+        check_scale(robot, table, points)
+        place = np.round(points / (_SAME_SHAPE * robot.body.size)) + 0.0
+        if (twin := seen.setdefault(place.tobytes(), sample)) != sample:
+            raise SoftformError(
+                f"{files[sample]} and {files[twin]} ({table.rows(kept[[twin, sample]])}) are one shape under different "
+                "actuations.",
+                "Export the deformed points of each, or their displacement as a field of VTK; or correct the table.",
+            )
+        return points
 
     def read(samples: NDArray[np.int64]) -> dict[str, Array]:
-        vertices = []
-        for sample in samples:
-            points, triangles = read_mesh(files[sample], unit)
-            if len(points) != len(corners) or not _same(triangles, faces):
-                raise SoftformError(
-                    f"{files[sample]} has other triangles ({len(points)} vertices, {len(triangles)} triangles) than "
-                    f"{at_rest} ({len(corners)}, {len(faces)}).",
-                    "Export all shapes of one mesh, without remeshing or reordering.",
-                )
-            check_scale(robot, table, points)
-            vertices.append(points[repaired.kept])
-        return {"vertices": np.array(vertices)}
+        if not seen:  # the import goes on: shapes are compared with those that an earlier run has read, too
+            for sample in range(int(samples[0])):
+                shape(sample)
+        return {"vertices": np.array([shape(int(sample)) for sample in samples])}
 
     settings: dict[str, object] = {
         "source": path.name,
@@ -119,13 +147,68 @@ def import_shapes(
         "columns": [*actuation, meshes],
         "unit": unit,
         "actuation_unit": actuation_unit,
+        "part": part,
+        "displacement": field,
         "rest": at_rest.name,
         "repairs": [*repaired.repairs, *(done for mesh in flattened.meshes for done in mesh.repairs)],
+        "beside": list(resting.left_out),
         "left_out": len(table.columns[meshes]) - len(kept),
     }
     constants: dict[str, NDArray] = {"rest_vertices": repaired.vertices, "faces": repaired.faces.astype(np.int32)}
     shapes = {"vertices": repaired.vertices.shape}
     return write_samples(robot, actuations, shapes, constants, read, settings, output, block=1, progress=progress)
+
+
+def _moving_field(rest_file: Path, rest: ElementMesh, file: Path, mesh: ElementMesh, given: str | None) -> str | None:
+    """Name of the field by which points move from the mesh at rest to one far from it; None if they have moved.
+
+    Raises:
+        SoftformError: If they neither have moved nor there is such a field, or if both contradict each other.
+    """
+    if given == "none":
+        return None
+    fields = [name for name in mesh.fields if name in rest.fields]
+    if given is not None:
+        if given not in fields:
+            raise SoftformError(
+                f"{file} has no field of vectors '{given}' at its points.",
+                f"Name one of: {', '.join(fields) or 'none'}." if fields else "Leave out --displacement.",
+            )
+        return given
+    likely = [name for name in fields if _DISPLACEMENT.fullmatch(name)]
+    if _are_one(rest.points, mesh.points):
+        if len(likely) == 1:
+            return likely[0]
+        raise SoftformError(
+            f"{file} and {rest_file} are one shape under different actuations"
+            + (f"; their fields of vectors are {', '.join(fields)}." if fields else ", and no field moves the points."),
+            "Name the displacement by --displacement." if fields else "Export deformed points, or VTK with a field.",
+        )
+    for name in likely:
+        if not _are_one(rest.points - rest.fields[name], mesh.points - mesh.fields[name]):
+            raise SoftformError(
+                f"The points of {file} move otherwise than its field '{name}' says (a scaled deformation?).",
+                "State --displacement none if the points are the true shapes; else export them unscaled.",
+            )
+    return None
+
+
+def _moved(file: Path, mesh: ElementMesh, resting: ElementMesh, field: str | None) -> Array:
+    """Points (V, 3) m of a mesh, moved by its field of displacements if they are."""
+    if field is None:
+        return mesh.points
+    if field not in mesh.fields or not _are_one(mesh.points, resting.points):
+        raise SoftformError(
+            f"{file} has no field '{field}', or points that have moved already, unlike the mesh at rest.",
+            "Export all shapes alike.",
+        )
+    return mesh.points + mesh.fields[field]
+
+
+def _are_one(points: Array, others: Array) -> bool:
+    """Whether points (V, 3) and others are at the same places."""
+    size = float(np.ptp(points, axis=0).max())
+    return points.shape == others.shape and float(np.abs(points - others).max()) <= _SAME_PLACE * size
 
 
 def _same(faces: NDArray[np.int64], others: NDArray[np.int64]) -> bool:

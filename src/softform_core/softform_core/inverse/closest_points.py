@@ -12,7 +12,7 @@ from softform_core.geometry.point_tree import PointTree
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.geometry.triangle_tree import TriangleTree
 from softform_core.shapes.target import NEIGHBOURS, TargetShape, upwards
-from softform_core.surface.mesh import border_edges, directed_edges
+from softform_core.surface.mesh import border_edges, directed_edges, with_seams_joined
 from softform_core.units import MM_PER_M
 
 _NO_ROTATION = np.eye(3)
@@ -37,11 +37,17 @@ class Matches:
     distances: Array
     on_border: NDArray[np.bool_]
 
+    def along_normals(self, points: Array) -> Array:
+        """Distances of the query points (P, 3) mm from the tangent planes, (P,) mm, positive where normals point."""
+        return np.asarray(np.einsum("px,px->p", points - self.points, self.normals))
+
+    def sideways(self, points: Array) -> Array:
+        """How far off the normals the query points (P, 3) mm lie, (P,) mm."""
+        return np.sqrt(np.maximum(self.distances**2 - self.along_normals(points) ** 2, 0.0))
+
     def beyond_rim(self, points: Array, most_mm: float) -> NDArray[np.bool_]:
         """Which of the query points (P, 3) mm lie beside the rim, off its normals by more than that; (P,)."""
-        along_normal = np.einsum("px,px->p", points - self.points, self.normals)
-        sideways = np.sqrt(np.maximum(self.distances**2 - along_normal**2, 0.0))
-        return np.asarray(self.on_border & (sideways > most_mm))
+        return np.asarray(self.on_border & (self.sideways(points) > most_mm))
 
 
 class ClosestPoints(Protocol):
@@ -50,6 +56,10 @@ class ClosestPoints(Protocol):
     @property
     def vertices(self) -> Array:
         """Points that span the target, (N, 3) mm."""
+
+    @property
+    def faces(self) -> NDArray[np.integer] | None:
+        """Triangles (F, 3) of a mesh's vertices; None of a cloud."""
 
     def query(self, points: Array) -> Matches:
         """Closest point of each of (P, 3) mm; SoftformError if one is not finite."""
@@ -83,6 +93,8 @@ class CloudSearch:
         points: (N, 3) mm.
         normals: (N, 3) unit vectors, of either sign, or None to take them from the points (`upwards`).
     """
+
+    faces: None = None
 
     def __init__(self, points: Array, normals: Array | None = None) -> None:
         self.vertices = np.ascontiguousarray(points)
@@ -131,12 +143,14 @@ def on_planes(points: Array, near: Array, normals: Array, spacing: Array) -> Mat
 class MeshSearch:
     """Exact closest points on a triangle mesh: vertices (V, 3) mm and faces (F, 3).
 
+    Without a rim none of them is on a border.
+
     Raises:
         SoftformError: If no triangle has area.
     """
 
-    def __init__(self, vertices: Array, faces: NDArray[np.integer]) -> None:
-        self.vertices = vertices
+    def __init__(self, vertices: Array, faces: NDArray[np.integer], has_rim: bool = True) -> None:
+        self.vertices, self.faces = vertices, faces
         corners = vertices[faces]
         normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
         doubled_area = np.linalg.norm(normals, axis=1)
@@ -144,7 +158,7 @@ class MeshSearch:
         if not solid.any():
             raise SoftformError("The triangles of the target have no area.", "Give its points as a cloud instead.")
         self._normals = normals[solid] / doubled_area[solid, None]
-        self._rim, self._solid = Rim(faces), np.flatnonzero(solid)
+        self._rim, self._solid = Rim(vertices, faces) if has_rim else None, np.flatnonzero(solid)
         self._tree = TriangleTree(corners[solid])
 
     def query(self, points: Array) -> Matches:
@@ -156,7 +170,10 @@ class MeshSearch:
         triangle, closest, barycentric = self._tree.query(_finite(points))
         offset = points - closest
         distances = np.sqrt(np.einsum("px,px->p", offset, offset))
-        return Matches(closest, self._normals[triangle], distances, self._rim.holds(self._solid[triangle], barycentric))
+        on_border = np.zeros(len(points), dtype=bool)
+        if self._rim is not None:
+            on_border = self._rim.holds(self._solid[triangle], barycentric)
+        return Matches(closest, self._normals[triangle], distances, on_border)
 
 
 def posed_query(target: ClosestPoints, pose: RigidTransform, points: Array) -> Matches:
@@ -176,11 +193,12 @@ def _finite(points: Array) -> Array:
 
 
 class Rim:
-    """Where a mesh of faces (F, 3) ends, at its outside or at a hole."""
+    """Where a mesh of vertices (V, 3) and faces (F, 3) ends, at its outside or at a hole; a seam is no end."""
 
-    def __init__(self, faces: NDArray[np.integer]) -> None:
+    def __init__(self, points: Array, faces: NDArray[np.integer]) -> None:
+        faces = with_seams_joined(points, faces)
         self._edges = border_edges(faces)
-        vertices = np.zeros(int(faces.max()) + 1, dtype=bool)
+        vertices = np.zeros(len(points), dtype=bool)
         vertices[directed_edges(faces)[self._edges]] = True
         self._corners = vertices[faces]
 

@@ -1,6 +1,6 @@
 """Inverse kinematics of a tip along waypoints (paper 001, Sec. II): each begins at the solution of the one before.
 
-The paper descends along the gradient of Eq. 6. Here, Levenberg-Marquardt minimises
+The paper descends along the gradient of Eqs. 2, 5 and 6. Here, Levenberg-Marquardt minimises
 
     O(c) = |p_i - r(p^s(c))|^2 + mu |c - c_{i-1}|^2
 

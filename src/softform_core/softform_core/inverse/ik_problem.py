@@ -1,6 +1,6 @@
 """Inverse kinematics as a problem: Eq. 15, with the other costs of shape and actuation, for any method.
 
-The merit that is minimised, mm^2:
+The merit that is minimised, mm^2::
 
     mean over covered points of loss(|p* - (R c* + t)|)     the target (Eq. 15); the loss is the square, or Tukey's
   + mean over feature points of w |p - (R p' + t)|^2         paper 002, Sec. II-B
@@ -21,13 +21,12 @@ from softform_core.forward.forward_model import ForwardModel
 from softform_core.geometry.rigid import RigidTransform, centroid
 from softform_core.inverse.actuation_cost import ActuationCost
 from softform_core.inverse.closest_points import ClosestPoints, Matches, posed_query
+from softform_core.inverse.counterpart import BESIDE_PART, Footprint, RestingSurface
 from softform_core.inverse.feature_term import FeatureMatches, FeatureTerm
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.robust_loss import tukey_loss, tukey_scale, tukey_weights
-
-UNCOVERED_PART = 0.002
-"""A point whose closest point lies on the target's rim, sideways by more than this part of the robot's size, has no
-counterpart on the target: the target has a hole there, or ends."""
+from softform_core.shapes.target import TargetShape
+from softform_core.units import MM_PER_M
 
 LEAST_SCALE_PART = 0.002
 """Distances below this part of the robot's size never stand out from the others (Tukey's scale)."""
@@ -137,12 +136,14 @@ class Problem:
         self.ignore_uncovered = False
         self.scale = np.inf
         self._size: float | None = None
+        self._footprint: Footprint | None = None
+        self._finer: Problem | None = None
 
     def coarse(self, options: IkOptions) -> "Problem":
         """The same problem at few points, with other limits."""
         coarse = Problem(self.pipeline.coarse, self.target, options, self.features)
         coarse.trims, coarse.ignore_uncovered, coarse.scale = self.trims, self.ignore_uncovered, self.scale
-        coarse._size = self.size
+        coarse._size, coarse._finer = self.size, self
         return coarse
 
     @property
@@ -192,10 +193,25 @@ class Problem:
             self.scale = tukey_scale(at.matches.distances[covered], LEAST_SCALE_PART * self.size)
         return self._rated(at.actuation, at.pose, at.state, at.points, at.matches, at.features)
 
-    def uncovered(self, points: Array, matches: Matches) -> NDArray[np.bool_]:
-        """Points without a counterpart on the target, see `UNCOVERED_PART`, (P,)."""
-        # The size takes a prediction: it is not asked for where no point can be beyond the rim.
-        return matches.beyond_rim(points, UNCOVERED_PART * self.size) if matches.on_border.any() else matches.on_border
+    @property
+    def footprint(self) -> Footprint:
+        """Where the target lies over the robot at rest: at no actuation, or the nearest to it in the range."""
+        if self._finer is not None:
+            return self._finer.footprint
+        if self._footprint is None:
+            assert self.target is not None
+            rest = np.clip(0.0, self.options.actuation_min, self.options.actuation_max)
+            points = self.pipeline.forward(rest[None]).points[0] / MM_PER_M
+            self._footprint = Footprint(RestingSurface(TargetShape(points)), self.target)
+        return self._footprint
+
+    def lacks_parts(self, at: Evaluation) -> bool:
+        """Whether points of the robot have no counterpart on the target."""
+        return bool(self._uncovered(at.points, at.matches, at.pose).any())
+
+    def _uncovered(self, points: Array, matches: Matches, pose: RigidTransform) -> NDArray[np.bool_]:
+        near = matches.distances <= BESIDE_PART * self.size
+        return ~near if near.all() else self.footprint.lacks(points, matches, pose)
 
     def jacobian_along(self, at: Evaluation, directions: Array) -> Array:
         """Derivative of each point along a direction (P, 3) of its own, (P, k) mm/Pa."""
@@ -229,7 +245,7 @@ class Problem:
             distances = matches.distances
             covered, weights = np.ones(len(points), dtype=bool), np.zeros(len(points))
             if self.ignore_uncovered:
-                covered = ~self.uncovered(points, matches)
+                covered = ~self._uncovered(points, matches, pose)
                 distances = distances[covered]
             weights[covered] = tukey_weights(distances, self.scale)
             is_too_few = self.ignore_uncovered and len(distances) < max(4, _MIN_COVERED * len(points))

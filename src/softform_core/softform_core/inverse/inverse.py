@@ -181,7 +181,7 @@ def finish(
 
 
 def _lacks_parts(problem: Problem, best: Evaluation) -> bool:
-    return problem.options.partial or bool(problem.uncovered(best.points, best.matches).any())
+    return problem.options.partial or problem.lacks_parts(best)
 
 
 def _trimmed(problem: Problem, at: Evaluation) -> Evaluation | None:

@@ -95,7 +95,7 @@ class ServoSolve:
     def leaves_points_out(self) -> bool:
         """Whether points of the robot have no counterpart on the target, and do not count."""
         best = self._solver.best
-        return self._problem.ignore_uncovered and bool(self._problem.uncovered(best.points, best.matches).any())
+        return self._problem.ignore_uncovered and self._problem.lacks_parts(best)
 
     def iterate(self, is_time_up: Callable[[], bool]) -> None:
         """Make one iteration of Levenberg-Marquardt.
@@ -108,7 +108,7 @@ class ServoSolve:
         self.iterations += 1
         best, problem = self._solver.best, self._problem
         self.is_finished = (stop is not None and stop.finished) or best.mean_error_mm <= problem.options.tolerance_mm
-        if self.is_finished and not problem.ignore_uncovered and problem.uncovered(best.points, best.matches).any():
+        if self.is_finished and not problem.ignore_uncovered and problem.lacks_parts(best):
             problem.ignore_uncovered = True
             covered_only = problem.rated_anew(best)
             if np.isfinite(covered_only.merit):

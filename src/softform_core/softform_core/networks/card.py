@@ -2,17 +2,9 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from softform_core.robots import Robot
-
-_EARLIER = {
-    "softform/forward-kinematics": "surface kinematics",
-    "softform/sim-to-real": "surface sim-to-real",
-    "softform/tip-kinematics": "tip kinematics",
-    "softform/tip-sim-to-real": "tip sim-to-real",
-}
-"""Models by the schemas of their cards before all models had one."""
 
 Count = Annotated[int, Field(ge=0)]
 Millimetres = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -125,17 +117,10 @@ class SurfaceCard(ModelCard):
     """What the cards of models of surfaces say, too.
 
     Attributes:
-        surfaces: Entry of each patch. Cards from before robots could have several patches have one entry, `surface`.
+        surfaces: Entry of each patch.
     """
 
     surfaces: list[SurfaceEntry]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _one_surface(cls, content: Any) -> Any:
-        if isinstance(content, dict) and "surface" in content:
-            return {"surfaces": [content["surface"]]} | {k: v for k, v in content.items() if k != "surface"}
-        return content
 
     def _surface(self) -> str:
         """The surfaces in words."""
@@ -157,25 +142,3 @@ def surface_entries(robot: Robot) -> list[SurfaceEntry]:
     """What a card says of the surfaces of a robot."""
     pairs = zip(robot.surfaces, robot.patches.patches, strict=True)
     return [SurfaceEntry(patch=one.patch, **patch._asdict()) for one, patch in pairs]
-
-
-def is_earlier_card(content: Any) -> bool:
-    """Whether parsed JSON is a card of an earlier form."""
-    return isinstance(content, dict) and content.get("schema_name") in _EARLIER and content.get("schema_version") == 1
-
-
-def card_in_new_form(content: dict[str, Any], robot: Robot) -> dict[str, Any]:
-    """A card for which `is_earlier_card` holds, as a `ModelCard`; the robot's description gives what it left out."""
-    gone = {"schema_name", "schema_version", "chambers", "actuators", "surface_degree"}
-    gone |= {f"{quantity}_{end}_pa" for quantity in ("pressure", "actuation") for end in ("min", "max")}
-    new: dict[str, Any] = {"schema_name": "softform/model", "schema_version": 2}
-    new["model"] = _EARLIER[content["schema_name"]]
-    new |= actuation_fields(robot)
-    new |= {name: value for name, value in content.items() if name not in gone}
-    if new["model"].startswith("surface"):
-        new["surfaces"] = surface_entries(robot)
-    if new["model"] == "surface kinematics":
-        new["architecture"] = {k: v for k, v in content["architecture"].items() if k not in ("inputs", "outputs")}
-    elif new["model"] == "surface sim-to-real":
-        new["forward_kinematics"] = {"weights_sha256": content["forward_kinematics"]["weights_sha256"]}
-    return new

@@ -10,10 +10,9 @@ from pydantic import ValidationError
 
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
-from softform_core.networks.card import ModelCard, is_earlier_card
+from softform_core.networks.card import ModelCard
 from softform_core.networks.saved_network import SavedNetwork
 from softform_core.robots import Robot
-from softform_core.robots.earlier_form import conversion, step_for_other_robot
 
 AnyCard = TypeVar("AnyCard", bound=ModelCard)
 
@@ -78,10 +77,6 @@ class ModelFiles(Generic[AnyCard]):
             raise ModelError(f"There is no {self.kind} model in {folder}.", self.train_again(robot)) from error
         except (OSError, ValueError) as error:
             raise ModelError(f"The model card {path} cannot be read: {error}.", self.train_again(robot)) from error
-        if is_earlier_card(content):
-            raise ModelError(
-                f"The model card {path} is of an earlier form.", f"Convert it: {conversion(folder, robot)}"
-            )
         fields = "schema_name", "schema_version", "model"
         expected = [self.card_type.model_fields[name].default for name in fields]
         found = [content.get(name) if isinstance(content, dict) else None for name in fields]
@@ -103,7 +98,7 @@ class ModelFiles(Generic[AnyCard]):
                 f"The model in {folder} was trained for robot '{card.robot}' with the actuations {', '.join(taken)} "
                 f"(description {card.robot_fingerprint}), not for '{robot.name}' with "
                 f"{', '.join(robot.actuation_names)} ({robot.fingerprint()}).",
-                step_for_other_robot(card.robot_fingerprint, robot, folder, self.train_again(robot)),
+                self.train_again(robot),
             )
         return card
 

@@ -11,8 +11,8 @@ from softform_core.networks.tip_card import TipKinematicsCard, TipSimToRealCard
 from softform_core.paths import models_of
 from softform_core.robots import Robot, load_robot
 
-_KINEMATICS = "forward_kinematics.pt", "forward_kinematics.json", "README.md", "softform train fk"
-SIM_TO_REAL_FILES = "sim_to_real.pt", "sim_to_real.json", "sim_to_real.md", "softform train s2r"
+_KINEMATICS = "forward_kinematics.pt", "forward_kinematics.json", "README.md", "./softform train fk"
+SIM_TO_REAL_FILES = "sim_to_real.pt", "sim_to_real.json", "sim_to_real.md", "./softform train s2r"
 
 FORWARD_KINEMATICS = ModelFiles("forward-kinematics", SurfaceKinematicsCard, *_KINEMATICS)
 TIP_KINEMATICS = ModelFiles("tip-kinematics", TipKinematicsCard, *_KINEMATICS)

@@ -25,6 +25,11 @@ class TrainingData(Entry):
     simulation_git_revision: str
     simulation_created: str
 
+    @property
+    def is_imported(self) -> bool:
+        """Whether the shapes are from elsewhere: those that Softform simulates have a seed."""
+        return self.simulation_seed is None
+
 
 class Training(Entry):
     """How the network was trained."""

@@ -41,6 +41,11 @@ class SimulatedData(Entry):
     simulation_git_revision: str
     simulation_created: str
 
+    @property
+    def is_imported(self) -> bool:
+        """Whether the tips are from elsewhere."""
+        return self.segments is None
+
 
 class RealData(Entry):
     """Where the real tips came from; the store's own provenance is repeated."""
@@ -65,7 +70,7 @@ class TipKinematicsCard(ModelCard):
     def to_markdown(self) -> str:
         """The card for people."""
         d, f, j = self.data, self.forward_kinematics, self.jacobian
-        derivatives = "with Jacobians by Eq. 3" if d.segments else "(Jacobians: the derivative of N_fk)"
+        derivatives = "with exact Jacobians" if d.segments else "(Jacobians: the derivative of N_fk)"
         grid = f" ({d.segments} values of each actuation)" if d.segments else ""
         rows = "\n".join(
             f"| {name} | {n.inputs} → {n.hidden} → {n.outputs}, {n.activation}, {n.parameters} parameters "

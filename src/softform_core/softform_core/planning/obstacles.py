@@ -10,7 +10,7 @@ from softform_core.errors import SoftformError
 from softform_core.geometry.triangle_tree import TriangleTree
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
-from softform_core.shapes.validate import check_points
+from softform_core.shapes.validate import check_points, units_within
 from softform_core.units import MM_PER_M
 
 MOST_TIMES_ROBOT = 100.0
@@ -53,7 +53,7 @@ def _check_unit(points: Array, robot: Robot) -> None:
     if size > MOST_TIMES_ROBOT * robot_size or away > MOST_TIMES_ROBOT * robot_size:
         raise SoftformError(
             f"The obstacle is {size:.4g} m across and {away:.4g} m away from robot '{robot.name}' of "
-            f"{robot_size:.3g} m: it seems to be in millimetres.",
+            f"{robot_size:.3g} m: it seems to be in {units_within(max(size, away) / robot_size)}.",
             "Give metres in the robot's frame.",
         )
     if size < LEAST_PART_OF_ROBOT * robot_size:

@@ -82,7 +82,7 @@ class Body(Description):
     def picture(self, robot: Any) -> Any:
         """A figure (matplotlib) of a `Robot` with this body, at rest, at its corners and in section, or None.
 
-        By default none: `softform picture` then draws what it draws of any surface.
+        By default none: `./softform picture` then draws what it draws of any surface.
         """
         return None
 
@@ -93,8 +93,11 @@ class Body(Description):
 
     @property
     def is_simulated(self) -> bool:
-        """Whether it has a simulator; a body of which only data are known has none."""
+        """Whether it has physics; a body of which only data are known has none."""
         return True
+
+    def join(self, robot: Any) -> None:
+        """Become the body of a `Robot`; one of which only data are known finds them by this."""
 
     @classmethod
     def _physics(cls) -> Any:

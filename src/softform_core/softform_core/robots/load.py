@@ -3,23 +3,12 @@
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import ValidationError
 
 from softform_core.errors import SoftformError
 from softform_core.paths import places, robot_file
 from softform_core.robots.robot import Robot
-
-
-class _Loader(yaml.CSafeLoader):
-    """Plain YAML, in which no field is given twice: the last would silently win."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """A mapping whose keys are all different."""
-        names = [key.value for key, _ in node.value]
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise yaml.constructor.ConstructorError(None, None, f"'{twice}' is given twice", node.start_mark)
-        return super().construct_mapping(node, deep)
+from softform_core.yaml_files import read_yaml
 
 
 def load_robot(name_or_path: str | Path, needs: Literal["surface", "tip"] | None = None) -> Robot:
@@ -29,11 +18,7 @@ def load_robot(name_or_path: str | Path, needs: Literal["surface", "tip"] | None
         SoftformError: If the description is missing, is not YAML, does not describe a robot, or lacks what is needed.
     """
     path = robot_file(name_or_path)
-    try:
-        content = yaml.load(path.read_text(encoding="utf-8"), _Loader)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SoftformError(f"{path} is not valid YAML: {error}", "Correct the file.") from error
-    robot = read_robot(content, path)
+    robot = read_robot(read_yaml(path), path)
     if str(name_or_path) != robot.name and not _is_found_by_name(path):
         robot._path = str(name_or_path)
     if needs == "surface":
@@ -53,10 +38,6 @@ def read_robot(content: Any, origin: Path | str) -> Robot:
     Raises:
         SoftformError: If it does not describe a robot; the message names each wrong field of `origin`.
     """
-    if isinstance(content, dict) and "body" not in content and ("membrane" in content or "rod" in content):
-        raise SoftformError(
-            f"{origin} describes a robot in the form before 'body'.", f"Convert it: softform convert {origin}"
-        )
     try:
         return Robot.model_validate(content)
     except ValidationError as error:

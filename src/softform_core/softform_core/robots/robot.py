@@ -35,6 +35,9 @@ TIP_MARKER = "tip"
 _MARKERS_APART = 0.005
 """m, at least, between two base markers: nearer ones are not told apart."""
 
+USUAL_NAMESPACE = "softform"
+"""In which launch files, commands and clients have a stack where none is given."""
+
 _OTHER_FRAMES = ("base_link", "scanner", "mocap")
 """Frames of a laboratory that the robot's named points stand beside on /tf."""
 
@@ -122,6 +125,7 @@ class Robot(Description):
     markers: Annotated[int, Field(ge=4, le=2000)] = 34
     base_markers: dict[str, Place] = {}
     _path: str = PrivateAttr("")
+    _space: str = PrivateAttr("")
 
     @field_validator("body", mode="before")
     @classmethod
@@ -172,6 +176,7 @@ class Robot(Description):
                 )
         if not self.surfaces and not self.frames:
             raise ValueError("name a surface or a frame that the robot can be asked for")
+        self.body.join(self)
         return self
 
     def _check_safe(self) -> None:
@@ -203,13 +208,29 @@ class Robot(Description):
         return self._path or self.name
 
     @property
+    def first_command(self) -> str:
+        """The command that brings what N_fk learns from: shapes or tips, simulated here or elsewhere."""
+        if self.body.is_simulated:
+            return f"./softform simulate --robot {self.given_as}"
+        what = "shapes" if self.surfaces else "tips"
+        return f"./softform import {what} TABLE --robot {self.given_as} --unit mm --actuation-unit kPa"
+
+    @property
     def base_frame(self) -> str:
         """The robot's frame among those of a laboratory: what is in it needs no transformation."""
         return self.frame_of("base_link")
 
     def frame_of(self, device: str) -> str:
         """Name of the frame of `scanner`, `mocap` or a tip among those of a laboratory."""
-        return f"{self.name}/{device}"
+        return f"{self._space}{self.name}/{device}"
+
+    def in_namespace(self, namespace: str) -> "Robot":
+        """The robot as a stack in a namespace has it: but for the usual one's, its frames begin with the namespace.
+
+        So that robots of one description, each in a namespace of its own, stand beside each other on one /tf.
+        """
+        self._space = "" if namespace.strip("/") in ("", USUAL_NAMESPACE) else f"{namespace.strip('/')}/"
+        return self
 
     @property
     def _map(self) -> ActuationMap:

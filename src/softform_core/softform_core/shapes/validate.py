@@ -16,6 +16,8 @@ MAX_POINTS = 2_000_000
 SIZE_RATIO = 20.0
 """A target more than this many times larger or smaller than the robot is a mistake of unit."""
 
+_UNITS = {"millimetres": MM_PER_M, "centimetres": 100.0}
+_FARTHEST = 3.0  # robot's sizes, of a place that somebody may want
 _DEGENERATE = 1e-9
 
 
@@ -59,6 +61,16 @@ def check_points(points: ArrayLike, what: str = "shape") -> NDArray[np.float64]:
     return values
 
 
+def measured(points: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which points (N, 3) of a cloud were measured, (N,): devices write NaN, infinity or (0, 0, 0) for what was not.
+
+    A single point at the origin may be one of the surface; several cannot be.
+    """
+    nowhere = (points == 0.0).all(axis=1)
+    finite = np.isfinite(points).all(axis=1)
+    return np.asarray(finite & ~nowhere if nowhere.sum() > 1 else finite)
+
+
 def check_count(count: int, what: str = "shape") -> None:
     """Reject a number of points that no surface or no memory stands.
 
@@ -88,8 +100,13 @@ def check_scale(points: NDArray[np.float64], what: str, name: str, size: float) 
     if distances[furthest] > SIZE_RATIO * size:
         raise SoftformError(
             f"{what} {furthest + 1} is {distances[furthest]:.3g} m from the origin; '{name}' is {size:.3g} m large.",
-            "Give metres, not millimetres, in the robot's frame.",
+            f"Give metres, not {units_within(distances[furthest] / size)}, in the robot's frame.",
         )
+
+
+def units_within(ratio: float) -> str:
+    """Units in which a place may be given that is so many times farther away than the robot is large, in metres."""
+    return "millimetres or centimetres" if ratio <= _FARTHEST * _UNITS["centimetres"] else "millimetres"
 
 
 def check_target(points: ArrayLike, robot: Robot) -> NDArray[np.float64]:
@@ -105,17 +122,28 @@ def check_target(points: ArrayLike, robot: Robot) -> NDArray[np.float64]:
     if 1.0 / SIZE_RATIO <= ratio <= SIZE_RATIO:
         return values
     facts = f"The target is {size:.4g} m across and robot '{robot.name}' is {robot_size:.3g} m"
+    times, factor = unit_of(max(ratio, 1.0 / ratio) if ratio > 0.0 else np.inf)
     if ratio > SIZE_RATIO:
-        if 1.0 / SIZE_RATIO <= ratio / MM_PER_M <= SIZE_RATIO:
+        if times:
             raise SoftformError(
-                f"{facts}: the target seems to be in millimetres.", "State the unit mm, or divide the points by 1000."
+                f"{facts}: the target seems to be in {times}.", f"State the unit, or divide the points by {factor:g}."
             )
         raise SoftformError(
             f"{facts}: the target is too large.", "Check its unit and for stray points, and scale it to the robot."
         )
-    if 1.0 / SIZE_RATIO <= ratio * MM_PER_M <= SIZE_RATIO:
+    if times:
         raise SoftformError(
-            f"{facts}: the target seems to have been converted from millimetres twice.",
-            "State the unit m, or multiply the points by 1000.",
+            f"{facts}: the target seems to have been converted from {times} twice.",
+            f"State the unit m, or multiply the points by {factor:g}.",
         )
     raise SoftformError(f"{facts}: the target is too small.", "Check its unit, and scale it to the robot.")
+
+
+def unit_of(ratio: float) -> tuple[str, float]:
+    """The unit in which lengths must be that are so many times too large for metres, and how many make one metre.
+
+    Returns:
+        Its name, empty if no unit fits, and that number.
+    """
+    name, factor = min(_UNITS.items(), key=lambda one: abs(np.log(ratio / one[1])))
+    return (name if 1.0 / SIZE_RATIO <= ratio / factor <= SIZE_RATIO else ""), factor

@@ -1,72 +1,116 @@
 """Clouds from text files of coordinates (.xyz): a point a row, as scanners' software and CloudCompare write them."""
 
-from pathlib import Path
+import re
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
+from softform_core.shapes.text import Parsed, check_last_row, is_number, plain_text, respelled, shown
 
-_COMMENTS = ("#", "//")
-_HEADER_ROWS = 2
+_COMMENT = re.compile(rb"(?:#|//|%)+\s*")
+_UNIT = re.compile(rb"\[.*?\]|\(.*?\)")
+_AXIS = re.compile(
+    rb"""["']?(?:(?:points?|pos(?:ition)?|coord(?:inate)?s?)[\s_:.]*([xyz012])|([xyz])(?:[_ ]?m{1,2})?)["']?""",
+    re.IGNORECASE,
+)
+_DECIMAL_COMMAS = re.compile(rb"[-+]?\d*,?\d+(?:e[-+]?\d+)?", re.IGNORECASE)
+_PADDED = re.compile(rb"(?:^|,)\s*[-+]?0\d+\s*(?:,|$)", re.MULTILINE)
+_BY_NAME = "Name the columns in a row before the points, such as: id x y z."
 
 
-def read_xyz(path: str | Path) -> NDArray[np.float64]:
-    """Read the points of a text file: x, y, z, then columns that are not used, such as normals or colours.
+def read_xyz(content: bytes) -> Parsed:
+    """Read the points of a text file: the columns x, y and z by their names, or the first three.
 
-    Columns are separated by blanks, commas or semicolons. Before the points may stand comments (`#` or `//`), column
-    names, and the number of points, which must then be true.
-
-    Returns:
-        (N, 3), in the file's unit.
+    Columns are separated by blanks, tabs, semicolons or commas; decimal marks may be commas where these do not
+    separate. Before the points may stand comments (`#`, `//`, `%`), titles, names of columns, and the number of points,
+    which must then be true. Columns that are not used, such as normals or colours, may follow.
 
     Raises:
-        SoftformError: If rows are not all of as many numbers, three at least, if rows are missing, or if the last one
-            has no line end: it may be cut within a number.
-        OSError: If the file cannot be read.
+        SoftformError: If rows are not all of as many numbers, three at least, if rows are missing, if names or numbers
+            tell that the columns are others, or if the last row is cut.
     """
-    content = Path(path).read_bytes()
-    if not content.endswith((b"\n", b"\r")):
-        raise SoftformError(f"The last row of {path} has no line end.", "The file is truncated: export it again.")
-    # Bytes know two line ends; text would take other control characters, which only damage puts there, for more.
-    lines = (line.decode("ascii", errors="replace").strip() for line in content.splitlines())
-    rows = [line for line in lines if line and not line.startswith(_COMMENTS)]
-    header, promised = _header(rows)
-    del rows[:header]
-    if promised is not None and promised != len(rows):
+    text = plain_text(content)
+    lines = [stripped for line in text.split(b"\n") if (stripped := line.strip().rstrip(b" \t,;"))]
+    first = next((place for place, line in enumerate(lines) if _is_row(line)), None)
+    if first is None:
         raise SoftformError(
-            f"{path} has {len(rows)} rows of the {promised} that it promises.",
-            "The file is truncated: export it again.",
+            f"No row has numbers alone; the first one is '{shown(lines[0] if lines else b'')}'.",
+            "Export rows of x y z.",
         )
-    if not rows:
-        raise SoftformError(f"{path} holds no points.", "Export it again.")
-    separator = next((mark for mark in ";," if mark in rows[0]), None)
+    rows = [row for row in lines[first:] if not _COMMENT.match(row)]
+    separator = _separator(rows[0])
+    columns, promised = _columns(lines[:first], separator, len(_cells(rows[0], separator)))
+    if promised not in (None, len(rows)):
+        raise SoftformError(
+            f"It has {len(rows)} rows of the {promised} that it promises.", "The file is truncated: export it again."
+        )
+    if not text.endswith(b"\n"):
+        check_last_row(rows)
+    if separator == b"," and columns is None and b"." not in text and _PADDED.search(text):
+        raise SoftformError(
+            "Commas seem to be decimal marks and to separate columns, too.", "Separate columns by semicolons or blanks."
+        )
+    delimiter = None if separator is None else separator.decode()
     try:
-        table = np.loadtxt(rows, dtype=np.float64, delimiter=separator, ndmin=2)
+        try:
+            table = np.loadtxt(rows, delimiter=delimiter, comments=None, ndmin=2)
+        except ValueError:
+            rows = respelled(b"\n".join(rows), separator == b",").split(b"\n")
+            table = np.loadtxt(rows, delimiter=delimiter, comments=None, ndmin=2)
     except ValueError as error:
         raise SoftformError(
-            f"{path} is damaged or truncated ({error}).", "Export rows of x y z, with points in the numbers."
+            f"Its rows are not all of as many numbers: {str(error).split(';')[0]}.", "Export rows of x y z."
         ) from error
     if table.shape[1] < 3:
-        raise SoftformError(f"The rows of {path} have {table.shape[1]} numbers.", "Export rows of x y z.")
-    return table[:, :3]
+        raise SoftformError(f"Its rows have {table.shape[1]} numbers.", "Export rows of x y z.")
+    steps = np.diff(table[:, 0])
+    if (
+        columns is None
+        and table.shape[1] > 3
+        and (steps % 1.0 == 0.0).all()
+        and abs(np.sign(steps).sum()) == len(steps)
+    ):
+        raise SoftformError("Its first column counts the rows.", _BY_NAME)
+    return table[:, columns or [0, 1, 2]], [], []
 
 
-def _header(rows: list[str]) -> tuple[int, int | None]:
-    """Rows before the first point, and the number of points that they promise, if they do."""
-    promised = None
-    for index, row in enumerate(rows[:_HEADER_ROWS]):
-        words = row.replace(",", " ").replace(";", " ").split()
-        if len(words) == 1 and words[0].isdecimal() and promised is None:
-            promised = int(words[0])
-        elif any(map(_is_number, words)):
-            return index, promised
-    return min(len(rows), _HEADER_ROWS), promised
+def _separator(row: bytes) -> bytes | None:
+    """What separates the columns, None for blanks; commas do not if each number between blanks has one at most."""
+    words = row.split()
+    if b"," in row and len(words) > 2 and all(_DECIMAL_COMMAS.fullmatch(word) for word in words):
+        return b"\t" if b"\t" in row else None
+    return next((mark for mark in (b";", b"\t", b",") if mark in row), None)
 
 
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
+def _cells(row: bytes, separator: bytes | None) -> list[bytes]:
+    return [cell.strip() for cell in row.split(separator)]
+
+
+def _is_row(line: bytes) -> bool:
+    """Whether a line is a row of numbers; a single one is their count."""
+    separator = _separator(line)
+    cells = _cells(respelled(line, separator == b","), separator)
+    return len(cells) > 1 and all(map(is_number, cells))
+
+
+def _columns(head: list[bytes], separator: bytes | None, width: int) -> tuple[list[int] | None, int | None]:
+    """Which of the columns are x, y and z, None if that is not said, and how many rows are promised, if that is."""
+    promised, columns = None, None
+    for line in head:
+        names = _cells(_UNIT.sub(b"", _COMMENT.sub(b"", line, count=1)), separator)
+        if len(names) != width:
+            names = re.split(rb"[\s,;]+", b" ".join(names).strip())
+        axes = [match[1] or match[2] if (match := _AXIS.fullmatch(name)) else b"" for name in names]
+        axes = [axis.lower().translate(bytes.maketrans(b"012", b"xyz")) for axis in axes]
+        if all(axes.count(axis) == 1 for axis in (b"x", b"y", b"z")):
+            columns = [axes.index(axis) for axis in (b"x", b"y", b"z")]
+            if len(names) != width and columns != [0, 1, 2]:
+                raise SoftformError(f"Its header names {len(names)} of {width} columns.", _BY_NAME)
+            columns = columns if len(names) == width else None
+        elif len(names) == 1 and names[0].isdigit():
+            promised = int(names[0])
+        elif 2 * sum(map(is_number, names)) > len(names):
+            raise SoftformError(f"The row '{shown(line)}' is damaged.", "Correct it, or export the file again.")
+        elif len(names) == width and not _COMMENT.match(line):
+            raise SoftformError(f"None of its columns is named x, y or z: '{shown(line)}'.", _BY_NAME)
+    return columns, promised

@@ -1,6 +1,7 @@
 """How equilibria move with the actuators, by the implicit function theorem.
 
-At equilibrium the gradient of Pi vanishes for every a; its derivative by a gives H dx/da = -d(grad Pi)/da.
+At equilibrium the gradient of Pi vanishes for every a; its derivative by a gives H dx/da = -d(grad Pi)/da. That is
+exact; paper 001 takes central differences (Eq. 3).
 """
 
 import numpy as np

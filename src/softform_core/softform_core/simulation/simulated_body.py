@@ -69,6 +69,15 @@ class BodyOfSurfaces(SimulatedBody, Protocol):
         """Its surfaces for unknowns (m,), from within outwards."""
 
 
+@runtime_checkable
+class BodyOfData(SimulatedBody, Protocol):
+    """A body that goes by data, not by physics."""
+
+    @property
+    def told(self) -> str:
+        """By which, such as `between 64 imported shapes`."""
+
+
 class TendonLoads(NamedTuple):
     """What the motors of k tendons feel of a body at rest.
 

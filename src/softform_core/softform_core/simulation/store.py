@@ -55,7 +55,7 @@ SIMULATION = StoreKind(
     schema="softform/simulation",
     version=1,
     attributes=("command", "git_revision", "created", "failures"),
-    made_by="softform simulate",
+    made_by="",
     misshapen=_misshapen,
 )
 

@@ -14,7 +14,6 @@ from zarr.storage import LocalStore
 from softform_core.errors import SoftformError
 from softform_core.files import replace_file, sync_folder
 from softform_core.robots import Robot
-from softform_core.robots.earlier_form import step_for_other_robot
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -77,7 +76,7 @@ class StoreKind:
         schema: Attribute `schema`.
         version: Attribute `schema_version`.
         attributes: Required attributes besides `robot` and `robot_fingerprint`.
-        made_by: Command that makes one.
+        made_by: Command that makes one, without the robot; empty: the robot's `first_command`.
         misshapen: Names the arrays, of the given shapes, that are missing or do not fit.
     """
 
@@ -87,6 +86,12 @@ class StoreKind:
     attributes: tuple[str, ...]
     made_by: str
     misshapen: Callable[[Shapes], list[str]]
+
+    def command(self, robot: Robot | None) -> str:
+        """The command that makes one of a robot, or of one that is not known."""
+        if not self.made_by:
+            return "./softform simulate --robot NAME" if robot is None else robot.first_command
+        return f"{self.made_by} --robot {'NAME' if robot is None else robot.given_as}"
 
 
 def open_group(path: Path, kind: StoreKind, robot: Robot | None, *, writable: bool) -> zarr.Group:
@@ -98,7 +103,7 @@ def open_group(path: Path, kind: StoreKind, robot: Robot | None, *, writable: bo
     if not path.exists():
         raise SoftformError(
             f"There is no {kind.name} at {path}.",
-            f"Make one with: {kind.made_by} --robot {'NAME' if robot is None else robot.given_as}",
+            f"Make one with: {kind.command(robot)} --output {path}",
         )
     try:
         group = zarr.open_group(DurableFolder(path), mode="r+" if writable else "r")
@@ -110,8 +115,7 @@ def open_group(path: Path, kind: StoreKind, robot: Robot | None, *, writable: bo
         raise SoftformError(
             f"{path} holds '{attributes.get('schema')}' version {attributes.get('schema_version')}, "
             f"not '{kind.schema}' version {kind.version}.",
-            f"Give the path of a {kind.name} made by this version of {kind.made_by}, or make it again. A store of an "
-            f"earlier version can be converted: softform convert {path} --robot {attributes.get('robot', 'NAME')}",
+            f"Give the path of a {kind.name}, or make one: {kind.command(robot)} --output NEW",
         )
     missing = [name for name in ("robot", "robot_fingerprint", *kind.attributes) if name not in attributes]
     if missing:
@@ -130,12 +134,7 @@ def open_group(path: Path, kind: StoreKind, robot: Robot | None, *, writable: bo
         raise SoftformError(
             f"The {kind.name} {path} was made for robot '{attributes['robot']}' "
             f"(description {attributes['robot_fingerprint']}), not for '{robot.name}' ({robot.fingerprint()}).",
-            step_for_other_robot(
-                attributes["robot_fingerprint"],
-                robot,
-                path,
-                "Give the path of that robot's, or of one still to be made.",
-            ),
+            f"Give the path of the {kind.name} of '{robot.name}', or of one still to be made.",
         )
     return group
 

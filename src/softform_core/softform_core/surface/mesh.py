@@ -4,11 +4,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_matrix, csr_array
 from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 
 Indices = NDArray[np.int64]
+
+SAME_PLACE = 1e-6
+"""Distance over the mesh's size: vertices that are closer together are one."""
 
 
 class ParametrisationError(SoftformError):
@@ -57,6 +61,71 @@ def border_edges(faces: NDArray[np.integer]) -> NDArray[np.bool_]:
     border = np.zeros(faces.size, dtype=bool)
     border[numbers.data[uses.data == 1]] = True
     return border.reshape(-1, 3)
+
+
+def joined_vertices(points: Array, used: NDArray[np.integer]) -> Indices:
+    """The first of those of the `used` vertices that lie at the same place (`SAME_PLACE`), for each of (V, 3); (V,)."""
+    one = np.arange(len(points))
+    if not len(used):
+        return one
+    places = points[used]
+    pairs = cKDTree(places).query_pairs(SAME_PLACE * float(np.ptp(places, axis=0).max()), output_type="ndarray")
+    group = _connected(pairs, len(used))
+    _, first = np.unique(group, return_index=True)
+    one[used] = used[first[group]]
+    return one
+
+
+def with_seams_joined(points: Array, faces: NDArray[np.integer]) -> Indices:
+    """Faces (F, 3) that name vertices (V, 3) at one place alike: a seam of textures, or of a soup, is no border.
+
+    Only vertices on a border are looked at: inside a mesh there is nothing to be joined.
+    """
+    return joined_vertices(points, np.unique(directed_edges(faces)[border_edges(faces)]))[faces]
+
+
+def parts_of(faces: Indices) -> tuple[int, Indices]:
+    """Number of parts that are connected by edges, and the part of each face."""
+    edges = np.sort(directed_edges(faces).reshape(-1, 2), axis=1)
+    _, edge = np.unique(edges, axis=0, return_inverse=True)
+    face = np.repeat(np.arange(len(faces)), 3)
+    label = _connected(np.column_stack([face, len(faces) + edge.ravel()]), 4 * len(faces))
+    found, part = np.unique(label[: len(faces)], return_inverse=True)
+    return len(found), part
+
+
+def closed_loops(edges: NDArray[np.integer]) -> list[Indices]:
+    """Loops of vertices in order, along edges (N, 2) of any sense; none passes a vertex twice. Open ends drop out."""
+    ways: dict[int, list[int]] = {vertex: [] for vertex in np.unique(edges).tolist()}
+    for a, b in edges.tolist():
+        ways[a].append(b)
+        ways[b].append(a)
+    loops = []
+    for start in ways:
+        path, place = [start], {start: 0}
+        while path:
+            here = path[-1]
+            if not ways[here]:
+                del place[path.pop()]
+                continue
+            there = ways[here].pop()
+            ways[there].remove(here)
+            if there not in place:
+                place[there] = len(path)
+                path.append(there)
+                continue
+            first = place[there]
+            loops.append(np.array(path[first:]))
+            for vertex in path[first + 1 :]:
+                del place[vertex]
+            del path[first + 1 :]
+    return loops
+
+
+def _connected(pairs: Indices, count: int) -> Indices:
+    """Number of the connected component of each of `count` nodes, joined by pairs (N, 2)."""
+    graph = coo_matrix((np.ones(len(pairs), dtype=bool), pairs.T), shape=(count, count))
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
 
 
 def shared_edges(faces: Indices) -> tuple[Indices, Indices]:

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
-from scipy.spatial import cKDTree
 
 from softform_core.surface.mesh import (
     Array,
@@ -16,11 +15,11 @@ from softform_core.surface.mesh import (
     checked_mesh,
     directed_edges,
     doubled_areas,
+    joined_vertices,
+    parts_of,
     shared_edges,
 )
 
-_SAME_PLACE = 1e-6
-"""Distance over the mesh's size: vertices that are closer together are merged."""
 _FLAT = 1e-6
 """Height of a triangle over its longest side, below which it has no area: the precision of exported coordinates."""
 
@@ -56,8 +55,7 @@ def repair(vertices: ArrayLike, faces: ArrayLike) -> RepairedMesh:
             repairs.append(f"{count} {done}.")
 
     used = np.unique(triangles)
-    size = float(np.ptp(points[used], axis=0).max())
-    one = _joined(points, used, _SAME_PLACE * size)
+    one = joined_vertices(points, used)
     note(int((one[used] != used).sum()), "duplicate vertices were joined")
     triangles = one[triangles]
 
@@ -70,7 +68,7 @@ def repair(vertices: ArrayLike, faces: ArrayLike) -> RepairedMesh:
     if not len(triangles):
         raise ParametrisationError("No face of the mesh has an area.", "Export the mesh again.")
 
-    parts, part = _parts(triangles)
+    parts, part = parts_of(triangles)
     areas = np.bincount(part, doubled_areas(points, triangles))
     largest = part == areas.argmax()
     note(parts - 1, f"smaller parts with {int((~largest).sum())} faces were left out: the largest of {parts} is kept")
@@ -88,28 +86,6 @@ def repair(vertices: ArrayLike, faces: ArrayLike) -> RepairedMesh:
     for done in repairs:
         logging.getLogger(__name__).warning("Mesh repaired: %s", done)
     return RepairedMesh(points[kept], np.searchsorted(kept, triangles), kept, tuple(repairs))
-
-
-def _joined(points: Array, used: Indices, distance: float) -> Indices:
-    """The first of the vertices at the same place, for each vertex, (V,)."""
-    pairs = cKDTree(points[used]).query_pairs(distance, output_type="ndarray")
-    count = len(used)
-    _, group = connected_components(coo_matrix((np.ones(len(pairs)), pairs.T), shape=(count, count)), directed=False)
-    _, first = np.unique(group, return_index=True)
-    one = np.arange(len(points))
-    one[used] = used[first[group]]
-    return one
-
-
-def _parts(faces: Indices) -> tuple[int, Indices]:
-    """Number of parts that are connected by edges, and the part of each face."""
-    edges = np.sort(directed_edges(faces).reshape(-1, 2), axis=1)
-    _, edge = np.unique(edges, axis=0, return_inverse=True)
-    face = np.repeat(np.arange(len(faces)), 3)
-    joins = coo_matrix((np.ones(len(face)), (face, len(faces) + edge.ravel())), shape=(4 * len(faces),) * 2)
-    _, label = connected_components(joins, directed=False)
-    found, part = np.unique(label[: len(faces)], return_inverse=True)
-    return len(found), part
 
 
 def _against_the_rest(points: Array, faces: Indices) -> np.ndarray:

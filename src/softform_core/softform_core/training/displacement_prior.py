@@ -91,7 +91,7 @@ def load_displacement_prior(robot: Robot, folder: Path | None = None) -> Displac
         SoftformError: If it is damaged, or of another robot.
     """
     path = (models_of(robot.name) if folder is None else folder) / PRIOR_FILE
-    remedy = f"Learn it anew: softform train prior --robot {robot.given_as}; or remove it."
+    remedy = f"Learn it anew: ./softform train prior --robot {robot.given_as}; or remove it."
     try:
         with np.load(path, allow_pickle=False) as file:
             modes, card = file["modes"].astype(np.float64), json.loads(str(file["card"]))

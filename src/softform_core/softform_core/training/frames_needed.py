@@ -119,7 +119,7 @@ def frames_needed(used: Sequence[int], errors: Errors) -> FramesNeeded:
     if len(sizes) < _PARTS:
         raise SoftformError(
             f"{len(used)} frames to learn from are too few to see where their errors go, {_SMALLEST * 4} are needed.",
-            "Collect more into the same store: softform collect --frames 24",
+            "Collect more into the same store: ./softform collect with --frames 24 goes on.",
         )
     found = np.array([errors(used[:size]) for size in sizes])
     judges = found.shape[1]

@@ -1,6 +1,6 @@
 """From a store of captured frames to a sim-to-real model that has been judged.
 
-That is what `softform train s2r` does, and `softform refresh`.
+That is what `./softform train s2r` does, and `./softform refresh`.
 """
 
 import time
@@ -118,7 +118,7 @@ def learn_sim_to_real(request: LearnRequest, runs: Path, say: Callable[[str], No
     if len(used) < LEAST_USED:
         raise SoftformError(
             f"{len(used)} frames are left to learn from, {LEAST_USED} are needed.",
-            f"Collect more: softform collect --robot {robot.given_as} --frames {2 * (LEAST_USED + len(held_out))}",
+            f"Collect more: ./softform collect --robot {robot.given_as} --frames {2 * (LEAST_USED + len(held_out))}",
         )
     recipe = replace(recipe, folds=min(recipe.folds, len(used)))
     with one_thread():
@@ -187,7 +187,7 @@ def _recipe(request: LearnRequest, recorded: RecordedFrames, earlier: SurfaceSim
         if recorded.uv is not None:
             raise SoftformError(
                 f"{request.store} holds markers; a model is refreshed from scans.",
-                "Collect with --via scanner, or train anew: softform train s2r",
+                f"Collect with --via scanner, or train anew: ./softform train s2r --robot {request.robot.given_as}",
             )
         return RECIPES["default"]  # its number of folds; nothing else is used
     name = request.recipe or (earlier.training.recipe if earlier is not None else next(iter(recipes)))
@@ -217,7 +217,7 @@ def _part(
         if card.created == recorded.origin["created"]:
             raise SoftformError(
                 f"The model was made from {request.store} itself.",
-                f"Collect a new store: softform collect --robot {request.robot.given_as} --frames 5 --output NEW",
+                f"Collect a new store: ./softform collect --robot {request.robot.given_as} --frames 5 --output NEW",
             )
         return hold_out(recorded.numbers)
     same = {name: str(getattr(card, name)) for name in ("via", "source", "seed", "created")}
@@ -230,7 +230,7 @@ def _part(
     if not set(recorded.numbers) - set(card.used) - set(card.held_out):
         raise SoftformError(
             f"{request.store} holds no frame that the model has not seen.",
-            f"Collect more: softform collect --robot {request.robot.given_as} --frames {max(recorded.numbers) + 21}",
+            f"Collect more: ./softform collect --robot {request.robot.given_as} --frames {max(recorded.numbers) + 21}",
         )
     return hold_out(recorded.numbers, card.used, card.held_out)
 

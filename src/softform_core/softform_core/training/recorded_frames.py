@@ -96,7 +96,7 @@ def read_recorded_frames(path: Path, robot: Robot, forward_kinematics: MlpWeight
         number, reason = min(left_out.items())
         raise SoftformError(
             f"No frame of {path} can be learned from; frame {number}: {reason}.",
-            f"Collect others: softform collect --robot {robot.given_as}",
+            f"Collect others: ./softform collect --robot {robot.given_as}",
         )
     captures = [captures[place] for place in kept]
     return RecordedFrames(

@@ -58,7 +58,7 @@ def load_training_shapes(robot: Robot, path: Path) -> TrainingShapes:
     if len(actuation) < _FEWEST_SHAPES:
         raise SoftformError(
             f"{path} holds {len(actuation)} converged shapes, training needs {_FEWEST_SHAPES} at least.",
-            f"Import or simulate more: softform simulate --robot {robot.given_as} --samples 1000",
+            f"Add to them: {robot.first_command} --output {path}",
         )
     patches = robot.patches
     mesh = robot.parametrised(store.rest_vertices, store.faces)

@@ -1,8 +1,8 @@
 """Training of N_rbf and N_conf on captured frames without correspondences (paper 000, Secs. II-C and III).
 
 What of the paper's printed sums, weights and scales does not work, what was tried and why ours differs is described in
-docs/sim-to-real-as-printed.md; both forms are recipes. Here is the problem that one member of the ensemble solves, and
-how members become a model.
+docs/notes/sim-to-real-as-printed.md; both forms are recipes. Here is the problem that one member of the ensemble
+solves, and how members become a model.
 """
 
 from collections.abc import Sequence

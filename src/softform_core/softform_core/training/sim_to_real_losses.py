@@ -127,7 +127,7 @@ def weighted_chamfer(forth: Tensor, back: Tensor, weight: Tensor, confidence: Te
 
 
 def confidence_regularization(confidence: Tensor, mean: bool = False) -> Tensor:
-    """Eq. 8: sum over the points of (1 - w_c)^2, (n, P) -> (n,); or the mean, see docs/sim-to-real-as-printed.md."""
+    """Eq. 8: sum over the points of (1 - w_c)^2, (n, P) -> (n,); or the mean (docs/notes/sim-to-real-as-printed.md)."""
     squared = (1.0 - confidence).square()
     return squared.mean(dim=1) if mean else squared.sum(dim=1)
 

@@ -1,4 +1,4 @@
-"""Settings of sim-to-real training: the paper's printed recipe and ours (docs/sim-to-real-as-printed.md)."""
+"""Settings of sim-to-real training: the paper's printed recipe and ours (docs/notes/sim-to-real-as-printed.md)."""
 
 from dataclasses import replace
 

@@ -78,6 +78,6 @@ def hold_out(
     if len(judged) < least:
         raise SoftformError(
             f"Of {len(set(numbers))} frames only {len(judged)} can be held out to judge the model, {least} are needed.",
-            "Collect more frames into the same store: softform collect --frames N",
+            "Collect more frames into the same store: ./softform collect with a larger --frames goes on.",
         )
     return sorted(set(numbers) - judged), sorted(judged)

@@ -67,7 +67,7 @@ def train_kinematics(
     jacobian_steps: int = JACOBIAN_STEPS,
     progress: bool = True,
 ) -> TrainedKinematics:
-    """Fit N_fk to the tips and N_J to the Jacobians of Eq. 3.
+    """Fit N_fk to the tips and N_J to the exact Jacobians of the simulator.
 
     Args:
         robot: Gives the layers.

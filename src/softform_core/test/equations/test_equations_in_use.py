@@ -4,15 +4,24 @@ import numpy as np
 import pytest
 import torch
 
-from softform_core.equations import inverse_kinematics, jacobian, measures
+from softform_core.equations import inverse_kinematics, jacobian, losses, measures
 from softform_core.equations.surface import surface_points
 from softform_core.equations.warp import corrected_points_of_actuation, warp, warp_coefficients
 from softform_core.evaluation import metrics
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.sim_to_real_export import SimToRealNetwork
-from softform_core.networks.sim_to_real import Confidence, FunctionPrediction, ShapeInput, warp_basis, warp_basis_slope
+from softform_core.networks.sim_to_real import (
+    Confidence,
+    FunctionPrediction,
+    ShapeInput,
+    stable_directions,
+    warp_basis,
+    warp_basis_slope,
+)
 from softform_core.surface.bspline import evaluate
 from softform_core.surface.patch_set import PatchSet
+from softform_core.training import sim_to_real_losses
+from softform_core.training.marker_learning import marker_distance
 
 GRID = (30, 30)
 
@@ -112,6 +121,53 @@ def test_eqs_18_19_and_21_are_the_metrics_in_use(random):
     unit = random.normal(size=(2, 40, 3))
     unit /= np.linalg.norm(unit, axis=2, keepdims=True)
     np.testing.assert_allclose(metrics.normal_errors(*unit), measures.normal_errors(*unit))
+
+
+def test_eqs_6_to_11_are_the_losses_in_training(random):
+    counts = (30, 20)
+    predicted, normals = random.normal(size=(2, 2, 40, 3))
+    captured = [random.normal(size=(count, 3)) for count in counts]
+    captured_normals = [random.normal(size=(count, 3)) for count in counts]
+    confidence, centers = random.uniform(size=(2, 40)), random.normal(size=(2, 9, 3))
+    gamma = random.normal(size=(2, 13, 3))
+    clouds = sim_to_real_losses.Clouds.of(captured, captured_normals)
+    points, along, w_c, q, warps = (
+        torch.from_numpy(each).float() for each in (predicted, normals, confidence, centers, gamma)
+    )
+    neighbours = sim_to_real_losses.nearest_neighbours(points, clouds)
+    parts = sim_to_real_losses.chamfer_parts(points, clouds, neighbours)
+    found = sim_to_real_losses.weighted_chamfer(*parts, clouds.weight, w_c)
+    expected = [losses.weighted_chamfer(*each) for each in zip(predicted, captured, confidence, strict=True)]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert float(found.sum()) == pytest.approx(losses.chamfer_loss(expected), rel=1e-5)
+    regular = sim_to_real_losses.confidence_regularization(w_c).sum()
+    assert float(regular) == pytest.approx(losses.confidence_regularization(confidence), rel=1e-5)
+    compatible = sim_to_real_losses.normal_compatibility(along, clouds, neighbours).sum()
+    assert float(compatible) == pytest.approx(
+        losses.normal_compatibility(predicted, normals, captured, captured_normals), rel=1e-5
+    )
+    geometric = sim_to_real_losses.geometric_regularization(warps, q).sum()
+    assert float(geometric) == pytest.approx(losses.geometric_regularization(gamma, centers), rel=1e-5)
+
+
+def test_eq_10_holds_along_every_direction_in_which_the_network_predicts(random):
+    points, centers = 60.0 * random.normal(size=(50, 3)), 60.0 * random.normal(size=(9, 3))
+    basis = warp_basis(*tensors(points, centers), 3e-5)[0].numpy()
+    directions = stable_directions(basis, centers, 1e-6)
+    assert directions.shape[1] >= 5
+    gammas = [random.normal(size=(directions.shape[1], 3)) for _ in range(3)]
+    size = np.abs(directions[4:]).max() * np.abs(centers).max()
+    for gamma in gammas:
+        assert np.abs(losses.compatibility_conditions(directions @ gamma, centers)).max() < 1e-9 * size
+    assert losses.geometric_regularization([random.normal(size=(13, 3))], [centers]) > 1.0
+
+
+def test_eq_12_adds_by_its_weights_and_eq_13_is_the_loss_of_markers(random):
+    assert losses.total_loss(1.0, 2.0, 4.0, 8.0, (12.0, 0.5, 1.5e-4)) == pytest.approx(27.0012)
+    predicted, markers = random.normal(size=(2, 34, 3))
+    w_c = (random.uniform(size=34) > 0.2).astype(float)
+    found = marker_distance(*(torch.from_numpy(each)[None] for each in (predicted, markers, w_c)))
+    assert float(found) == pytest.approx(losses.marker_distance(predicted, markers, w_c))
 
 
 def test_eq_3_is_the_network_that_is_trained_and_its_weights(random):

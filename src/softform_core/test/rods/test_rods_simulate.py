@@ -17,7 +17,6 @@ from softform_core.robots import Robot, load_robot
 from softform_core.simulation.generate import generate
 from softform_core.simulation.sampling import grid, grid_actuations
 from softform_core.simulation.store import SampleStatus, SimulationStore, open_simulation
-from softform_core.stores.convert import convert
 from softform_core.training.learn_tips import learn_tip_kinematics
 
 FINGERS, THREE_CHAMBER = load_robot("planar_fingers", "tip"), load_robot("three_chamber", "tip")
@@ -135,18 +134,3 @@ def test_an_unfinished_simulation_is_not_learned_from(tmp_path):
     with pytest.raises(SoftformError, match="is not finished"):
         learn_tip_kinematics(THREE_CHAMBER, path, tmp_path / "models", 0)
     assert not (tmp_path / "models").exists()
-
-
-def test_a_store_of_the_earlier_form_is_converted(tmp_path):
-    path = tmp_path / "tips.zarr"
-    whole = _generate(THREE_CHAMBER, path, 2).converged()
-    group = zarr.open_group(path, mode="r+")
-    group.attrs["schema"] = "softform/tip-simulation"
-    for name in ("iterations", "solve_seconds"):
-        del group[name]
-    with pytest.raises(SoftformError, match="softform convert"):
-        open_simulation(path, THREE_CHAMBER)
-    assert len(convert(path, THREE_CHAMBER)) == 1
-    assert convert(path, THREE_CHAMBER) == []
-    for first, second in zip(whole, open_simulation(path, THREE_CHAMBER).converged(), strict=True):
-        np.testing.assert_array_equal(first, second)

@@ -140,7 +140,7 @@ def _below_natural(values: np.ndarray) -> np.ndarray:
 
 
 def drawn_reality(nominal: BellowsBody, draw: np.random.Generator) -> RealBellows:
-    """An arm of the distribution that docs/steps/write-a-reality.md describes."""
+    """An arm of the distribution that docs/notes/realities-at-random.md describes."""
     count, section = len(nominal.inputs), nominal.section
     batch, spread = log_uniform(draw, 0.8, 1.25), draw.uniform(0.04, 0.12)
     differences = {

@@ -97,7 +97,7 @@ def _chosen(nodes: NDArray[np.int64], count: int) -> csr_matrix:
 
 
 def drawn_reality(nominal: FreeformBody, draw: np.random.Generator) -> RealFreeform:
-    """A body of the distribution that docs/steps/write-a-reality.md describes."""
+    """A body of the distribution that docs/notes/realities-at-random.md describes."""
     material = another_silicone(nominal.material, (0.8, 1.25), SOLIDS, draw)
     tilt = draw.normal(0.0, 0.01, 2)
     differences = {

@@ -1,18 +1,33 @@
 """The imported body as a description."""
 
-from typing import Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple, NoReturn
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots.body import Body, Outline
 from softform_core.robots.description import NotNegative, Positive
 
+if TYPE_CHECKING:
+    from softform_core.robots.actuation_map import ActuationMap
+    from softform_core.robots.robot import Robot
+
+
+class Owner(NamedTuple):
+    """What an imported body knows of its robot: name, fingerprint, actuation at rest (m,), and actuation map."""
+
+    name: str
+    fingerprint: str
+    rest: tuple[float, ...]
+    actuation_map: "ActuationMap"
+
 
 class ImportedBody(Body):
-    """A body without physics: its shapes come from elsewhere, by `softform import`. SI units.
+    """A body without physics: its shapes come from elsewhere, by `./softform import`. SI units.
+
+    Its simulator knows the imported shapes and what lies between them.
 
     Attributes:
         inputs_count: Number k of inputs that actuators drive.
@@ -23,6 +38,7 @@ class ImportedBody(Body):
         tip_dimensions: Coordinates in which the tip moves: x, y of a planar body, else x, y, z.
     """
 
+    physics: ClassVar[str] = "softform_core.bodies.imported.interpolation"
     kind: Literal["imported"]
     inputs_count: Annotated[int, Field(ge=1, le=64)]
     width: Positive
@@ -30,6 +46,7 @@ class ImportedBody(Body):
     height: NotNegative = 0.0
     surface: Literal["sheet", "tube"] | None = None
     tip_dimensions: Literal[2, 3] = 3
+    _owner: Owner | None = PrivateAttr(None)
 
     @property
     def inputs(self) -> list[str]:
@@ -74,26 +91,32 @@ class ImportedBody(Body):
 
     @property
     def is_simulated(self) -> bool:
-        """Never."""
+        """No: between its imported shapes it is interpolated."""
         return False
 
-    def simulator(self) -> NoReturn:
+    def join(self, robot: "Robot") -> None:
+        """Learn whose data are its own."""
+        rest = tuple(robot.rest_actuation.tolist())
+        self._owner = Owner(robot.name, robot.fingerprint(), rest, robot.actuation_map)
+
+    @property
+    def owner(self) -> Owner:
+        """The robot that it is the body of.
+
+        Raises:
+            SoftformError: If it is described alone.
+        """
+        if self._owner is None:
+            raise SoftformError("This imported body is no robot's, so it has no data.", "Ask the body of a robot.")
+        return self._owner
+
+    def sampled(self) -> NoReturn:
         """Rejected.
 
         Raises:
             SoftformError: Always.
         """
-        _reject("There is no simulator of it", "Train on imported data: softform import, then softform train fk.")
-
-    def sampled(self) -> NoReturn:
-        """Rejected, as `simulator` is."""
-        _reject("It cannot be simulated", "Bring its samples: softform import tips (or shapes) TABLE --robot NAME.")
-
-    @classmethod
-    def _physics(cls) -> NoReturn:
-        """Rejected, as `simulator` is: no reality fits it."""
-        _reject("The virtual rig has no such body", "Use the real robot, or describe a body that can be simulated.")
-
-
-def _reject(what: str, instead: str) -> NoReturn:
-    raise SoftformError(f"The body is imported: only data of it are known. {what}.", instead)
+        raise SoftformError(
+            "The body is imported: only data of it are known, and it cannot be simulated.",
+            "Bring its samples: ./softform import shapes (or tips) TABLE --robot ROBOT.",
+        )

@@ -88,7 +88,7 @@ def build_real_layers(nominal: LayeredBody, real: RealLayers) -> Layers:
 
 
 def drawn_reality(nominal: LayeredBody, draw: np.random.Generator) -> RealLayers:
-    """Layers of the distribution that docs/steps/write-a-reality.md describes."""
+    """Layers of the distribution that docs/notes/realities-at-random.md describes."""
     material = another_silicone(nominal.material, (0.75, 1.25), SHEETS, draw)
     deviation, count = 0.006 * nominal.size, len(nominal.chambers)
     differences = {

@@ -121,7 +121,7 @@ def _walls(side: float, chambers: int, shift: Values | None, field: str) -> list
 
 
 def drawn_reality(nominal: MembraneBody, draw: np.random.Generator) -> RealMembrane:
-    """A membrane of the distribution that docs/steps/write-a-reality.md describes.
+    """A membrane of the distribution that docs/notes/realities-at-random.md describes.
 
     Args:
         nominal: Body of the robot's description.

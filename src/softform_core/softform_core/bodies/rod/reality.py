@@ -81,7 +81,7 @@ Reality = RealRod
 
 
 def drawn_reality(nominal: RodBody, draw: np.random.Generator) -> RealRod:
-    """A rod of the distribution that docs/steps/write-a-reality.md describes."""
+    """A rod of the distribution that docs/notes/realities-at-random.md describes."""
     fields = drawn_shape(draw)
     width = min(min(chamber.width, chamber.height) for chamber in nominal.chambers)
     made = Fabrication(

@@ -14,11 +14,17 @@ from softform_core.bodies.solid.energy import forces_and_stiffness, strain_energ
 from softform_core.bodies.solid.model import Solid
 from softform_core.simulation.hessian import SparseHessian
 from softform_core.simulation.pardiso import sparse_factoriser
+from softform_core.simulation.simulated_body import Surface
 
 _TOLERANCE = 1e-7  # of the forces of pressure and weight
 _ROUNDING = 1e-13  # of the shear modulus times length squared: what 64-bit sums over the mesh resolve
 _SMALLEST_VOLUME = 0.2  # to which a Newton step may crush a point, of its volume
 _MAX_STEP = 0.27  # of the length, a node's in one Newton step: of 48 loads one needs more, most that fail come to it
+_OVER_CAP = np.array([[0, 3, 5], [3, 1, 4], [5, 4, 2], [3, 4, 5]])
+_OVER_RECTANGLE = np.array(
+    [[at, at + 1, at + 4] for at in (0, 1, 3, 4)] + [[at, at + 4, at + 3] for at in (0, 1, 3, 4)]
+)
+"""Flat triangles over a face of 6 nodes, and of 9."""
 _RUNAWAY = 3.0  # a node further away than this many lengths has run away
 
 
@@ -72,6 +78,18 @@ class SolidProblem:
         shape = (len(self.solid.nodes), 3 * moves.shape[2])
         points = np.stack([self.solid.surface @ one.reshape(shape) for one in moved])
         return points.reshape(len(moves), -1, 3, moves.shape[2])
+
+    def surfaces(self, unknowns: Array) -> list[Surface]:
+        """As `BodyOfSurfaces`: the outside, then the walls of each cavity."""
+        solid, nodes = self.solid, self.nodes(unknowns)
+        walls = np.concatenate(
+            [solid.caps[:, _OVER_CAP].reshape(-1, 3), solid.rectangles[:, _OVER_RECTANGLE].reshape(-1, 3)]
+        )
+        cavity = np.concatenate(
+            [solid.cavity_of_cap.repeat(len(_OVER_CAP)), solid.cavity_of_rectangle.repeat(len(_OVER_RECTANGLE))]
+        )
+        outside = Surface("outside", self.points(unknowns[None])[0], self.faces)
+        return [outside, *(Surface(f"c{one + 1}", nodes, walls[cavity == one]) for one in range(solid.cavities))]
 
     def tolerance(self, actuators: Array) -> Array:
         """Forces (1,) N below which the solid is in balance."""

@@ -60,6 +60,8 @@ def _draw_surface(axes: Any, points: Array, problem: SolidProblem, body: SolidBo
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach), zlim=(2.6 * reach, 0.0), xlabel="x, mm", ylabel="y, mm")
     axes.set_box_aspect((2.0, 2.0, 2.6))
     axes.view_init(elev=12.0, azim=-70.0)
+    axes.locator_params("y", nbins=3)
+    axes.tick_params(labelsize=8)
 
 
 def _draw_across(axes: Any, nodes: Array, section: SectionMesh, body: SolidBody, title: str) -> None:
@@ -78,6 +80,10 @@ def _draw_across(axes: Any, nodes: Array, section: SectionMesh, body: SolidBody,
         if chamber < 0:
             outline = flat[triangle[[0, 3, 1, 4, 2, 5]]]
             axes.fill(*outline.T, facecolor=_WALL if is_wall else _SOFT, edgecolor="white", linewidth=0.4)
+    for name, chamber in zip(body.inputs, range(body.cross_section.chambers), strict=False):
+        axes.text(
+            *flat[section.triangles[section.chamber == chamber]].mean(axis=(0, 1)), name, ha="center", va="center"
+        )
     axes.set(aspect="equal", title=title, xlabel="mm")
     axes.title.set_fontsize(10)
 

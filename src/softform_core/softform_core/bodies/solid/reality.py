@@ -86,7 +86,7 @@ def real_simulator(nominal: SolidBody, real: RealSolid) -> SolidProblem:
 
 
 def drawn_reality(nominal: SolidBody, draw: np.random.Generator) -> RealSolid:
-    """A solid of the distribution that docs/steps/write-a-reality.md describes."""
+    """A solid of the distribution that docs/notes/realities-at-random.md describes."""
     section, cells = nominal.cross_section, nominal.cells
     material = another_silicone(nominal.material, (0.8, 1.25), SOLIDS, draw)
     wall = section.radius - section.outer

@@ -42,7 +42,7 @@ Reality = RealTendonRod
 
 
 def drawn_reality(nominal: TendonRodBody, draw: np.random.Generator) -> RealTendonRod:
-    """A rod of the distribution that docs/steps/write-a-reality.md describes."""
+    """A rod of the distribution that docs/notes/realities-at-random.md describes."""
     fields, made = drawn_shape(draw), drawn_specimen(draw)
     made |= {"tendon_place": draw.uniform(0.01, 0.04) * nominal.section.width}
     made |= {"tendon_stiffness": draw.uniform(0.02, 0.15)}

@@ -1,0 +1,106 @@
+"""Commands around `./softform` itself: programs and a shell in its environment, completion, what the script does."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+from click.shell_completion import get_completion_class
+
+from softform_core.errors import SoftformError
+from softform_core.paths import config_dir
+
+COMPLETE = "_SOFTFORM_COMPLETE"
+"""Variable by which a shell asks for completions."""
+
+_PASSED_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+_SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command(context_settings=_PASSED_ON)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[FILE | -m MODULE | -c CODE] [ARGUMENT]...")
+def python(words: tuple[str, ...]) -> None:
+    """Run Python, with a program of yours, where Softform and ROS can be imported.
+
+    Any other Python lacks the paths that ROS needs: imports fail there, or end with "invalid allocator". Without a FILE
+    it is Python's prompt.
+
+    \b
+    Examples:
+      ./softform python my_planner.py --rate 20
+      ./softform python -m pip list
+      ./softform python -c 'from softform_client.client import ShapeClient'
+    """  # noqa: D301 - click reads the escape as "keep these lines"
+    os.execv(sys.executable, [sys.executable, *words])
+
+
+@click.command(context_settings=_PASSED_ON)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[PROGRAM [ARGUMENT]...]")
+def shell(words: tuple[str, ...]) -> None:
+    """Open a shell (bash) where Softform and ROS can be imported, and `softform` completes its commands.
+
+    With a PROGRAM that is started there instead.
+
+    \b
+    Examples:
+      ./softform shell
+      ./softform shell tensorboard --logdir runs/train
+    """  # noqa: D301
+    words = words or ("bash", "--rcfile", str(config_dir() / "shell.bash"), "-i")
+    try:
+        os.execvp(words[0], words)
+    except OSError as error:
+        raise SoftformError(
+            f"{words[0]} cannot be started: {error.strerror}.", "Install it, or name another."
+        ) from error
+
+
+@click.command()
+@click.argument("name", type=click.Choice(_SHELLS), required=False, metavar=f"[{'|'.join(_SHELLS)}]")
+def completion(name: str | None) -> None:
+    """Print what makes a shell complete commands, options and robots; yours unless another is named.
+
+    \b
+    Examples:
+      source <(./softform completion)                          for this terminal
+      ./softform completion bash >> ~/.bashrc                  for all
+      ./softform completion fish > ~/.config/fish/completions/softform.fish
+    """  # noqa: D301
+    from softform_core.cli.main import main
+
+    name = name or Path(os.environ.get("SHELL", "bash")).name
+    made_by = get_completion_class(name)
+    if made_by is None:
+        raise SoftformError(f"Nothing is known of the shell '{name}'.", f"Name one of {', '.join(_SHELLS)}.")
+    click.echo(made_by(main, {}, "softform", COMPLETE).source())
+
+
+def _of_the_script() -> None:
+    raise SoftformError("The script ./softform does this, not Python.", "Call ./softform in a checkout.")
+
+
+# Here they are listed and explained.
+@click.command()
+def build() -> None:
+    """Build the workspace anew, which other commands do by themselves where it is needed.
+
+    It is after a change of messages, packages, launch files or settings. Python files are linked: what is changed in
+    them takes effect at once. The whole output is in runs/build.log.
+    """
+    _of_the_script()
+
+
+@click.command(context_settings=_PASSED_ON)
+@click.option("--quick", is_flag=True, help="Without those that start nodes or processes, or train.")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[PYTEST ARGUMENT]...")
+def test(**options: object) -> None:
+    """Check format, lint rules and types, then run all tests, or those that pytest is told.
+
+    On two cores all take a quarter of an hour, --quick two minutes once kernels are compiled.
+
+    \b
+    Examples:
+      ./softform test --quick
+      ./softform test src/softform_ik -k follow
+    """  # noqa: D301
+    _of_the_script()

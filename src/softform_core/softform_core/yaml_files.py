@@ -1,0 +1,83 @@
+"""YAML that people write: a number is what it looks like, and nothing is said twice."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from softform_core.errors import SoftformError
+
+
+class _Loader(yaml.CSafeLoader):
+    """The core schema of YAML 1.2: by 1.1, `010` is 8, `1:30` is 90, `no` is false, and `3e3` is text."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}
+
+    def core_int(self, node: yaml.ScalarNode) -> int:
+        """A decimal number, with zeros before it or without, or one that says that it is none (0o, 0x)."""
+        return int(node.value, 0 if node.value[:2] in ("0o", "0x") else 10)
+
+
+_CORE = {
+    "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    "bool": (r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    "int": (r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", list("-+0123456789")),
+    "float": (
+        r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
+        list("-+.0123456789"),
+    ),
+    "merge": (r"<<", ["<"]),
+}
+for _kind, (_pattern, _first) in _CORE.items():
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(f"(?:{_pattern})$"), _first)
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.core_int)
+
+
+def parse_yaml(text: str) -> Any:
+    """What YAML says.
+
+    Raises:
+        yaml.YAMLError: If it is not valid, or gives a field of one mapping twice.
+    """
+    loader = _Loader(text)
+    try:
+        root = loader.get_single_node()
+        _check_once(root, set())
+        return None if root is None else loader.construct_document(root)
+    finally:
+        loader.dispose()
+
+
+def read_yaml(path: str | Path) -> Any:
+    """What a file of YAML says.
+
+    Raises:
+        SoftformError: If it cannot be read (its cause is the `OSError`) or is not valid YAML.
+    """
+    try:
+        return parse_yaml(Path(path).read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise SoftformError(f"{path} cannot be read: {error.strerror or error}.", "Check the path.") from error
+    except UnicodeDecodeError as error:
+        raise SoftformError(f"{path} is not valid YAML: it is not UTF-8.", "Save it as UTF-8.") from error
+    except (yaml.YAMLError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        reason = (getattr(error, "problem", None) or str(error)) + (f" in line {mark.line + 1}" if mark else "")
+        raise SoftformError(f"{path} is not valid YAML: {reason}.", "Correct the file; indent by blanks.") from error
+
+
+def _check_once(node: yaml.Node | None, seen: set[int]) -> None:
+    """See that no mapping gives a field twice: the last would silently win."""
+    if not isinstance(node, yaml.CollectionNode) or id(node) in seen:
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.MappingNode):
+        names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode) and names.count(key.value) > 1:
+                raise yaml.constructor.ConstructorError(None, None, f"'{key.value}' is given twice", key.start_mark)
+            _check_once(value, seen)
+    else:
+        for each in node.value:
+            _check_once(each, seen)
