@@ -17,7 +17,6 @@ setup(
     license="Apache-2.0",
     entry_points={
         "console_scripts": ["bag_recorder_node = softform_recording.bag_recorder_node:main"],
-        "softform.conversions": ["bag = softform_recording.convert_bag:convert_bag"],
         "softform.imports": ["bag = softform_recording.cli_import_bag:bag"],
         "softform.commands": [
             "record = softform_recording.cli_record:record",

@@ -3,7 +3,7 @@
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,19 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message
-from rosbags.highlevel import AnyReader, AnyReaderError
+from rosbags.highlevel import AnyReader
 from rosbags.interfaces import Connection
-from rosbags.typesys import TypesysError
 from sensor_msgs.msg import PointCloud2
 from tf2_msgs.msg import TFMessage
 
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
+from softform_core.shapes.read import Unit
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import MIN_POINTS
+from softform_core.shapes.validate import measured as measured_points
 from softform_core.shapes.write import write_ply
+from softform_core.units import MM_PER_M
+from softform_recording.bag_reading import bag_parts, reading, whole_messages
 from softform_recording.message_definitions import standard_definitions
-from softform_recording.replayed_topics import bag_parts
 from softform_ros.conversions import points_from_cloud, seconds_from_stamp
 from softform_ros.frames import place_from_message
 from softform_ros.transform_tree import TransformTree
@@ -102,10 +104,12 @@ def extract_captures(
     measured: Sequence[TopicField] = (),
     frame: str | None = None,
     settled: float = 2.0,
-) -> Path:
+    unit: Unit = "m",
+) -> tuple[Path, str]:
     """Write a folder of PLY files (m) and a table of them: the last scan under each actuation that stood still.
 
-    Scans of fewer than four points, as devices send that see nothing, are passed over.
+    Points that were not measured (`shapes.validate.measured`) are left out, and scans of fewer than four points, as
+    devices send that see nothing, are passed over.
 
     Args:
         bag: Folder of a ROS 2 bag (MCAP or SQLite), or the .mcap file in it.
@@ -117,9 +121,10 @@ def extract_captures(
         frame: Frame into which the bag's transforms bring the scans; None: they are left in their own.
         settled: s for which the commanded actuation must have stood still when a scan comes. Times are those at which
             messages were recorded, which are of one clock.
+        unit: Unit of the scans; transforms are in m.
 
     Returns:
-        The table.
+        The table, and what was made of the scans in words.
 
     Raises:
         SoftformError: If the bag cannot be read, has no such topics, fields, transforms or settled scans, or the
@@ -132,15 +137,17 @@ def extract_captures(
     try:
         partial.mkdir(parents=True)
         rows = [",".join(["stamp", *names, *(f"measured_{name}" for name in names if measured), "scan"])]
-        found = _settled_scans(bag, scans, actuation, measured, names, frame, settled)
+        seen = _Seen()
+        found = _settled_scans(bag, scans, actuation, measured, names, frame, settled, unit, seen)
         for number, (stamp, points, values) in enumerate(found):
             file = f"scan_{number:04d}.ply"
             write_ply(partial / file, TargetShape.from_cloud(points))
             rows.append(f"{stamp:.6f},{','.join(f'{value:.9g}' for value in values)},{file}")
         if len(rows) == 1:
             raise SoftformError(
-                f"{bag} has no scan on {scans} under an actuation that had stood still for {settled:g} s.",
-                "Hold each actuation longer, or give a smaller --settled.",
+                f"None of {seen.scans} scans on {scans} in {bag} came once the actuation had stood still for "
+                f"{settled:g} s; it changed {seen.changes} times.",
+                "Hold each actuation longer, give a smaller --settled, or name commanded values: measured ones change.",
             )
         write_atomically(partial / TABLE, "\n".join([*rows, ""]).encode())
         shutil.rmtree(output, ignore_errors=True)
@@ -151,7 +158,17 @@ def extract_captures(
         ) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    return output / TABLE
+    told = f"{len(rows) - 1} of {seen.scans} scans taken, the last one under each actuation that stood still"
+    return output / TABLE, f"{output}: {told}; {seen.points} points that were not measured left out."
+
+
+@dataclass
+class _Seen:
+    """How many scans came, changes of the actuation, and points of settled scans that were not measured."""
+
+    scans: int = 0
+    changes: int = 0
+    points: int = 0
 
 
 def _settled_scans(
@@ -162,6 +179,8 @@ def _settled_scans(
     names: Sequence[str],
     frame: str | None,
     settled: float,
+    unit: Unit,
+    seen: _Seen,
 ) -> Iterator[tuple[float, NDArray[np.float64], NDArray[np.float64]]]:
     """The last settled scan under each actuation: stamp, points (N, 3) m, commanded values and then measured ones."""
     commands, sensors = _Heard(actuation), _Heard(measured)
@@ -172,9 +191,11 @@ def _settled_scans(
     wanted = [scans, *(field.topic for field in (*actuation, *measured))]
     for topic, moment, message in _messages(bag, wanted, tree, with_transforms=frame is not None):
         if isinstance(message, PointCloud2):
+            seen.scans += 1
             reached = sensors.values
             if held is not None and moment - since >= settled and (reached is not None or not measured):
-                points = _points(message, frame, tree)
+                points = _points(message, unit, frame, tree)
+                seen.points += message.height * message.width - len(points)
                 if len(points) >= MIN_POINTS:
                     newest = moment, points, held if reached is None else np.concatenate([held, reached])
             continue
@@ -185,6 +206,7 @@ def _settled_scans(
             if newest is not None:
                 yield newest
             newest, held, since = None, values, moment
+            seen.changes += 1
     if newest is not None:
         yield newest
 
@@ -200,10 +222,10 @@ def _check_count(heard: _Heard, names: Sequence[str]) -> NDArray[np.float64] | N
     return values
 
 
-def _points(cloud: PointCloud2, frame: str | None, tree: TransformTree) -> NDArray[np.float64]:
-    """Points of a cloud that are finite, (N, 3) m, in a frame."""
+def _points(cloud: PointCloud2, unit: Unit, frame: str | None, tree: TransformTree) -> NDArray[np.float64]:
+    """Points of a cloud that were measured, (N, 3) m, in a frame."""
     points = points_from_cloud(cloud)
-    points = points[np.isfinite(points).all(axis=1)]
+    points = points[measured_points(points)] / (MM_PER_M if unit == "mm" else 1.0)
     if frame is None or frame == cloud.header.frame_id:
         return points
     return tree.lookup(frame, cloud.header.frame_id, seconds_from_stamp(cloud.header.stamp)).apply(points)
@@ -214,23 +236,25 @@ def _messages(
 ) -> Iterator[tuple[str, float, Any]]:
     """Topic, time of recording (s) and message; transforms go into the tree."""
     for part in bag_parts(bag):
-        try:
-            with AnyReader([part], default_typestore=standard_definitions()) as reader:
-                moving = [one for one in reader.connections if with_transforms and one.topic == "/tf"]
-                static = [one for one in reader.connections if with_transforms and one.topic == "/tf_static"]
-                for _, _, data in reader.messages(connections=static) if static else ():
-                    _note(tree, bytes(data), is_static=True)
-                for connection, moment, data in reader.messages(
-                    connections=[*_named(reader.connections, wanted), *moving]
-                ):
+        with ExitStack() as stack:
+            with reading(part):
+                reader = stack.enter_context(AnyReader([part], default_typestore=standard_definitions()))
+            moving = [one for one in reader.connections if with_transforms and one.topic == "/tf"]
+            static = [one for one in reader.connections if with_transforms and one.topic == "/tf_static"]
+            for _, _, data in whole_messages(part, reader, static):
+                _note(tree, data, is_static=True)
+            chosen = [*_named(reader.connections, wanted), *moving]
+            for connection, moment, data in whole_messages(part, reader, chosen):
+                with reading(part):
                     if connection.topic == "/tf":
-                        _note(tree, bytes(data), is_static=False)
-                    elif connection.msgtype == _CLOUD:
-                        yield connection.topic, moment * 1e-9, deserialize_message(bytes(data), PointCloud2)
-                    else:
-                        yield connection.topic, moment * 1e-9, reader.deserialize(data, connection.msgtype)
-        except (AnyReaderError, TypesysError, OSError, KeyError, ValueError) as error:
-            raise SoftformError(f"{part} cannot be read: {error}.", "Give the folder of a ROS 2 bag.") from error
+                        _note(tree, data, is_static=False)
+                        continue
+                    message = (
+                        deserialize_message(data, PointCloud2)
+                        if connection.msgtype == _CLOUD
+                        else reader.deserialize(data, connection.msgtype)
+                    )
+                yield connection.topic, moment * 1e-9, message
 
 
 def _named(connections: Sequence[Connection], wanted: Sequence[str]) -> list[Connection]:

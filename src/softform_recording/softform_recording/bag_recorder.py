@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rosbags.interfaces import Connection, Qos
-from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.rosbag2.storage_mcap import McapWriter
 
 from softform_core.errors import SoftformError
+from softform_recording.bag_writer import BagWriter
 from softform_recording.message_definitions import ensure_defined, standard_definitions
 from softform_recording.parts import part_folder, reject_name_of_a_part
-from softform_recording.salvage import hold_for_writing, salvage_bag
+from softform_recording.salvage import close_mcap, hold_for_writing
 
 RESERVE = 256 * 1024  # bytes held back, so that a bag on a full disk can still be closed
 
@@ -49,7 +49,7 @@ class BagRecorder:
         self._definitions = standard_definitions()
         self._topics: dict[str, tuple[str, Sequence[Qos]]] = {}
         self._connections: dict[str, Connection] = {}
-        self._writer: Writer | None = None
+        self._writer: BagWriter | None = None
         self.folders: list[Path] = []
         self.message_count = 0
         self._newest = 0
@@ -158,7 +158,7 @@ class BagRecorder:
             raise SoftformError(f"The bag folder {folder} exists already.", "Choose another name, or remove it.")
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
-            writer = Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP)
+            writer = BagWriter(folder)
             writer.open()
             hold_for_writing(self._storage(writer).bio)
             self._storage(writer).bio.flush()  # a file without a beginning could not be salvaged
@@ -182,14 +182,14 @@ class BagRecorder:
         span = storage.message_end_time - storage.message_start_time  # ns; negative without messages
         return self._longest_bag > 0.0 and span > self._longest_bag * 1e9
 
-    def _connect(self, writer: Writer, topic: str) -> None:
+    def _connect(self, writer: BagWriter, topic: str) -> None:
         message_type, offered_qos = self._topics[topic]
         self._connections[topic] = writer.add_connection(
             topic, message_type, typestore=self._definitions, offered_qos_profiles=offered_qos
         )
 
     @staticmethod
-    def _storage(writer: Writer) -> McapWriter:
+    def _storage(writer: BagWriter) -> McapWriter:
         assert isinstance(writer.storage, McapWriter)
         return writer.storage
 
@@ -201,7 +201,7 @@ class BagRecorder:
         self._writer = None
         self._reserve_file.unlink(missing_ok=True)
         try:
-            self.message_count = self._earlier_messages + salvage_bag(self.folder)
+            self.message_count = self._earlier_messages + close_mcap(self.folder / f"{self.folder.name}.mcap")
         except (OSError, SoftformError) as failure:
             raise RecordingStoppedError(
                 f"Recording stopped: {error.strerror or error}; {self.folder} could not be closed: {failure}",

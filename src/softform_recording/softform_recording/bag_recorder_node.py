@@ -1,4 +1,4 @@
-"""The node that records topics of the stack into a bag: parameters and diagnostics; `TopicRecorder` does the work."""
+"""Life-cycle node `bag_recorder`: records topics of the stack into a bag; `TopicRecorder` does the work."""
 
 from pathlib import Path
 
@@ -6,10 +6,9 @@ from rclpy.executors import SingleThreadedExecutor
 
 from softform_core.run_folder import free_bag_folder
 from softform_recording.topic_recorder import TopicRecorder
-from softform_ros.diagnostics import OK, DiagnosticsPublisher, Health
-from softform_ros.guarded_node import GuardedNode
-from softform_ros.lifecycle import run_node
-from softform_ros.parameters import Parameter, declare_parameters, read_parameters
+from softform_ros.diagnostics import Health
+from softform_ros.lifecycle import SoftformLifecycleNode, run_node
+from softform_ros.parameters import Parameter
 
 PARAMETERS = (
     Parameter("topics", [""], "Topics to record, relative to the namespace or absolute."),
@@ -20,30 +19,33 @@ PARAMETERS = (
 )
 
 
-class BagRecorderNode(GuardedNode):
-    """Records from its start to its end."""
+class BagRecorderNode(SoftformLifecycleNode):
+    """Records while it is active, each time into a bag of its own."""
+
+    may_use_sim_time = True
 
     def __init__(self) -> None:
-        super().__init__("bag_recorder")
+        super().__init__("bag_recorder", PARAMETERS)
         self._recorder: TopicRecorder | None = None
-        declare_parameters(self, PARAMETERS)
-        parameters = read_parameters(self, PARAMETERS)
-        folder = Path(parameters["bag"]) if parameters["bag"] else free_bag_folder(parameters["parent_folder"])
-        largest_bag, longest_bag = parameters["largest_bag"] * 1_000_000, parameters["longest_bag"]
-        self._recorder = TopicRecorder(self, parameters["topics"], folder, largest_bag, longest_bag)
-        self._diagnostics = DiagnosticsPublisher(self, str(folder), self._health)
 
-    def destroy_node(self) -> None:
-        """Close the bag, then the node."""
+    def activate(self) -> None:
+        """Begin a bag."""
+        given = self.parameters
+        folder = Path(given["bag"]) if given["bag"] else free_bag_folder(given["parent_folder"])
+        largest_bag, longest_bag = given["largest_bag"] * 1_000_000, given["longest_bag"]
+        self._recorder = TopicRecorder(self, given["topics"], folder, largest_bag, longest_bag)
+
+    def deactivate(self) -> None:
+        """Close the bag."""
         if self._recorder:
             recorder, self._recorder = self._recorder, None
             counts = recorder.close()
             say = self.get_logger().info if counts.is_complete else self.get_logger().error
             say(f"{counts.written} messages are in {recorder.folders[-1]}; {counts.shortcomings or 'none is missing'}")
-        super().destroy_node()
 
-    def _health(self) -> Health:
-        return self._recorder.health() if self._recorder else Health(OK, "closed")
+    def health(self) -> Health:
+        """How the recording stands."""
+        return self._recorder.health() if self._recorder else super().health()
 
 
 def main() -> None:

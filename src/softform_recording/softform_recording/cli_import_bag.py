@@ -6,12 +6,14 @@ import click
 
 from softform_core.paths import data_dir
 from softform_core.robots import load_robot
+from softform_core.shapes.read import UNITS, Unit
 
 
 @click.command()
 @click.argument("bag", type=click.Path(path_type=Path))
 @click.option("--robot", "robot_name", required=True, help="Name in config/robots, or a .yaml.")
 @click.option("--scans", required=True, metavar="TOPIC", help="Point clouds (sensor_msgs/PointCloud2).")
+@click.option("--unit", type=click.Choice(UNITS), default="m", show_default=True, help="Unit of scans.")
 @click.option("--actuation", required=True, metavar="TOPIC:FIELD,…", help="Commanded actuations, in their order.")
 @click.option(
     "--actuation-unit", type=click.Choice(["Pa", "kPa", "m", "mm"]), required=True, help="Unit of actuations."
@@ -30,6 +32,7 @@ def bag(
     bag: Path,
     robot_name: str,
     scans: str,
+    unit: Unit,
     actuation: str,
     actuation_unit: str,
     measured: str | None,
@@ -40,14 +43,14 @@ def bag(
     """Import scans and actuations from any ROS 2 bag (MCAP or SQLite), with any types of messages.
 
     Of each actuation that stood still the last scan is taken, in the robot's frame. Scans and their table are left in
-    a folder beside the store, as `softform import frames` takes them; so do frames that are judged.
+    a folder beside the store, as `./softform import frames` takes them, which then judges them. The bag stays as it is.
 
     \b
     Examples:
-      softform import bag walk --robot mine --scans /camera/points --actuation /pressures:data --actuation-unit kPa
-      softform import bag walk --robot mine --scans /scan --frame base_link --actuation-unit Pa \\
+      ./softform import bag walk --robot mine --scans /camera/points --actuation /pressures:data --actuation-unit kPa
+      ./softform import bag walk --robot mine --scans /scan --frame base_link --actuation-unit Pa \\
           --actuation /left:pressure,/right:pressure --measured /sensors:data[0],/sensors:data[1]
-      softform train s2r --robot mine
+      ./softform train s2r --robot mine
     """  # noqa: D301
     from softform_core.cli.import_ import report_frames
     from softform_core.cli.shared import going_on
@@ -61,7 +64,10 @@ def bag(
         [TopicField.parse(text) for text in given.split(",")] if given else [] for given in (actuation, measured)
     )
     names = robot.actuation_names
-    table = extract_captures(bag, scans, commanded, names, folder, measured=sensed, frame=frame, settled=settled)
+    table, told = extract_captures(
+        bag, scans, commanded, names, folder, measured=sensed, frame=frame, settled=settled, unit=unit
+    )
+    click.echo(told)
     columns = [f"measured_{name}" for name in names] if sensed else None
     with going_on(store_path):
         store = import_frames(robot, table, names, "scan", "m", actuation_unit, store_path, measured=columns)

@@ -30,9 +30,9 @@ _TELL_PERIOD = 1.0
 @click.option(
     "--salvage",
     "broken",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=click.Path(exists=True, path_type=Path),
     metavar="BAG",
-    help="Record nothing; make a bag readable that a crash or power cut left open.",
+    help="Record nothing; put what is whole of a damaged bag, or of one left open by a crash, into a new one.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
 def record(
@@ -47,23 +47,31 @@ def record(
 ) -> None:
     """Record topics of the stack that runs into an MCAP bag.
 
-    Quality of service and type hashes are kept, so that `softform replay`, `ros2 bag play` and Foxglove read it.
-    The bag is closed however the recording ends; after `kill -9` or a power cut --salvage saves all but the last
-    second. Every message is counted: the command fails if one that was published is not in the bag.
+    Quality of service and type hashes are kept, so that `./softform replay`, `ros2 bag play` and Foxglove read it.
+    The bag is closed however the recording ends; after `kill -9` or a power cut --salvage puts all but the last second
+    into a new bag. Every message is counted: the command fails if one that was published is not in the bag.
 
     \b
     Examples:
-      softform record                               what a launch with record:=true records
-      softform record --duration 60 --output walk
-      softform record --topics actuator_state --topics /diagnostics
-      softform record --salvage runs/bags/2026-01-31-12-00-00
+      ./softform record                               what a launch with record:=true records
+      ./softform record --duration 60 --output walk
+      ./softform record --topics actuator_state --topics /diagnostics
+      ./softform record --salvage runs/bags/2026-01-31-12-00-00
     """  # noqa: D301 - click reads the escape as "keep these lines"
+    from softform_core.run_folder import free_bag_folder
+
     if broken is not None:
         from softform_recording.salvage import salvage_bag
 
-        click.echo(f"{broken} holds {salvage_bag(broken)} messages.")
+        if topics or duration is not None:
+            raise SoftformError("--salvage records nothing.", "Leave --topics and --duration out.")
+        folder = output or free_bag_folder()
+        count, left_out = salvage_bag(broken, folder)
+        if as_json:
+            click.echo(json.dumps({"bag": str(folder), "messages": count, "left_out": left_out}))
+        else:
+            click.echo(f"{folder} holds {count} messages; left out: {', '.join(left_out) or 'nothing'}.")
         return
-    from softform_core.run_folder import free_bag_folder
     from softform_recording.record import background_recording, stop_requests
 
     folder = output or free_bag_folder()
@@ -109,7 +117,7 @@ def _show_counts(seconds: float, counts: "RecordingCounts") -> None:
 
 def default_topics() -> list[str]:
     """What a launched stack records."""
-    import yaml
+    from softform_core.yaml_files import read_yaml
 
-    settings = yaml.safe_load((config_dir() / "nodes" / "bag_recorder.yaml").read_text(encoding="utf-8"))
+    settings = read_yaml(config_dir() / "nodes" / "bag_recorder.yaml")
     return [str(topic) for topic in settings["/**"]["ros__parameters"]["topics"]]

@@ -22,25 +22,26 @@ from softform_core.text import LONGEST_MESSAGE, printable
 @click.option("--commands", is_flag=True, help="Replay commands of actuators, stops and actions, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
 def replay(bag: Path, rate: float, loop: bool, topics: tuple[str, ...], commands: bool, as_json: bool) -> None:
-    """Replay the recording in the folder BAG: predictor and console see it exactly as they saw the robot.
+    """Replay the recording BAG, a folder or file: predictor and console see it exactly as they saw the robot.
 
-    Topics, types, quality of service, header stamps, order and intervals are those of the recording. A bag that a crash
-    left open is salvaged first; a recording that went on in BAG_2, BAG_3, … is replayed to its end. A topic that a node
-    here publishes itself is left out.
+    Topics, types, quality of service, header stamps, order and intervals are those of the recording. A recording that
+    went on in BAG_2, BAG_3, … is replayed to its end; an .mcap file alone. Nothing in them is written. A topic that a
+    node here publishes itself is left out.
 
     Nothing is replayed beside a driver, whatever its state, and a replay ends when one comes: no recorded value
     shall be taken for a live one. Commands are replayed only with --commands.
 
     \b
     Examples:
-      softform launch replay                  in another terminal: the predictor without devices
-      softform replay runs/live/bags/2026-01-31-12-00-00
-      softform replay walk --rate 2 --loop
-      softform replay walk --topics actuator_state --topics driver_state
+      ./softform launch replay                  in another terminal: the predictor without devices
+      ./softform replay runs/live/bags/2026-01-31-12-00-00
+      ./softform replay walk --rate 2 --loop
+      ./softform replay walk --topics actuator_state --topics driver_state
     """  # noqa: D301 - click reads the escape as "keep these lines"
+    from softform_recording.bag_reading import bag_parts
     from softform_recording.record import stop_requests
     from softform_recording.replay import Player, check_no_driver, is_published_elsewhere
-    from softform_recording.replayed_topics import OpenRecording, bag_parts
+    from softform_recording.replayed_topics import OpenRecording
     from softform_ros.background_node import BackgroundNode
     from softform_ros.discovery import await_discovery
 

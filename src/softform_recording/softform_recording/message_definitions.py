@@ -3,13 +3,12 @@
 from pathlib import Path
 
 from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
-from rosbags.interfaces import Nodetype
+from rosbags.interfaces import Connection, MessageDefinitionFormat, Nodetype
 from rosbags.interfaces.typing import FieldDesc
 from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
 from rosbags.typesys.store import Typestore
 
 from softform_core.errors import SoftformError
-from softform_recording.earlier_messages import EARLIER_ACTUATION
 
 
 def standard_definitions() -> Typestore:
@@ -49,21 +48,27 @@ def ensure_defined(definitions: Typestore, message_type: str) -> None:
     definitions.register(found)
 
 
-def is_of_todays_form(message_type: str, recorded_hash: str) -> bool:
-    """Whether messages were recorded with the definition of their type that is installed.
+def recorded_hash(recorded: Connection) -> str:
+    """Type hash (`RIHS01_…`) of a topic's messages, told by the bag or of the definition in it; empty if unknown."""
+    if recorded.digest or recorded.msgdef.format is not MessageDefinitionFormat.MSG:
+        return recorded.digest
+    definitions = get_typestore(Stores.EMPTY)
+    try:
+        definitions.register(get_types_from_msg(recorded.msgdef.data, recorded.msgtype))
+        return definitions.hash_rihs01(recorded.msgtype)
+    except (TypesysError, KeyError, ValueError):
+        return ""
 
-    Args:
-        message_type: Such as `softform_interfaces/msg/Surface`.
-        recorded_hash: Type hash (`RIHS01_…`); empty if the bag does not tell it: then they are taken to be.
+
+def is_of_todays_form(recorded: Connection) -> bool:
+    """Whether messages were recorded with the definition of their type that is installed, or the bag does not tell.
 
     Raises:
         SoftformError: For the reasons of `ensure_defined`.
     """
-    if message_type == EARLIER_ACTUATION:
-        return False
     definitions = standard_definitions()
-    ensure_defined(definitions, message_type)
-    return not recorded_hash or recorded_hash == definitions.hash_rihs01(message_type)
+    ensure_defined(definitions, recorded.msgtype)
+    return recorded_hash(recorded) in ("", definitions.hash_rihs01(recorded.msgtype))
 
 
 def _messages_in(description: FieldDesc) -> list[str]:

@@ -1,5 +1,6 @@
-"""Folders of a recording that went on: `<folder>`, `<folder>_2`, `<folder>_3`, …."""
+"""Folders of a recording that went on: `<folder>`, `<folder>_2`, `<folder>_3`, …, and the files in them."""
 
+import re
 from pathlib import Path
 
 from softform_core.errors import SoftformError
@@ -16,6 +17,15 @@ def part_folders(folder: Path) -> list[Path]:
     while (following := part_folder(folder, len(parts) + 1)).is_dir():
         parts.append(following)
     return parts
+
+
+def files_of(folder: Path, *endings: str) -> list[Path]:
+    """Files of a folder whose names end so, in the order of the numbers in their names."""
+
+    def order(file: Path) -> list[int | str]:
+        return [int(word) if place % 2 else word for place, word in enumerate(re.split(r"(\d+)", file.name))]
+
+    return sorted((file for file in folder.iterdir() if file.suffix in endings), key=order)
 
 
 def reject_name_of_a_part(folder: Path) -> None:

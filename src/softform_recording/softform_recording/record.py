@@ -8,11 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from softform_core.stop_signals import STOP_SIGNALS, is_ignored
 from softform_recording.topic_recorder import TopicRecorder
 from softform_ros.background_node import BackgroundNode
 from softform_ros.diagnostics import DiagnosticsPublisher
-
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
@@ -42,7 +41,7 @@ def stop_requests() -> Iterator[threading.Event]:
     def request_stop(number: int, frame: FrameType | None) -> None:
         stopped.set()
 
-    before = {number: signal.signal(number, request_stop) for number in STOP_SIGNALS}
+    before = {number: signal.signal(number, request_stop) for number in STOP_SIGNALS if not is_ignored(number)}
     try:
         yield stopped
     finally:

@@ -50,7 +50,7 @@ def check_no_driver(node: Node) -> None:
                 raise SoftformError(
                     f"A driver is there: {name} publishes {topic}. Beside it nothing is replayed, so that no recorded "
                     "value or command is taken for a live one.",
-                    "Stop that stack, or replay in another ROS_DOMAIN_ID with `softform launch replay`.",
+                    "Stop that stack, or replay in another ROS_DOMAIN_ID with `./softform launch replay`.",
                 )
 
 

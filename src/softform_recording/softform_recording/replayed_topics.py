@@ -10,14 +10,11 @@ from typing import Any
 from rclpy.qos import QoSProfile
 from rosbags.interfaces import Connection, ConnectionExtRosbag2, Qos
 from rosbags.rosbag2 import Reader
-from rosbags.rosbag2.errors import ReaderError
 
 from softform_core.errors import SoftformError
-from softform_recording.earlier_messages import conversion_of
+from softform_recording.bag_reading import reading, whole_messages
 from softform_recording.message_definitions import is_of_todays_form
-from softform_recording.parts import part_folders
 from softform_recording.qos_profiles import writer_of
-from softform_recording.salvage import is_closed, salvage_bag
 
 COMMANDS = ("actuator_command", "stop", "reset")
 """Last parts of the names of topics that move hardware, or let it move; those of actions do, too."""
@@ -38,28 +35,6 @@ def is_command(topic: str) -> bool:
     return "/_action/" in topic or topic.rsplit("/", 1)[-1] in COMMANDS
 
 
-def bag_parts(bag: Path) -> list[Path]:
-    """The folder of a bag (or .mcap file) and those in which it went on, in order; what a crash left is salvaged.
-
-    Raises:
-        SoftformError: If there is no bag, or one that is being recorded.
-    """
-    folder = bag.parent if bag.suffix == ".mcap" else bag
-    if not folder.is_dir():
-        raise SoftformError(f"There is no bag {bag}.", "Recordings of launches are in runs/live/bags.")
-    parts = part_folders(folder)
-    if len(parts) > 1 and not is_closed(parts[-1]) and _is_empty(parts[-1]):
-        parts.pop()  # made just before the end: nothing came to be in it
-    for part in parts:
-        if not is_closed(part):
-            salvage_bag(part)
-    return parts
-
-
-def _is_empty(part: Path) -> bool:
-    return not any(file.stat().st_size for file in part.glob("*.mcap"))
-
-
 class OpenRecording:
     """The bags of one recording, open for reading while the `with` block lasts."""
 
@@ -74,11 +49,14 @@ class OpenRecording:
             SoftformError: If one cannot be read.
         """
         self._stack = ExitStack()
+        self._readers: list[Reader] = []
         try:
-            self._readers = [self._stack.enter_context(Reader(part)) for part in self._parts]
-        except (ReaderError, OSError, ValueError) as error:
+            for part in self._parts:
+                with reading(part):
+                    self._readers.append(self._stack.enter_context(Reader(part)))
+        except SoftformError:
             self._stack.close()
-            raise SoftformError(f"A bag cannot be read: {error}", "Give the folder of a recording.") from error
+            raise
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -123,7 +101,7 @@ class OpenRecording:
                 self.left_out[topic] = "it commands hardware (--commands)"
                 continue
             try:
-                chosen.append(_replayed(topic, recorded, self._parts[0]))
+                chosen.append(_replayed(topic, recorded))
             except SoftformError as error:
                 if asked:
                     raise
@@ -131,28 +109,28 @@ class OpenRecording:
         return chosen
 
     def messages(self, topics: Sequence[ReplayedTopic]) -> Iterator[tuple[str, int, bytes]]:
-        """Topic, time (ns) and CDR bytes of every message of some topics, in the order of the recording."""
+        """Topic, time (ns) and CDR bytes of every message of some topics, in the order of the recording.
+
+        Raises:
+            SoftformError: For the reasons of `whole_messages`.
+        """
         names = {topic.name for topic in topics}
-        for reader in self._readers:
+        for part, reader in zip(self._parts, self._readers, strict=True):
             chosen = [connection for connection in reader.connections if connection.topic in names]
-            if chosen:  # no connection would mean all
-                for connection, moment, message in reader.messages(connections=chosen):
-                    yield connection.topic, moment, bytes(message)
+            for connection, moment, message in whole_messages(part, reader, chosen):
+                yield connection.topic, moment, message
 
 
 def _is_named(topic: str, name: str) -> bool:
     return topic == name or topic.endswith(f"/{name.strip('/')}")
 
 
-def _replayed(topic: str, recorded: Sequence[Connection], bag: Path) -> ReplayedTopic:
+def _replayed(topic: str, recorded: Sequence[Connection]) -> ReplayedTopic:
     message_type = recorded[0].msgtype
-    if not is_of_todays_form(message_type, recorded[0].digest):
-        convertible = conversion_of(topic, message_type) is not None
+    if not all(map(is_of_todays_form, recorded)):
         raise SoftformError(
             f"{topic} was recorded with another definition of {message_type} than is installed.",
-            f"Convert it: ./softform convert {bag}"
-            if convertible
-            else "Replay it with the version of Softform that recorded it.",
+            "Replay it with the version of Softform that recorded it.",
         )
     package, _, name = message_type.split("/")
     try:

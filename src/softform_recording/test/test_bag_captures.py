@@ -1,6 +1,7 @@
 """Bags of any topics become frames: settled scans, in the robot's frame, beside their actuations."""
 
 import csv
+import re
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from softform_core.robots import load_robot
 from softform_core.shapes.read import read_shape
 from softform_core.units import MM_PER_M, PA_PER_KPA
 from softform_recording.bag_captures import TopicField, extract_captures
+from softform_recording.cli_import_bag import bag as import_bag
 from softform_recording.message_definitions import standard_definitions
 from softform_ros.conversions import cloud_from_points, stamp_from_seconds
 from softform_ros.frames import transform_message
@@ -74,12 +76,12 @@ def test_the_last_settled_scan_under_each_actuation_is_taken(tmp_path, storage):
     words += [pressures([5.0, 2.0], 4.0), scan(row_of(7), 5.0), pressures([6.0, 2.0], 5.5), scan(row_of(3), 8.0)]
     words.append(scan(row_of(4)[:3], 8.5))  # too little of anything
     bag = made_bag(tmp_path / "bag", words, storage)
-    table = extract_captures(bag, "/camera/points", PRESSURES, ["a", "b"], tmp_path / "out")
+    table, _ = extract_captures(bag, "/camera/points", PRESSURES, ["a", "b"], tmp_path / "out")
     found = rows(table)
     assert [(float(row["a"]), float(row["b"])) for row in found] == [(1.0, 2.0), (6.0, 2.0)]
     for row, number in zip(found, (2, 3), strict=True):
         np.testing.assert_allclose(read_shape(table.parent / row["scan"], "m").points, row_of(number), atol=1e-7)
-    again = extract_captures(bag, "/camera/points", PRESSURES, ["a", "b"], tmp_path / "out", settled=0.5)
+    again, _ = extract_captures(bag, "/camera/points", PRESSURES, ["a", "b"], tmp_path / "out", settled=0.5)
     assert [float(row["a"]) for row in rows(again)] == [1.0, 5.0, 6.0]
 
 
@@ -94,7 +96,7 @@ def test_fields_are_put_side_by_side_and_transforms_bring_scans_home(tmp_path):
     bag = made_bag(tmp_path / "bag", words)
     fields = [TopicField.parse("/left:data"), TopicField.parse("/pressures:data[1]")]
     measured = [TopicField.parse("/pressures:data")]
-    table = extract_captures(
+    table, _ = extract_captures(
         bag, "/camera/points", fields, ["a", "b"], tmp_path / "out", measured=measured, frame="base"
     )
     (row,) = rows(table)
@@ -113,7 +115,7 @@ def test_fields_are_put_side_by_side_and_transforms_bring_scans_home(tmp_path):
         ({"actuation": "/text:data"}, "no numbers at this field"),
         ({"actuation": "/pressures:data[0]"}, r"give 1 numbers; the robot has 2 degrees of freedom: a, b"),
         ({"frame": "base"}, "TF knows no frame"),
-        ({"settled": 60.0}, "stood still for 60 s"),
+        ({"settled": 60.0}, "None of 1 scans .* stood still for 60 s; it changed 1 times"),
         ({"actuation": "pressures"}, "names no field of a topic"),
         ({"actuation": "/pressures:data[x]"}, "names no field of a topic"),
         ({"bag": "elsewhere"}, "There is no bag"),
@@ -135,6 +137,23 @@ def test_what_is_not_in_the_bag_is_reported_and_nothing_is_left(tmp_path, change
             settled=given.get("settled", 2.0),
         )
     assert [path.name for path in tmp_path.iterdir()] == ["bag"]
+
+
+@pytest.mark.parametrize("nowhere", [0.0, np.nan, np.inf])
+def test_points_that_were_not_measured_are_left_out_before_the_scan_is_moved(tmp_path, nowhere):
+    cloud = np.insert(CAMERA.inverse().apply(row_of(1)), [1, 3, 3], np.full(3, nowhere), axis=0)
+    words = [pressures([1.0, 2.0], 0.0), scan(cloud, 5.0)]
+    words.append(("/tf_static", 6.0, TFMessage(transforms=[transform_message("base", "camera", 100.0, CAMERA)])))
+    bag = made_bag(tmp_path / "bag", words)
+    table, told = extract_captures(bag, "/camera/points", PRESSURES, ["a", "b"], tmp_path / "out", frame="base")
+    np.testing.assert_allclose(read_shape(table.parent / "scan_0000.ply", "m").points, row_of(1), atol=1e-6)
+    assert "1 of 1 scans taken" in told and "3 points that were not measured left out" in told
+
+
+def test_scans_in_millimetres_become_metres(tmp_path):
+    bag = made_bag(tmp_path / "bag", [pressures([1.0, 2.0], 0.0), scan(row_of(1) * MM_PER_M, 5.0)])
+    table, _ = extract_captures(bag, "/camera/points", PRESSURES, ["a", "b"], tmp_path / "out", unit="mm")
+    np.testing.assert_allclose(read_shape(table.parent / "scan_0000.ply", "m").points, row_of(1), atol=1e-6)
 
 
 def test_a_cloud_without_places_is_reported(tmp_path):
@@ -169,5 +188,17 @@ def test_the_command_makes_frames_that_are_judged(tmp_path):
     assert "2 frames" in result.output and "train s2r --robot membrane" in result.output
     store = open_frames(tmp_path / "frames.zarr", robot)
     np.testing.assert_allclose(store.actuation, actuations, rtol=1e-6)
-    assert (tmp_path / "frames_from_walk" / "captures.csv").is_file()
+    assert (tmp_path / "frames_from_walk" / "captures.csv").is_file() and "2 of 2 scans taken" in result.output
     assert CliRunner().invoke(main, given).exit_code == 0
+
+
+def test_an_error_names_only_options_that_the_command_has(tmp_path):
+    words = [pressures(np.linspace(0.1, 5.0, 9), 0.0), scan(MM_PER_M * row_of(1), 5.0)]
+    words += [pressures(np.linspace(5.0, 0.1, 9), 10.0), scan(MM_PER_M * row_of(2), 15.0)]
+    bag = made_bag(tmp_path / "walk", words)
+    given = [str(bag), "--robot", "membrane", "--scans", "/camera/points", "--actuation", "/pressures:data"]
+    for more in (["--actuation-unit", "kPa"], ["--actuation-unit", "Pa"], ["--actuation-unit", "mm"]):
+        error = CliRunner().invoke(import_bag, [*given, *more, "--output", str(tmp_path / "frames.zarr")]).exception
+        assert isinstance(error, SoftformError), error
+        options = {name for one in import_bag.params for name in one.opts}
+        assert set(re.findall(r"--[a-z-]+", str(error))) <= options, str(error)

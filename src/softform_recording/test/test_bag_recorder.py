@@ -7,24 +7,29 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
-import rclpy
 import yaml
 from ament_index_python.packages import get_package_share_directory
-from rclpy.node import Node
+from diagnostic_msgs.msg import DiagnosticArray
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
 from rclpy.serialization import serialize_message
 from rosbags.rosbag2 import Reader
 from std_msgs.msg import String
 
 from softform_core.errors import SoftformError
 from softform_interfaces.msg import ActuatorState
+from softform_recording.bag_reading import bag_parts
 from softform_recording.bag_recorder import BagRecorder, RecordingStoppedError
 from softform_recording.message_definitions import ensure_defined, standard_definitions
 from softform_recording.salvage import salvage_bag
+from softform_ros.background_node import BackgroundNode
 from softform_ros.qos import ACTUATOR_STATE, LATCHED_STATE
+from softform_ros.service_calls import call_service
 
 ACTUATOR_STATE_TYPE = "softform_interfaces/msg/ActuatorState"
 
@@ -38,7 +43,7 @@ def read(folder):
     """Return (topic, time, message) of every message."""
     definitions = standard_definitions()
     ensure_defined(definitions, ACTUATOR_STATE_TYPE)
-    with Reader(folder) as reader:
+    with Reader(bag_parts(folder)[0]) as reader:
         return [(c.topic, t, definitions.deserialize_cdr(data, c.msgtype)) for c, t, data in reader.messages()]
 
 
@@ -226,100 +231,62 @@ def test_a_disk_without_room_for_a_bag(small_disk):
     assert not (small_disk / "bag").exists()
 
 
-@pytest.mark.parametrize(("cut", "expected"), [(0, 300), (1, 300), (400, 290), (5000, 260)])
-def test_salvage_after_a_crash(tmp_path, cut, expected):
-    """A killed recorder leaves a file without an end, or with a torn record."""
-    recorder = BagRecorder(tmp_path / "bag")
-    recorder.add_topic("/p", ACTUATOR_STATE_TYPE)
-    for number in range(300):
-        recorder.write("/p", 1000 + number, actuator_state(number))
-        if number % 10 == 9:
-            recorder.flush()
-    recorder._storage(recorder._writer).abort()  # as the end of its process does
-    file = recorder.folder / "bag.mcap"
-    file.write_bytes(file.read_bytes()[: file.stat().st_size - cut])
-    with pytest.raises(Exception, match="."):
-        read(recorder.folder)
-    count = salvage_bag(recorder.folder)
-    messages = read(recorder.folder)
-    assert len(messages) == count
-    assert count == expected
-    assert salvage_bag(recorder.folder) == count
-
-
-def test_a_crashed_bag_is_readable_though_messages_were_handed_over_out_of_order(tmp_path):
-    recorder = BagRecorder(tmp_path / "bag")
-    recorder.add_topic("/p", ACTUATOR_STATE_TYPE)
-    for number, arrived in enumerate([1000, 1003, 1002, 1004]):
-        recorder.write("/p", arrived, actuator_state(number))
-    recorder.flush()
-    recorder._storage(recorder._writer).abort()
-    salvage_bag(recorder.folder)
-    assert [(time, message.value[0]) for _, time, message in read(recorder.folder)] == [
-        (1000, 0.0),
-        (1003, 1.0),
-        (1003, 2.0),
-        (1004, 3.0),
-    ]
-
-
-def test_a_chunk_that_a_power_cut_left_empty_ends_the_bag(tmp_path):
-    recorder = BagRecorder(tmp_path / "bag")
-    recorder.add_topic("/p", ACTUATOR_STATE_TYPE)
-    file, ends = recorder.folder / "bag.mcap", []
-    for number in range(30):
-        recorder.write("/p", 1000 + number, actuator_state(number))
-        if number % 10 == 9:
-            recorder.flush()
-            ends.append(file.stat().st_size)
-    whole = file.read_bytes()
-    recorder.close()
-    (recorder.folder / "metadata.yaml").unlink()
-    # The last chunk's records are zeros from its middle on; the record around it is whole.
-    torn = (ends[1] + ends[2]) // 2
-    file.write_bytes(whole[:torn] + bytes(len(whole) - torn))
-    assert salvage_bag(recorder.folder) == 20
-
-
-def test_a_bag_that_is_being_recorded_is_not_salvaged(tmp_path):
-    recorder = record(tmp_path / "bag", range(10))
-    recorder.flush()
-    with pytest.raises(SoftformError, match="is being recorded"):
-        salvage_bag(recorder.folder)
-    recorder.close()
-    assert len(read(recorder.folder)) == 10
-
-
-def test_salvage_rejects_what_is_no_bag(tmp_path):
-    with pytest.raises(SoftformError, match="holds 0 .mcap files"):
-        salvage_bag(tmp_path)
-    (tmp_path / "a.mcap").write_bytes(b"nonsense")
-    with pytest.raises(SoftformError, match="no complete record"):
-        salvage_bag(tmp_path)
-
-
 @pytest.fixture
 def talker():
     """A node with a best-effort-compatible and a latched publisher, in a namespace of its own."""
-    context = rclpy.Context()
-    rclpy.init(context=context)
-    node = Node("talker", namespace=f"test_{os.getpid()}_{time.monotonic_ns()}", context=context)
-    node.actuator_state = node.create_publisher(ActuatorState, "actuator_state", ACTUATOR_STATE)
-    node.state = node.create_publisher(String, "state", LATCHED_STATE)
-    yield node
-    node.destroy_node()
-    rclpy.shutdown(context=context)
+    with BackgroundNode("talker", f"test_{os.getpid()}_{time.monotonic_ns()}") as node:
+        node.actuator_state = node.create_publisher(ActuatorState, "actuator_state", ACTUATOR_STATE)
+        node.state = node.create_publisher(String, "state", LATCHED_STATE)
+        yield node
+
+
+@contextmanager
+def recorder_node(talker, *parameters):
+    """The process of a node `bag_recorder` in the talker's namespace."""
+    words = ["--ros-args", "-r", f"__ns:={talker.get_namespace()}", *parameters]
+    command = "from softform_recording.bag_recorder_node import main; main()"
+    process = subprocess.Popen([sys.executable, "-c", command, *words])
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def lead(talker, *steps):
+    """Whether each transition of the node `bag_recorder` succeeds."""
+    answers = []
+    for step in steps:
+        request = ChangeState.Request()
+        request.transition.id = step
+        answer = call_service(talker, "bag_recorder", ChangeState, "bag_recorder/change_state", request, 30.0)
+        answers.append(answer.success)
+    return answers
+
+
+UP = Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE
+
+
+def test_a_folder_that_is_there_is_not_recorded_into(tmp_path, talker):
+    """The bring-up manager then ends the launch before any other node is brought up."""
+    (tmp_path / "bag").mkdir()
+    told = []
+    talker.create_subscription(DiagnosticArray, "/diagnostics", lambda m: told.extend(m.status), 10)
+    with recorder_node(talker, "-p", f"bag:={tmp_path / 'bag'}", "-p", "topics:=[state]"):
+        assert lead(talker, *UP) == [True, False]
+        deadline = time.monotonic() + 10.0
+        while not any("bag exists already" in one.message for one in told if one.name.endswith("/bag_recorder")):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    assert not list((tmp_path / "bag").iterdir())
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_node_records_the_topics_and_closes_on_signals(tmp_path, talker, number):
     folder = tmp_path / "bag"
-    words = ["--ros-args", "-r", f"__ns:={talker.get_namespace()}", "-p", f"bag:={folder}"]
-    words += ["-p", "topics:=[actuator_state, state, never_there]"]
-    process = subprocess.Popen(
-        [sys.executable, "-c", "from softform_recording.bag_recorder_node import main; main()", *words]
-    )
-    try:
+    topics = "topics:=[actuator_state, state, never_there]"
+    with recorder_node(talker, "-p", f"bag:={folder}", "-p", topics) as process:
+        assert lead(talker, *UP) == [True, True]
         talker.state.publish(String(data="latched before the recorder came"))
         deadline = time.monotonic() + 30.0
         while talker.actuator_state.get_subscription_count() == 0 or talker.state.get_subscription_count() == 0:
@@ -331,10 +298,8 @@ def test_node_records_the_topics_and_closes_on_signals(tmp_path, talker, number)
         time.sleep(1.5 if number == signal.SIGKILL else 0.3)
         process.send_signal(number)
         exit_code = process.wait(30)
-    finally:
-        process.kill()
     if number == signal.SIGKILL:
-        salvage_bag(folder)
+        salvage_bag(folder, folder := tmp_path / "whole")
     else:
         assert exit_code == 0
     messages = read(folder)
@@ -346,20 +311,3 @@ def test_node_records_the_topics_and_closes_on_signals(tmp_path, talker, number)
             c.topic.rsplit("/", 1)[1]: c.ext.offered_qos_profiles[0].durability.name for c in reader.connections
         }
     assert profiles == {"actuator_state": "VOLATILE", "state": "TRANSIENT_LOCAL"}
-
-
-def test_a_bag_is_readable_from_the_moment_it_is_open(tmp_path):
-    bag = BagRecorder(tmp_path / "bag")
-    copy = tmp_path / "copy"
-    copy.mkdir()
-    (copy / "copy.mcap").write_bytes((tmp_path / "bag" / "bag.mcap").read_bytes())
-    assert salvage_bag(copy) == 0
-    bag.close()
-
-
-def test_metadata_that_a_full_disk_left_empty_does_not_count_as_closed(tmp_path):
-    bag = BagRecorder(tmp_path / "bag")
-    bag.close()
-    (tmp_path / "bag" / "metadata.yaml").write_text("")
-    assert salvage_bag(tmp_path / "bag") == 0
-    assert (tmp_path / "bag" / "metadata.yaml").stat().st_size > 0

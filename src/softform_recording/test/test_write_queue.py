@@ -10,6 +10,7 @@ from rosbags.rosbag2 import Reader
 from std_msgs.msg import String
 
 from softform_recording import write_queue
+from softform_recording.bag_reading import bag_parts
 from softform_recording.bag_recorder import BagRecorder
 from softform_recording.topic_recorder import SequenceGaps
 from softform_recording.write_queue import WriteQueue
@@ -37,7 +38,7 @@ def wait_for(condition):
 
 
 def read_times(folder):
-    with Reader(folder) as reader:
+    with Reader(bag_parts(folder)[0]) as reader:
         return [moment for _, moment, _ in reader.messages()]
 
 
