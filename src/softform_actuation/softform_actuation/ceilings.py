@@ -5,13 +5,13 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from softform_actuation.device import ServedActuators
 from softform_actuation.state_files import state_file
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
+from softform_core.yaml_files import read_yaml
 
 OVERRIDE = "SOFTFORM_CEILINGS"
 """Environment variable by which tests name another file."""
@@ -42,11 +42,12 @@ def check_ceiling(served: ServedActuators, names: Sequence[str]) -> None:
     """
     file = Path(os.environ.get(OVERRIDE) or MACHINE_FILE)
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-        ceilings = TypeAdapter(dict[str, Bounds]).validate_python(content or {})
-    except FileNotFoundError:
+        ceilings = TypeAdapter(dict[str, Bounds]).validate_python(read_yaml(file) or {})
+    except SoftformError as error:
+        if not isinstance(error.__cause__, FileNotFoundError):
+            raise SoftformError(f"The ceilings of {file} cannot be read: {error.message}", error.next_step) from error
         ceilings = {}
-    except (OSError, ValueError, yaml.YAMLError) as error:  # a ValidationError is a ValueError
+    except ValueError as error:  # a ValidationError is one
         raise SoftformError(f"The ceilings of {file} cannot be read: {error}.", "Correct the file.") from error
     own = {name: ceilings[name] for name in names if name in ceilings}
     usual = {f"a port that {file} does not name": bounds for bounds in USUAL if bounds.unit == served.unit}

@@ -145,7 +145,7 @@ class LeasedCommands:
                 raise LeaseError(
                     LeaseCode.HELD,
                     f"{other}'{self._holder}' holds the lease.",
-                    "Let it end, cancel it or call its 'release'; 'stop' ends any.",
+                    "Let it end or cancel it. ./softform release lets go of what is held, ./softform stop ends any.",
                 )
             self._lease, self._holder, self._client = self._lease + 1, source, client
             self._key = 1 + secrets.randbelow(2**64 - 1)

@@ -23,7 +23,13 @@ from softform_interfaces.msg import BringupState
 from softform_ros.alone import require_alone
 from softform_ros.diagnostics import ERROR, OK, WARN, DiagnosticsPublisher, Health, with_failures
 from softform_ros.guarded_node import GuardedNode, spin
-from softform_ros.parameters import Parameter, declare_parameters, read_parameters
+from softform_ros.parameters import (
+    Parameter,
+    declare_parameters,
+    read_parameters,
+    tell_unknown_parameters,
+    with_read_files,
+)
 from softform_ros.qos import DIAGNOSTICS, LATCHED_STATE
 from softform_ros.stack_state import state_in_words
 
@@ -55,6 +61,7 @@ class BringupManagerNode(GuardedNode):
         super().__init__("bringup_manager")
         declare_parameters(self, PARAMETERS)
         self.parameters = read_parameters(self, PARAMETERS)
+        tell_unknown_parameters(self)
         self._stop = stop
         self._goes_down = False
         self._state: BringupState | None = None
@@ -71,7 +78,7 @@ class BringupManagerNode(GuardedNode):
                 for name in self.parameters["nodes"]
                 if name
             ],
-            self.get_logger().info,
+            self._note,
             self.parameters["start_timeout"],
             self.parameters["transition_timeout"],
             stop.is_set,
@@ -113,6 +120,13 @@ class BringupManagerNode(GuardedNode):
                 self._tell(BringupState.DEGRADED, "; ".join(f"{name} {what}" for name, what in missing.items()))
             else:
                 self._tell(BringupState.ACTIVE)
+
+    def _note(self, line: str) -> None:
+        """Log what the bringing up or down has come to; whoever waits for a start hears it, too."""
+        if self._state is not None and self._state.state == BringupState.STARTING:
+            self._tell(BringupState.STARTING, line)
+        else:
+            self.get_logger().info(line)
 
     def _is_interrupted(self) -> bool:
         """Whether waiting for answers is to end: at a stop, but not for what bringing down itself asks."""
@@ -171,7 +185,7 @@ def main() -> None:
     finished = threading.Event()
     exit_code = 1
     try:
-        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        rclpy.init(args=with_read_files(sys.argv), signal_handler_options=SignalHandlerOptions.NO)
         node = BringupManagerNode(stop)
         # Before anything is said or served, which would be taken for the other one's.
         held = require_alone(node, "bringup_state")

@@ -75,7 +75,7 @@ class CameraTrackerNode(SoftformLifecycleNode):
     def configure(self) -> None:
         """Check what is looked for, and read the lens."""
         values = self.parameters
-        self._robot = load_robot(values["robot"])
+        self._robot = load_robot(values["robot"]).in_namespace(self.get_namespace())
         pose = values["sheet_pose"]
         if len(pose) != 3 or not np.isfinite(pose).all():
             raise SoftformError(f"Parameter sheet_pose is {pose}.", "Give x, y in metres and yaw in radians.")

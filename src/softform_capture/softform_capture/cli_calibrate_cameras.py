@@ -58,8 +58,8 @@ def calibrate_cameras(
 
     \b
     Examples:
-      softform calibrate-cameras --camera left=left/depth/color/points --camera right=right/depth/color/points
-      softform calibrate-cameras --points corners.yaml
+      ./softform calibrate-cameras --camera left=left/depth/color/points --camera right=right/depth/color/points
+      ./softform calibrate-cameras --points corners.yaml
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from softform_capture.depth_cameras.calibration import default_calibration, made_calibration
 

@@ -19,8 +19,8 @@ def print_code(sheet: str, output: Path | None) -> None:
 
     \b
     Examples:
-      softform print-code
-      softform print-code --sheet A3 --output sheet.png
+      ./softform print-code
+      ./softform print-code --sheet A3 --output sheet.png
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from softform_capture.camera_tracker.code_sheet import print_sheet
 

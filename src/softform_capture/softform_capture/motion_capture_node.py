@@ -72,7 +72,7 @@ class MotionCaptureNode(SoftformLifecycleNode):
     def configure(self) -> None:
         """Load the robot, check the parameters, and listen to the topic if the frames come by one."""
         values = self.parameters
-        self._robot = load_robot(values["robot"])
+        self._robot = load_robot(values["robot"]).in_namespace(self.get_namespace())
         if len(self._robot.base_markers) < 3:
             raise SoftformError(
                 f"Robot '{self._robot.name}' describes {len(self._robot.base_markers)} base markers.",
@@ -81,6 +81,11 @@ class MotionCaptureNode(SoftformLifecycleNode):
         self._renames = parse_renames(values["rename"])
         self._rest = read_rest_markers(values["rest_markers"]) if values["rest_markers"] else {}
         if values["system"] in TOPICS:
+            if values["server"]:
+                raise SoftformError(
+                    f"server is '{values['server']}', and frames of system '{values['system']}' come by a topic.",
+                    f"Choose the server's system ({', '.join(NETWORK)}), or give no server.",
+                )
             self._topic = frame_topic(values["system"])
             frames = self.create_subscription(self._topic.message, values["topic"], self._on_message, CAPTURED_MARKERS)
             self.opened.callback(self.destroy_subscription, frames)
@@ -108,7 +113,9 @@ class MotionCaptureNode(SoftformLifecycleNode):
         )
         if self._topic is None:
             take = partial(self._take, self._run)
-            self._thread = SourceThread(network_source(values), take, values["reconnect_after"])
+            self._thread = SourceThread(
+                network_source(values), take, values["reconnect_after"], self.get_logger().warning
+            )
             self._thread.start()
 
     def deactivate(self) -> None:

@@ -1,4 +1,4 @@
-"""`softform bench open3d`: our own work on point clouds beside Open3D's, on made data (docs/open3d.md)."""
+"""`softform bench open3d`: our own work on point clouds beside Open3D's, on made data (docs/notes/open3d.md)."""
 
 import tempfile
 import time
@@ -41,7 +41,7 @@ def open3d(json_path: str | None) -> None:
 
     \b
     Example:
-      softform bench open3d --json -
+      ./softform bench open3d --json -
     """  # noqa: D301
     figures = {
         "rigid_motion": compare_rigid_motions(),

@@ -20,15 +20,17 @@ from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.heap import give_back_what_is_free
 from softform_core.paths import DEFAULT_ROBOT
+from softform_core.registration.scanner_pose import NotRegisteredError, ScannerPlace, scanner_place
 from softform_core.robots import load_robot
 from softform_core.shapes.read import UNITS
 from softform_core.units import MM_PER_M
+from softform_interfaces.msg import ActuatorState
 from softform_ros.conversions import NORMAL_FIELDS, cloud_from_points, stamp_from_seconds
 from softform_ros.diagnostics import OK, Health
 from softform_ros.frames import StaticFrames
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.parameters import Parameter
-from softform_ros.qos import CAMERA_INPUT, CAPTURED_CLOUD
+from softform_ros.qos import ACTUATOR_STATE_READER, CAMERA_INPUT, CAPTURED_CLOUD
 
 PARAMETERS = (
     Parameter("robot", DEFAULT_ROBOT,
@@ -37,8 +39,11 @@ PARAMETERS = (
         choices=("folder", "cameras")),
     Parameter("watch_folder", "", "Folder where the scanner's software writes PLY, OBJ, STL, PCD or XYZ exports."),
     Parameter("unit", "mm", "Unit of the exports' coordinates.", choices=UNITS),
+    Parameter("scanner_pose", "",
+        "Where the scanner stands: a name that `./softform register` kept; or a file (.txt, .json, .yaml) of, or the "
+        "numbers of, a pose or a 4 x 4 matrix. Empty: `registration`."),
     Parameter("registration", [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0],
-        "Pose of the scanner's frame in the robot's: x, y, z (m), qx, qy, qz, qw."),
+        "Pose of the scanner's frame in the robot's: x, y, z (m), qx, qy, qz, qw; or the 4 x 4 matrix, row by row."),
     Parameter("include_existing", False, "Whether exports that lie in the folder at activation are read too."),
     Parameter("poll_period", 0.2, "Time between two looks into the folder, s.", 0.02, 10.0),
     Parameter("camera_calibration", "",
@@ -78,8 +83,9 @@ class ScannerNode(SoftformLifecycleNode):
     def configure(self) -> None:
         """Load the robot and check the source: folder, unit and registration, or the cameras' calibration."""
         values = self.parameters
-        self._robot = load_robot(values["robot"], "surface")
+        self._robot = load_robot(values["robot"], "surface").in_namespace(self.get_namespace())
         rest_area(self._robot)  # now, as it takes a second
+        self._actuation = self._robot.rest_actuation
         self._options = CloudOptions(**{one.name: values[one.name] for one in fields(CloudOptions)})
         if values["source"] == "cameras":
             self._configure_cameras()
@@ -92,8 +98,32 @@ class ScannerNode(SoftformLifecycleNode):
             raise SoftformError(
                 "Parameter watch_folder is empty.", "Set it to the folder where the scanner writes its exports."
             )
-        self._registration = RigidTransform.from_pose(values["registration"])
+        self._place: ScannerPlace | None = None
+        if values["scanner_pose"]:  # a hand-held scanner's scans are aligned by what the robot is commanded
+            states = (ActuatorState, "actuator_state", self._on_actuator_state, ACTUATOR_STATE_READER)
+            self.opened.callback(self.destroy_subscription, self.create_subscription(*states))
+        try:
+            self._known_place()
+        except NotRegisteredError as error:  # it may be registered by what this node's folder holds
+            self.get_logger().warning(str(error))
         self._source = FolderSource(Path(values["watch_folder"]).expanduser(), values["unit"])
+
+    def _known_place(self) -> ScannerPlace:
+        """Where the scanner stands; told to TF once it is known.
+
+        Raises:
+            SoftformError: If that is not known, or no pose.
+        """
+        if self._place is None:
+            given, robot = self.parameters["scanner_pose"], self._robot
+            own = ScannerPlace(robot, RigidTransform.from_pose(self.parameters["registration"]))
+            self._place = scanner_place(given, robot) if given else own
+            if self._place.pose is not None:
+                self._places.tell(robot.base_frame, robot.frame_of("scanner"), self._place.pose)
+        return self._place
+
+    def _on_actuator_state(self, message: ActuatorState) -> None:
+        self._actuation = self._robot.nearest_actuation(self._robot.in_order(message.name, message.value))
 
     def _configure_cameras(self) -> None:
         values = self.parameters
@@ -112,7 +142,6 @@ class ScannerNode(SoftformLifecycleNode):
 
     def _watch_folder(self) -> None:
         self._record = ScanRecord(f"is {self._source.folder} the right folder?")
-        self._places.tell(self._robot.base_frame, self._robot.frame_of("scanner"), self._registration)
         if not self.parameters["include_existing"] and self._source.folder.is_dir():
             skipped = self._source.skip_existing()
             if skipped:
@@ -169,7 +198,9 @@ class ScannerNode(SoftformLifecycleNode):
             return self._record.health(values, self.parameters["stale_after"], self.parameters["least_coverage"])
 
     def _on_scan(self, scan: ScanFile) -> None:
-        cloud = captured_cloud(scan.shape, self._registration, self._robot, self._options)
+        place = self._known_place()
+        placed = partial(place.placed, actuation=self._actuation)
+        cloud = captured_cloud(scan.shape, placed, self._robot, self._options)
         self._publish(scan.path.name, cloud, scan.captured_at, {})
 
     def _on_merged(self, merged: MergedCloud) -> None:

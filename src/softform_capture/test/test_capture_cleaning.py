@@ -13,7 +13,7 @@ from softform_core.shapes.dem import dem_target
 from softform_core.shapes.target import TargetShape
 
 HALF_TURN_ABOUT_X = [0.1, -0.2, 0.9, 1.0, 0.0, 0.0, 0.0]
-AS_IS = RigidTransform.from_pose([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+AS_IS = RigidTransform().apply
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_a_scan_becomes_the_cloud_of_the_robot_alone(robot, surface):
     seen = np.vstack([surface.points, table])
     in_scanner = (seen - registration.translation) @ registration.rotation
     options = CloudOptions(remove_outliers=False)
-    cloud = captured_cloud(TargetShape(in_scanner), registration, robot, options).points
+    cloud = captured_cloud(TargetShape(in_scanner), registration.apply, robot, options).points
     assert np.allclose(cloud, surface.points)
 
 
@@ -142,4 +142,4 @@ def test_wrong_units_and_a_wrong_registration_are_rejected(robot, surface):
         captured_cloud(TargetShape(surface.points / 1000.0), AS_IS, robot, CloudOptions())
     away = RigidTransform.from_pose([3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
     with pytest.raises(SoftformError, match="registration"):
-        captured_cloud(surface, away, robot, CloudOptions())
+        captured_cloud(surface, away.apply, robot, CloudOptions())

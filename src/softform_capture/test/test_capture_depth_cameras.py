@@ -348,6 +348,18 @@ def test_points_identified_by_hand_calibrate_too(tmp_path):
     assert off_by_pose(kept.cameras["left"].registration(), LEFT) < 0.002
 
 
+def test_points_may_be_numbered(tmp_path):
+    path, content = points_file(tmp_path)
+    for points in (content["places"], *(camera["points"] for camera in content["cameras"].values())):
+        renamed = {list(PLACES).index(name): place for name, place in points.items() if name in PLACES}
+        points.clear()
+        points.update(renamed)
+    path.write_text(yaml.safe_dump(content))
+    output = tmp_path / "cameras.yaml"
+    result = CliRunner().invoke(calibrate_cameras, ["--points", str(path), "--output", str(output)])
+    assert result.exit_code == 0 and output.exists(), result.output
+
+
 def off_by_pose(registration, truth):
     return off_by(RigidTransform(registration.rotation, registration.translation), truth)
 
@@ -362,6 +374,20 @@ def test_a_point_measured_wrongly_is_named_and_nothing_is_written(tmp_path):
     assert "camera right" in str(result.exception)
     assert "'corner 2'" in str(result.exception)
     assert not output.exists()
+
+
+@pytest.mark.parametrize("whose", ["left", "places"])
+@pytest.mark.parametrize("factor", [1000.0, 100.0])
+def test_points_in_another_unit_are_told(tmp_path, whose, factor):
+    path, content = points_file(tmp_path)
+    points = content["places"] if whose == "places" else content["cameras"][whose]["points"]
+    points |= {name: [factor * value for value in place] for name, place in points.items()}
+    if whose == "places" and factor == 100.0:
+        points["tip"][2] = 20.5
+    path.write_text(yaml.safe_dump(content))
+    result = CliRunner().invoke(calibrate_cameras, ["--points", str(path), "--output", str(tmp_path / "out.yaml")])
+    assert f"of {whose} in" in str(result.exception) and "is not in metres" in str(result.exception)
+    assert not (tmp_path / "out.yaml").exists()
 
 
 @pytest.mark.parametrize(

@@ -132,3 +132,10 @@ def test_a_robot_without_base_markers_is_rejected(start_node, tmp_path):
     assert not process.change(Transition.TRANSITION_CONFIGURE)
     status, _ = process.wait_for_status("configure failed")
     assert "base_markers" in status.message
+
+
+def test_a_server_that_no_system_would_connect_to_is_said(start_node):
+    process = start_node(server="192.168.1.10")
+    assert not process.change(Transition.TRANSITION_CONFIGURE)
+    status, _ = process.wait_for_status("configure failed")
+    assert "server is '192.168.1.10', and frames of system 'marker_frame' come by a topic" in status.message

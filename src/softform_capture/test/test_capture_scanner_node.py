@@ -13,11 +13,14 @@ from tf2_msgs.msg import TFMessage
 
 from softform_capture.depth_cameras.calibration import made_calibration
 from softform_capture.depth_cameras.extrinsics import CameraExtrinsics
+from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.geometry.rigid import RigidTransform
+from softform_core.registration.scanner_pose import ScannerRegistration, kept_registration
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.write import write_ply
+from softform_interfaces.msg import ActuatorState
 from softform_ros import qos
 from softform_ros.conversions import (
     cloud_from_points,
@@ -176,8 +179,33 @@ def test_clouds_of_two_cameras_become_one_and_a_silent_camera_is_reported(tmp_pa
 
 
 def test_wrong_parameters_fail_configuration_with_the_reason(start_scanner):
-    scanner = start_scanner(registration=[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5])
+    scanner = start_scanner(registration=[0, 0, 1])
     assert not scanner.change(Transition.TRANSITION_CONFIGURE)
     status, _ = scanner.wait_for_status("configure failed")
     assert status.level == DiagnosticStatus.ERROR
-    assert "quaternion" in status.message
+    assert "[0, 0, 1] is no pose: it is not seven or sixteen finite numbers but 3" in status.message
+
+
+def test_scans_of_a_hand_held_scanner_are_aligned_by_what_the_robot_is_commanded(tmp_path, start_scanner, monkeypatch):
+    monkeypatch.setenv("SOFTFORM_DATA", str(tmp_path / "data"))
+    robot, values = load_robot("membrane"), [1000.0, 4000.0, 500.0, 2000.0, 3000.0, 0.0, 4500.0, 1500.0, 2500.0]
+    scanner = start_scanner(scanner_pose="hand")
+    commanded = scanner.node.create_publisher(ActuatorState, "actuator_state", qos.ACTUATOR_STATE)
+    scanner.start()
+    points = load_pipeline(robot, 60 * 60).points(np.array(values)) / 1000.0
+    export(tmp_path / "early.ply", TargetShape(points), time.time())
+    _, reason = scanner.wait_for_status("rejected early.ply")
+    assert "./softform register SCAN --robot membrane --unit mm --name hand" in reason["last_rejected_reason"]
+
+    made = {"robot": "membrane", "created_at": "2026-01-01T00:00:00Z", "command": "", "pose": POSE, "error": 0.0}
+    ScannerRegistration.model_validate(made | {"hand_held": True, "still": []}).save(
+        kept_registration("membrane", "hand")
+    )
+    state = ActuatorState(name=robot.actuators, value=values)
+    for _ in range(20):
+        commanded.publish(state)
+        time.sleep(0.05)
+    export(tmp_path / "scan.ply", TargetShape(points), time.time())
+    scanner.wait(lambda: scanner.messages)
+    found = points_from_cloud(scanner.messages[0])
+    assert np.median(cKDTree(points).query(found)[0]) < 0.001

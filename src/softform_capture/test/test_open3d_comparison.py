@@ -1,4 +1,4 @@
-"""What docs/open3d.md says of our own work beside Open3D's, as far as it does not depend on the machine."""
+"""What docs/notes/open3d.md says of our own work beside Open3D's, as far as it does not depend on the machine."""
 
 import pytest
 

@@ -11,12 +11,12 @@ docs/client.md has an example of everything that it can do.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
-import numpy as np
 from builtin_interfaces.msg import Time
 from rcl_interfaces.srv import GetParameters
 
+from softform_client.client_inputs import as_path, as_shape, as_shape_or_values, as_values
 from softform_client.client_stream import Target, streamed
 from softform_client.follow_messages import ActuatorPath, FollowGoal, Path, PointPath, ShapePath
 from softform_client.follow_messages import Code as FollowCode
@@ -37,6 +37,9 @@ from softform_ros.service_calls import call_service
 
 CaptureCode = CaptureShape.Result
 PlanCode = PlanToShape.Result
+
+ShapeLike: TypeAlias = TargetShape | Array | Any
+"""A shape; points (N, 3), m; or a mesh with `vertices` and `faces`, m."""
 
 __all__ = [
     "CaptureCode",
@@ -113,7 +116,7 @@ class ShapeClient:
         answer = call_service(self._reaching.node, server, GetParameters, asked, request, self._timeout)
         if answer is None:
             raise NotConnectedError(f"The {server} node does not say which robot it serves.", "Name the frame.")
-        return load_robot(str(answer.values[0].string_value))
+        return load_robot(str(answer.values[0].string_value)).in_namespace(self._reaching.node.get_namespace())
 
     @property
     def is_served(self) -> bool:
@@ -142,7 +145,7 @@ class ShapeClient:
 
     def reach(
         self,
-        target: TargetShape | None = None,
+        target: ShapeLike | None = None,
         mode: Mode = Mode.PLAN_ONLY,
         *,
         features: FeaturePoints | None = None,
@@ -162,12 +165,13 @@ class ShapeClient:
         """Bring the robot to a target shape and wait until it is there.
 
         Args:
-            target: m, in the robot's frame; None: feature points alone.
+            target: m, in the robot's frame: a shape, points (N, 3), or a mesh with vertices and faces; None: feature
+                points alone.
             mode: Plan only, move too, verify by a capture as well, or correct by captures until it fits.
             features: Feature points wanted beside the target, or instead of it.
             partial: The target shows only a part of the shape: distances to what it lacks do not count.
             fix_pose: False: the target may be re-posed to fit the robot (R, t of Eq. 15).
-            seed: (k,) actuator values where the solver starts.
+            seed: (k,) actuator values where the solver starts; a closed loop brings the robot there first.
             starts: Number of starts of a global search; 0: the node's default.
             preferred: (k,) actuator values; of all solutions the nearest is taken.
             preference: mm^2 of squared error worth the whole range of an actuation; 0: the node's default.
@@ -184,12 +188,13 @@ class ShapeClient:
         Raises:
             NotConnectedError: If `connect` was not called, or the node disappears.
             GoalFailedError: If the goal ended with an error code: bad target, cancelled, preempted, driver fault ...
+            SoftformError: If what is given cannot be meant, as a path instead of a shape.
         """
         goal = ReachGoal(
-            target,
+            None if target is None else as_shape(target),
             mode,
             fix_pose,
-            seed,
+            as_values(seed, "seed"),
             tolerance,
             max_time,
             max_rounds,
@@ -197,7 +202,7 @@ class ShapeClient:
             features,
             partial,
             starts,
-            preferred,
+            as_values(preferred, "preferred"),
             preference,
             accept_unreachable,
         )
@@ -205,7 +210,7 @@ class ShapeClient:
 
     def capture(
         self,
-        target: TargetShape | None = None,
+        target: ShapeLike | None = None,
         *,
         via: str = "",
         captures: int = 0,
@@ -225,16 +230,17 @@ class ShapeClient:
         Raises:
             As `reach` does; the codes are those of `CaptureCode`.
         """
+        shape = None if target is None else as_shape(target)
 
         def pack(stamp: Time) -> CaptureShape.Goal:
-            cloud, triangles = target_to_message(target, self._frame, stamp)
+            cloud, triangles = target_to_message(shape, self._frame, stamp)
             return CaptureShape.Goal(target=cloud, triangles=triangles, via=via, captures=captures)
 
         return self._call(self._capturing, pack, on_feedback)
 
     def follow(
         self,
-        path: Path,
+        path: Path | Sequence[TargetShape],
         *,
         times: Sequence[float] | Array | None = None,
         plan_only: bool = False,
@@ -246,7 +252,8 @@ class ShapeClient:
         """Lead the robot along a path and wait until it is at its end.
 
         Args:
-            path: Points of a frame or of a surface point, shapes (m, robot's frame), or actuator values (robot's unit).
+            path: Points of a frame or of a surface point, shapes (m, robot's frame), or actuator values (robot's unit);
+                a list of shapes is a path, too.
             times: (m,) s after the start at which each waypoint is due; None: as fast as the robot settles.
             plan_only: Solve, and move nothing.
             seed: (k,) actuator values where the first solve starts; None: the present ones.
@@ -261,14 +268,19 @@ class ShapeClient:
             As `reach` does; the codes are those of `FollowCode`.
         """
         goal = FollowGoal(
-            path, None if times is None else np.asarray(times), plan_only, seed, without_sim_to_real, accept_unreachable
+            as_path(path),
+            as_values(times, "times"),
+            plan_only,
+            as_values(seed, "seed"),
+            without_sim_to_real,
+            accept_unreachable,
         )
         return self._call(self._following, lambda stamp: follow_message(goal, self._frame, stamp), on_feedback)
 
     def plan(
         self,
-        target: TargetShape | Array,
-        obstacle: TargetShape,
+        target: ShapeLike,
+        obstacle: ShapeLike,
         *,
         clearance: float = 0.0,
         start: Array | None = None,
@@ -280,8 +292,8 @@ class ShapeClient:
         """Plan a motion along which the whole surface keeps clear of an obstacle; moves nothing, see `follow`.
 
         Args:
-            target: A shape, m, or actuator values (k,).
-            obstacle: Obstacle to keep clear of, m.
+            target: A shape, m, as `reach` takes it, or actuator values (k,).
+            obstacle: Obstacle to keep clear of, m, as `reach` takes a shape.
             clearance: m that must stay between surface and obstacle, beside the model's uncertainty.
             start: (k,) actuator values; None: the present ones.
             max_time: s; 0: the node's default.
@@ -299,7 +311,15 @@ class ShapeClient:
         from softform_client.plan_messages import PlanGoal
         from softform_client.plan_messages import goal_to_message as plan_message
 
-        goal = PlanGoal(target, obstacle, start, clearance, max_time, without_sim_to_real, accept_unreachable)
+        goal = PlanGoal(
+            as_shape_or_values(target),
+            as_shape(obstacle, "obstacle"),
+            as_values(start, "start"),
+            clearance,
+            max_time,
+            without_sim_to_real,
+            accept_unreachable,
+        )
         return self._call(self._planning, lambda stamp: plan_message(goal, self._frame, stamp), on_feedback)
 
     def stream(self, targets: Iterable[Target], rate: float = 50.0) -> Iterator[ServoState]:

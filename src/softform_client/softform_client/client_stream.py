@@ -13,9 +13,9 @@ from sensor_msgs.msg import PointCloud2
 from shape_msgs.msg import Mesh
 from std_msgs.msg import Header
 
+from softform_client.client_inputs import as_shape
 from softform_client.reach_messages import as_light, features_to_message, triangles_to_message
 from softform_core.arrays import Array
-from softform_core.errors import SoftformError
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_interfaces.msg import ServoState, TargetMesh, TargetPoints
@@ -24,7 +24,7 @@ from softform_ros.action_caller import ActionCaller, NotConnectedError
 from softform_ros.conversions import cloud_from_points
 
 Target: TypeAlias = TargetShape | FeaturePoints | Array
-"""A shape or feature points of a robot's surface, or a place (3,) m of a robot's tip."""
+"""A shape (also points (N, 3), m) or feature points of a robot's surface, or a place (3,) m of a robot's tip."""
 
 _TOPICS = {
     "target_shape": PointCloud2,
@@ -78,17 +78,15 @@ def _packing(target: Target) -> tuple[str, Callable[[str, Time], Any]]:
     """The topic of a target, and what makes its message of a frame and a stamp."""
     if isinstance(target, FeaturePoints):
         return "target_points", partial(features_to_message, target)
-    if isinstance(target, np.ndarray):
-        return "target_tip", partial(_tip_message, target)
-    light = as_light(target)
+    if not isinstance(target, TargetShape) and np.shape(target) == (3,):
+        return "target_tip", partial(_tip_message, np.asarray(target, dtype=np.float64))
+    light = as_light(as_shape(target))
     if light.faces is not None:
         return "target_mesh", partial(_mesh_message, light)
     return "target_shape", partial(cloud_from_points, light.points)
 
 
 def _tip_message(place: Array, frame: str, stamp: Time) -> PointStamped:
-    if place.shape != (3,):
-        raise SoftformError(f"A place of a tip has shape {place.shape}.", "Give x, y, z in metres.")
     x, y, z = (float(coordinate) for coordinate in place)
     return PointStamped(header=Header(frame_id=frame, stamp=stamp), point=Point(x=x, y=y, z=z))
 

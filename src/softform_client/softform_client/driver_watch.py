@@ -124,7 +124,7 @@ class DriverWatch:
                 raise GoalError(
                     Code.DRIVER_NOT_READY,
                     f"'{self._holder}' commands the robot.",
-                    "Let it end, cancel it or call its 'release'; 'stop' ends any.",
+                    "Let it end or cancel it. ./softform release lets go of what is held, ./softform stop ends any.",
                 )
 
     def check_measured(self) -> None:

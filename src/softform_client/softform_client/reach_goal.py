@@ -89,13 +89,16 @@ class ReachGoal:
     accept_unreachable: bool = False
 
 
-def check_header(header: Header, frame: str, now: float, max_age: float, what: str = "target") -> None:
+def check_header(
+    header: Header, frame: str, now: float, max_age: float, what: str = "target", of_stream: bool = False
+) -> None:
     """Reject points that are not in the robot's frame, or stamped over `max_age` s before `now` (s since the epoch).
 
-    A stamp of 0 means now; `what` names the points in the error message.
+    A stamp of 0 means now, but for a stream, of which each target needs its stamp; `what` names the points in the error
+    message.
 
     Raises:
-        GoalError: If the frame is another one, or the stamp is too old or lies in the future.
+        GoalError: If the frame is another one, the stamp is too old or lies in the future, or a stream's is 0.
     """
     if header.frame_id != frame:
         raise GoalError(
@@ -104,6 +107,12 @@ def check_header(header: Header, frame: str, now: float, max_age: float, what: s
             f"Transform the points into {frame} and name it in the header.",
         )
     stamp = seconds_from_stamp(header.stamp)
+    if stamp == 0.0 and of_stream:
+        raise GoalError(
+            Code.INVALID_TARGET,
+            f"The {what} has no stamp.",
+            "Stamp it with the time of now: a stream must not follow what is long past.",
+        )
     if stamp == 0.0:
         return
     age = now - stamp
@@ -111,13 +120,15 @@ def check_header(header: Header, frame: str, now: float, max_age: float, what: s
         raise GoalError(
             Code.INVALID_TARGET,
             f"The {what} is stale: it was stamped {age:.1f} s ago, at most {max_age:g} s are allowed.",
-            f"Send a current {what}, or a zero stamp for one that does not age.",
+            f"Stamp each {what} with the time of now, by a clock that agrees with this computer's (NTP)."
+            if of_stream
+            else f"Send a current {what}, or a zero stamp for one that does not age.",
         )
     if age < -MAX_FUTURE:
         raise GoalError(
             Code.INVALID_TARGET,
             f"The {what} is stamped {-age:.1f} s in the future.",
-            "Synchronise the clocks, or send a zero stamp.",
+            f"Synchronise the clocks{'' if of_stream else ', or send a zero stamp'}.",
         )
 
 

@@ -53,7 +53,7 @@ class ShapePredictorNode(SoftformLifecycleNode):
     def configure(self) -> None:
         """Load robot and models, and open topics and service."""
         values = self.parameters
-        robot = self._robot = load_robot(values["robot"])
+        robot = self._robot = load_robot(values["robot"]).in_namespace(self.get_namespace())
         self.diagnostics.hardware_id = robot.name
         self._past = ActuatorPast(robot)
         self._predictions = SurfacePredictions(self, robot) if robot.surfaces else TipPredictions(self, robot)

@@ -4,10 +4,14 @@ import sys
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
 from softform_core.errors import SoftformError
 from softform_core.paths import launch_dir
+from softform_core.text import nearest
 from softform_launch.launch_file import list_arguments, load_launch_file
+
+_WHOLE_STACK = "softform"
 
 
 def find_launch_file(name_or_path: str) -> Path:
@@ -24,35 +28,58 @@ def find_launch_file(name_or_path: str) -> Path:
     ):
         if candidate.is_file():
             return candidate
-    known = ", ".join(sorted(path.name.removesuffix(".launch.xml") for path in launch_dir().glob("*.launch.xml")))
-    raise SoftformError(f"There is no launch file '{name_or_path}'.", f"Give a path, or one of: {known or 'none'}.")
+    known = ", ".join(_names())
+    raise SoftformError(
+        f"There is no launch file '{name_or_path}'{nearest(name_or_path, _names())}.",
+        f"Give a path, or one of: {known or 'none'}.",
+    )
+
+
+def _names() -> list[str]:
+    return sorted(path.name.removesuffix(".launch.xml") for path in launch_dir().glob("*.launch.xml"))
+
+
+def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    names = [name for name in _names() if name.startswith(incomplete)]
+    return [CompletionItem(name) for name in names] or [CompletionItem(incomplete, type="file")]
 
 
 def split_arguments(words: tuple[str, ...]) -> dict[str, str]:
     """Return `name:=value` words as a dictionary.
 
     Raises:
-        SoftformError: If a word has another form.
+        SoftformError: If a word has another form, or a name comes twice.
     """
-    arguments = {}
+    arguments: dict[str, str] = {}
     for word in words:
         name, separator, value = word.partition(":=")
         if not separator or not name:
             raise SoftformError(f"'{word}' is not a launch argument.", "Write name:=value.")
+        if name in arguments:
+            raise SoftformError(f"{name} is given as '{arguments[name]}' and as '{value}'.", "Give it once.")
         arguments[name] = value
     return arguments
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", default=_WHOLE_STACK, metavar="[FILE]", shell_complete=_completed)
 @click.argument("arguments", nargs=-1, metavar="[NAME:=VALUE]...")
 @click.option("--show-args", is_flag=True, help="List the arguments of the file, and start nothing.")
 @click.option("--dry-run", is_flag=True, help="Print the commands that would run, and start nothing.")
 def launch(file: str, arguments: tuple[str, ...], show_args: bool, dry_run: bool) -> None:
-    """Start the nodes of FILE: a path, or a name in launch/ such as 'softform'. Ctrl-C stops them all.
+    """Start the whole stack on the virtual rig or on devices, or the nodes of another FILE; Ctrl-C stops them all.
 
-    Nothing is started where nodes of the same names run already.
-    """
+    FILE is a path, or a name in launch/. Nothing is started where nodes of the same names run already.
+
+    \b
+    Examples:
+      ./softform launch
+      ./softform launch robot:=manipulator record:=true
+      ./softform launch driver port:=/dev/ttyUSB0
+      ./softform launch --show-args
+    """  # noqa: D301 - click reads the escape as "keep these lines"
+    if ":=" in file:
+        file, arguments = _WHOLE_STACK, (file, *arguments)
     path = find_launch_file(file)
     if show_args:
         _show_arguments(path)

@@ -19,8 +19,10 @@ from typing import cast
 import yaml
 
 from softform_core.errors import SoftformError
+from softform_core.parameter_files import is_for, read_parameter_file
+from softform_core.text import nearest
 from softform_launch.launch_xml import Element, read_launch_xml
-from softform_launch.substitutions import SubstitutionContext, package_prefix, substitute
+from softform_launch.substitutions import GivenValue, SubstitutionContext, package_prefix, substitute
 
 ParameterScalar = bool | int | float | str
 ParameterValue = ParameterScalar | list[bool] | list[int] | list[float] | list[str]
@@ -128,13 +130,54 @@ def load_launch_file(file: Path, arguments: Mapping[str, str] | None = None) -> 
         LaunchFileError: With file, line and what to do, at anything that is not understood or not there.
         SoftformError: If an argument is given that no file declares.
     """
-    evaluation = _Evaluation(dict(arguments or {}))
+    given = {name: GivenValue(_at_home(value)) for name, value in (arguments or {}).items()}
+    evaluation = _Evaluation(dict(given))
     evaluation.run_file(file.resolve(), None)
-    unknown = sorted(set(arguments or {}) - evaluation.declared)
-    if unknown:
-        known = ", ".join(sorted(evaluation.declared)) or "none"
-        raise SoftformError(f"{file} has no argument '{unknown[0]}'.", f"It has: {known}.")
+    for name, value in given.items():
+        if name not in evaluation.declared:
+            known = ", ".join(sorted(evaluation.declared)) or "none"
+            raise SoftformError(
+                f"{file} has no argument '{name}'{nearest(name, evaluation.declared)}.", f"It has: {known}."
+            )
+        came_to = evaluation.variables[name]
+        if not value.is_used and (came_to is value or came_to != value):
+            raise SoftformError(
+                f"{name}:={value} is given and would not be used"
+                f"{f' ({about})' if (about := evaluation.declared[name].rstrip('.')) else ''}.",
+                "Leave it out, or give what it needs as well.",
+            )
+    _check_sections(evaluation)
     return evaluation.processes
+
+
+def _at_home(path: str) -> str:
+    """A path whose `~` is the home folder: the nodes would each take it in a way of its own.
+
+    Raises:
+        SoftformError: If it names a user that is not there.
+    """
+    expanded = os.path.expanduser(path)
+    if expanded.startswith("~"):
+        raise SoftformError(f"'{path}' names the home of a user that is not there.", "Write the path from / on.")
+    return expanded
+
+
+def _check_sections(evaluation: "_Evaluation") -> None:
+    """Reject a parameter file with a section for a node that it is not given to, unless that is not started this time.
+
+    Raises:
+        SoftformError: With the file and the nearest name.
+    """
+    started = {process.node.rpartition("/")[2] for process in evaluation.processes}
+    for path, (sections, nodes) in evaluation.parameter_files.items():
+        for section in sections:
+            is_elsewhere = section.rpartition("/")[2] in evaluation.node_names - started
+            if not is_elsewhere and not any(not node or is_for(section, node) for node in nodes):
+                raise SoftformError(
+                    f"{path}: the section '{section}' is for none of the nodes to which the file is "
+                    f"given{nearest(section, nodes)}.",
+                    f"They are: {', '.join(nodes)}. Write one of them, or /** for all.",
+                )
 
 
 def _check(element: Element) -> None:
@@ -168,7 +211,9 @@ class _Evaluation:
         self.changed_environment: dict[str, str] = {}
         self.namespace = ""
         self.open_files: list[Path] = []
-        self.declared: set[str] = set()
+        self.declared: dict[str, str] = {}
+        self.node_names: set[str] = set()
+        self.parameter_files: dict[Path, tuple[list[str], list[str]]] = {}
         self.processes: list[ProcessDescription] = []
 
     def run_file(self, file: Path, including: Element | None) -> None:
@@ -180,6 +225,7 @@ class _Evaluation:
             raise including.error(f"the included file {file} does not exist.", "Correct the attribute 'file'.")
         root = read_launch_xml(file)
         _check(root)
+        self.node_names |= {element.attributes.get("name", "") for element in root.walk() if element.tag == "node"}
         self.open_files.append(file)
         self.run_children(root)
         self.open_files.pop()
@@ -222,16 +268,17 @@ class _Evaluation:
         return "unless" not in element.attributes or not self.boolean(element, "unless")
 
     def run_arg(self, element: Element) -> None:
-        name = self.text(element, "name")
-        self.declared.add(name)
+        name, description = self.text(element, "name"), element.attributes.get("description", "")
+        self.declared[name] = description
+        if not self.variables.get(name, "given").strip() and element.attributes.get("default") != "":
+            raise element.error(f"the argument '{name}' is given and empty.", "Give a value, or leave it out.")
         if name not in self.variables:
             if "default" not in element.attributes:
-                description = element.attributes.get("description", "")
                 raise element.error(
                     f"the argument '{name}' was not given{f' ({description})' if description else ''}.",
                     f"Add {name}:=VALUE to the command.",
                 )
-            self.variables[name] = self.text(element, "default")
+            self.variables[name] = _at_home(self.text(element, "default"))
         choices = [self.text(choice, "value") for choice in element.children]
         if choices and self.variables[name] not in choices:
             raise element.error(
@@ -292,7 +339,8 @@ class _Evaluation:
             ros_arguments += ["-r", f"__node:={name}"]
         if namespace:
             ros_arguments += ["-r", f"__ns:={namespace}"]
-        ros_arguments += self.parameter_arguments(element)
+        full_name = f"{namespace.rstrip('/')}/{name}" if name else ""
+        ros_arguments += self.parameter_arguments(element, full_name)
         for remap in element.children:
             if remap.tag == "remap":
                 ros_arguments += ["-r", f"{self.text(remap, 'from')}:={self.text(remap, 'to')}"]
@@ -307,7 +355,7 @@ class _Evaluation:
                     *(["--ros-args", *ros_arguments] if ros_arguments else []),
                 ),
                 environment={**self.changed_environment, **additions},
-                node=f"{namespace.rstrip('/')}/{name}" if name else "",
+                node=full_name,
                 is_required=is_required,
                 respawn=respawn,
                 respawn_delay=delay,
@@ -323,7 +371,7 @@ class _Evaluation:
             raise element.error(f"'{namespace}' is not a valid namespace.", "Use letters, digits, _ and /.")
         return namespace
 
-    def parameter_arguments(self, element: Element) -> list[str]:
+    def parameter_arguments(self, element: Element, node: str) -> list[str]:
         arguments = []
         for param in element.children:
             if param.tag != "param":
@@ -331,14 +379,22 @@ class _Evaluation:
             if "from" in param.attributes:
                 if len(param.attributes) > 1 or param.children:
                     raise param.error("<param from> takes nothing else.", "Use another <param> for name and value.")
-                file = Path(self.text(param, "from"))
+                file = Path(self.text(param, "from")).resolve()
                 if not file.is_file():
                     raise param.error(f"the parameter file {file} does not exist.", "Correct the attribute 'from'.")
+                self.note_parameter_file(file, node)
                 arguments += ["--params-file", str(file)]
             else:
                 for name, value in self.parameter_values(param, ""):
                     arguments += ["-p", f"{name}:={_yaml(value)}"]
         return arguments
+
+    def note_parameter_file(self, file: Path, node: str) -> None:
+        try:
+            sections = list(read_parameter_file(file))
+        except SoftformError as error:
+            raise SoftformError(f"{error.message} It is given to {node or 'a node'}.", error.next_step) from error
+        self.parameter_files.setdefault(file, (sections, []))[1].append(node)
 
     def parameter_values(self, param: Element, parent: str) -> list[tuple[str, ParameterValue]]:
         if "from" in param.attributes:

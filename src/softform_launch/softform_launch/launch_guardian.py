@@ -16,8 +16,9 @@ from collections.abc import Callable
 
 import psutil
 
+from softform_core.stop_signals import STOP_SIGNALS
 from softform_launch.launch_runner import SIGKILL_AFTER, SIGTERM_AFTER
-from softform_launch.process_signals import STOP_SIGNALS, NotedSignals, die_with_parent
+from softform_launch.process_signals import NotedSignals, die_with_parent
 
 _PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -28,7 +29,7 @@ def run_guarded(run: Callable[[], int]) -> int:
 
     The child starts with these signals blocked and must unblock them once it can handle them, so that none is lost.
     """
-    signals = NotedSignals()
+    signals = NotedSignals(keep_ignored=True)
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
     guardian = os.getpid()
     sys.stdout.flush()

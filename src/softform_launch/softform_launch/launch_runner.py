@@ -15,12 +15,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO
 
+from softform_core.stop_signals import STOP_SIGNALS
 from softform_launch.launch_file import ProcessDescription
 from softform_launch.launch_screen import Screen
-from softform_launch.process_signals import STOP_SIGNALS, NotedSignals, die_with_parent
+from softform_launch.process_signals import NotedSignals, die_with_parent
 
 SIGTERM_AFTER = 5.0  # s after SIGINT
 SIGKILL_AFTER = 5.0  # s after SIGTERM
+NOT_BEGUN = os.EX_CONFIG  # exit code of a node whose parameters or environment are wrong: nobody waits for it
 LONGEST_BACK_OFF = 30.0  # s between two starts of a process that keeps ending
 STEADY_AFTER = 10.0  # s; a process that lived this long starts its back-off anew
 LONGEST_LINE = 65536  # bytes shown as one line
@@ -39,6 +41,7 @@ class _Child:
     back_off: float = 0.0
     start_again: float | None = None
     partial_line: bytearray = field(default_factory=bytearray)
+    last_line: str = ""
 
     @property
     def output(self) -> IO[bytes] | None:
@@ -60,6 +63,7 @@ class LaunchRunner:
         self._screen = screen
         self._signals = signals
         self._stopping_since: float | None = None
+        self._why = ""
         self._last_escalation = 0.0
         self._exit_code = 0
 
@@ -83,6 +87,8 @@ class LaunchRunner:
             for child in self._children:
                 if child.process:
                     child.process.wait()
+            if self._why and self._exit_code:  # others have said much since
+                self._say(f"ended with exit code {self._exit_code}: {self._why}")
             self._screen.flush(seconds=1.0)
         return self._exit_code
 
@@ -145,6 +151,7 @@ class LaunchRunner:
             lines.append(bytes(child.partial_line))
             child.partial_line.clear()
         for line in lines:
+            child.last_line = line.decode(errors="replace")
             self._screen.show(child.description.name, line, child.colour)
 
     def _reap(self) -> None:
@@ -188,6 +195,8 @@ class LaunchRunner:
             self._begin_to_stop(f"{description.name}, which is required, {how}")
         elif exit_code != 0:
             self._exit_code = self._exit_code or 1
+            if exit_code == NOT_BEGUN:
+                self._begin_to_stop(f"{description.name} could not begin: {child.last_line}")
 
     def _restart_due(self) -> None:
         for child in self._children:
@@ -202,7 +211,7 @@ class LaunchRunner:
     def _begin_to_stop(self, why: str) -> None:
         if self._stopping_since is not None:
             return
-        self._stopping_since = time.monotonic()
+        self._stopping_since, self._why = time.monotonic(), why
         self._say(f"stopping: {why}")
         for child in self._children:
             child.start_again = None

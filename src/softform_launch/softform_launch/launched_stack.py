@@ -40,6 +40,8 @@ class LaunchedStack:
         starter = os.getpid()
 
         def prepare() -> None:
+            for number in (signal.SIGINT, signal.SIGTERM):  # by which `stop` ends it
+                signal.signal(number, signal.SIG_DFL)
             hold_sigint()
             die_with_parent(starter)
 

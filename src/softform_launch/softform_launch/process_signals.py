@@ -6,7 +6,7 @@ import signal
 from contextlib import suppress
 from types import FrameType
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from softform_core.stop_signals import STOP_SIGNALS, is_ignored
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -39,15 +39,20 @@ class NotedSignals:
     So they can be handled between two steps and never within one.
     """
 
-    def __init__(self) -> None:
-        """Install the handlers; from now on this process does not end by a stop signal."""
+    def __init__(self, keep_ignored: bool = False) -> None:
+        """Install the handlers; from now on this process does not end by a stop signal.
+
+        Args:
+            keep_ignored: Whether what was ignored stays so (`is_ignored`).
+        """
         self.descriptor, self._writer = os.pipe()
         os.set_blocking(self.descriptor, False)
         os.set_blocking(self._writer, False)
         self._noted: list[int] = []
         signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         for number in STOP_SIGNALS:
-            signal.signal(number, self._note)
+            if not (keep_ignored and is_ignored(number)):
+                signal.signal(number, self._note)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
 
     def _note(self, number: int, frame: FrameType | None) -> None:

@@ -21,6 +21,16 @@ _ESCAPED = re.compile(r"""\\([$"'\\])""")
 _COMMAND_SECONDS = 30.0
 
 
+class GivenValue(str):
+    """The value of an argument that the user gave.
+
+    Attributes:
+        is_used: Whether anything has asked for it.
+    """
+
+    is_used = False
+
+
 @dataclass(frozen=True)
 class SubstitutionContext:
     """What substitutions read."""
@@ -104,7 +114,10 @@ def _evaluate(words: list[str], context: SubstitutionContext, element: Element) 
                     f"the variable '{name}' is not defined.",
                     f'Declare it before this line with <arg name="{name}"/> or <let/>. Defined here: {known}.',
                 )
-            return context.variables[name]
+            value = context.variables[name]
+            if isinstance(value, GivenValue):
+                value.is_used = True
+            return value
         case ["env", name]:
             if name not in context.environment:
                 raise element.error(

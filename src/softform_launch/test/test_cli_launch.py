@@ -55,6 +55,13 @@ def test_files_are_found_by_name_and_by_path(tmp_path):
         find_launch_file("sotform")
 
 
+@pytest.mark.parametrize("words", [(), ("namespace:=lab",), ("softform", "namespace:=lab")])
+def test_without_a_file_it_is_the_whole_stack(words):
+    lines = invoke(*words, "--dry-run").output.splitlines()
+    space = "/lab" if "namespace:=lab" in words else "/softform"
+    assert len(lines) > 6 and all(f"__ns:={space} " in f"{line} " for line in lines)
+
+
 def test_arguments_must_have_the_ros_form():
     result = invoke("softform", "robot=membrane", "--dry-run")
     assert isinstance(result.exception, SoftformError)
@@ -119,7 +126,9 @@ def test_what_looks_at_a_surface_is_started_for_robots_that_have_one(robot):
 @pytest.mark.parametrize("rig", ["true", "false"])
 def test_shipped_files_start_what_the_manager_waits_for(file, rig, mocap, robot):
     known = {argument.name for argument in list_arguments(file)}
-    given = {"rig": rig, "motion_capture": mocap, "robot": robot}
+    given = {"rig": rig, "robot": robot}
+    if mocap == "true" or load_robot(robot).surfaces:
+        given["motion_capture"] = mocap
     processes = load_launch_file(file, {name: value for name, value in given.items() if name in known})
     names = [process.name for process in processes]
     (manager,) = [process for process in processes if process.name == "bringup_manager"]
@@ -133,7 +142,7 @@ def test_shipped_files_start_what_the_manager_waits_for(file, rig, mocap, robot)
 @pytest.mark.parametrize("file", WITH_DRIVER, ids=lambda path: path.stem)
 def test_port_is_the_rigs_or_the_given_one(file):
     def ports(rig):
-        arguments = {"rig": rig, "port": "/dev/ttyACM3", "run_dir": "/r"}
+        arguments = {"rig": rig} | ({"run_dir": "/r"} if rig == "true" else {"port": "/dev/ttyACM3"})
         (driver,) = [p for p in load_launch_file(file, arguments) if p.name == "actuation"]
         return [word for word in driver.command if word.startswith("port:=")]
 
@@ -141,10 +150,45 @@ def test_port_is_the_rigs_or_the_given_one(file):
     assert ports("false") == ['port:="/dev/ttyACM3"']
 
 
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (
+            "softform port:=/dev/ttyUSB0",
+            r"port:=/dev/ttyUSB0 is given and would not be used \(Hardware only \(rig:=false",
+        ),
+        ("driver port:=/dev/ttyUSB0 rig:=true", "port:=/dev/ttyUSB0 is given and would not be used"),
+        ("driver faults:=stall@1", r"faults:=stall@1 is given and would not be used \(Virtual rig only \(rig:=true\)"),
+        ("softform bag:=/x", r"bag:=/x is given and would not be used \(Recordings only \(record:=true\)"),
+        ("softform rig:=false seed:=3", "seed:=3 is given and would not be used"),
+        ("softform rig:=false driver:=false port:=/dev/x", "port:=/dev/x is given and would not be used"),
+        ("softform mocap_system:=vicon", "mocap_system:=vicon is given and would not be used"),
+        ("softform solvers:=false captures:=2", "captures:=2 is given and would not be used"),
+        ("softform robot:=three_chamber scan_folder:=/x", "scan_folder:=/x is given and would not be used"),
+        ("softform robot:=three_chamber motion_capture:=false", "motion_capture:=false is given and would not be used"),
+        ("softform robot:=planar_fingers motion_capture:=true camera_tracker:=true", "motion_capture:=true is given"),
+        ("softform raelity:=ideal", r"no argument 'raelity' \(the nearest is reality\)"),
+        ("softform run_dir:=", "'run_dir' is given and empty"),
+        ("softform seed:=1 seed:=2", "seed is given as '1' and as '2'. Give it once"),
+        ("softfrom seed:=1", r"no launch file 'softfrom' \(the nearest is softform\)"),
+        ("softform robot:=three_chamber motion_capture:=true", None),
+        ("softform record:=true bag:=/x", None),
+        ("softform bag:= faults:= wire_log:=", None),
+    ],
+)
+def test_what_is_given_and_would_not_be_used_is_said(words, complaint):
+    result = invoke(*words.split(), "--dry-run")
+    if complaint is None:
+        assert result.exit_code == 0, result.exception
+    else:
+        assert isinstance(result.exception, SoftformError) and re.search(complaint, str(result.exception))
+
+
 @pytest.mark.parametrize("file", WITH_DRIVER, ids=lambda path: path.stem)
 def test_only_on_a_rig_are_latches_kept_in_the_runs_folder(file, monkeypatch):
     def state(rig):
-        (driver,) = [p for p in load_launch_file(file, {"rig": rig, "run_dir": "/r"}) if p.name == "actuation"]
+        arguments = {"rig": rig} | ({"run_dir": "/r"} if rig == "true" else {})
+        (driver,) = [p for p in load_launch_file(file, arguments) if p.name == "actuation"]
         return driver.environment.get("SOFTFORM_STATE")
 
     monkeypatch.delenv("SOFTFORM_STATE", raising=False)

@@ -203,7 +203,7 @@ def test_respawn_and_required(load):
 
 
 def test_choices(load):
-    body = '<arg name="a" default="x"><choice value="x"/><choice value="y"/></arg>'
+    body = '<arg name="a" default="x"><choice value="x"/><choice value="y"/></arg><let name="b" value="$(var a)"/>'
     assert load(body, a="y") == []
     with pytest.raises(LaunchFileError, match="argument 'a' is 'z'.*one of: x, y"):
         load(body, a="z")
@@ -257,8 +257,100 @@ def test_errors_name_file_line_and_cause(load, tmp_path, body, message):
 
 
 def test_unknown_argument_lists_the_known_ones(load):
-    with pytest.raises(SoftformError, match="no argument 'robt'. It has: robot"):
+    with pytest.raises(SoftformError, match=r"no argument 'robt' \(the nearest is robot\). It has: robot"):
         load('<arg name="robot" default="membrane"/>', robt="membrane")
+
+
+UNUSED = r"port:=/dev/ttyUSB0 is given and would not be used \(Hardware only: port\)."
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "",
+        '<let name="port" value="elsewhere"/><let name="b" value="$(var port)"/>',
+        '<let name="b" value="$(var port)" if="false"/>',
+        '<let name="b" value="$(env USER $(var prt))"/><let name="prt" value="x"/>',
+        '<group><let name="port" value="elsewhere"/></group>',
+    ],
+)
+def test_an_argument_that_nothing_asks_for_is_rejected(load, use):
+    declared = '<let name="prt" value="x"/><arg name="port" default="/dev/null" description="Hardware only: port."/>'
+    with pytest.raises(SoftformError, match=UNUSED):
+        load(declared + use, port="/dev/ttyUSB0")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        '<let name="b" value="$(var port)"/>',
+        '<let name="b" value="x" if="$(equals $(var port) /dev/ttyUSB0)"/>',
+        '<let name="port" value="/dev/ttyUSB0"/>',
+        '<group><let name="b" value="in $(var port)"/></group>',
+        '<node pkg="demo_pkg" exec="talker"><param name="port" value="$(var port)" type="str"/></node>',
+    ],
+)
+def test_an_argument_that_is_asked_for_or_comes_true_is_used(load, use):
+    load(f'<arg name="port" default="/dev/null"/>{use}', port="/dev/ttyUSB0")
+
+
+@pytest.mark.parametrize("value", ["", " "])
+def test_an_empty_value_is_rejected_where_the_default_is_not_empty(load, value):
+    use = '<let name="b" value="$(var a)"/>'
+    load(f'<arg name="a" default=""/>{use}', a="")
+    for default in ('default="live"', ""):
+        with pytest.raises(LaunchFileError, match="'a' is given and empty. Give a value"):
+            load(f'<arg name="a" {default}/>{use}', a=value)
+
+
+def test_the_home_folder_is_meant_by_a_tilde(load, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    body = '<arg name="a" default="~/live"/>' + NODE.format("n").replace(
+        "/>", '><param name="p" value="$(var a)" type="str"/></node>'
+    )
+    assert ros_arguments(*load(body, a="~/x"))[-1] == 'p:="/home/me/x"'
+    assert ros_arguments(*load(body))[-1] == 'p:="/home/me/live"'
+    with pytest.raises(SoftformError, match="'~nobody_here/x' names the home of a user that is not there"):
+        load(body, a="~nobody_here/x")
+
+
+def parameters(tmp_path, text):
+    file = tmp_path / "p.yaml"
+    file.write_text(text)
+    return f'<param from="{file}"/>'
+
+
+@pytest.mark.parametrize(
+    ("section", "complaint"),
+    [
+        ("/soft/actuation", None),
+        ("/**", None),
+        ("/soft/*", None),
+        ("/**/actuation", None),
+        ("/soft/scanner", None),  # not started this time
+        ("actuation", r"'/actuation' is for none of the nodes .* \(the nearest is /soft/actuation\). They are: /soft/"),
+        ("/soft/actuaton", "p.yaml: the section '/soft/actuaton' is for none of .*the nearest is /soft/actuation"),
+        ("/sotf/actuation", "the nearest is /soft/actuation"),
+        ("/soft/rig", "'/soft/rig' is for none of the nodes to which the file is given"),
+    ],
+)
+def test_a_section_for_no_node_of_the_file_is_rejected(load, tmp_path, section, complaint):
+    given = parameters(tmp_path, f"{section}:\n  ros__parameters:\n    rate: 1.0\n")
+    body = f"""<push_ros_namespace namespace="soft"/>
+    <node pkg="demo_pkg" exec="talker" name="actuation">{given}</node>
+    <node pkg="demo_pkg" exec="talker" name="scanner" if="false">{given}</node>
+    {NODE.format("rig")}"""
+    if complaint is None:
+        assert len(load(body)) == 2
+        return
+    with pytest.raises(SoftformError, match=complaint):
+        load(body)
+
+
+def test_a_wrong_parameter_file_ends_the_launch_before_any_node_starts(load, tmp_path):
+    given = parameters(tmp_path, "/**:\n  ros__parameters:\n    rate: null\n")
+    with pytest.raises(SoftformError, match="p.yaml: parameter rate is empty .* It is given to /n. Give a value"):
+        load(NODE.format("n").replace("/>", f">{given}</node>"))
 
 
 def test_missing_file(tmp_path):

@@ -13,7 +13,7 @@ import pytest
 
 from softform_launch.launch_file import ProcessDescription
 from softform_launch.launch_guardian import run_guarded
-from softform_launch.launch_runner import run_launch
+from softform_launch.launch_runner import NOT_BEGUN, run_launch
 from softform_launch.process_signals import hold_sigint
 
 STUBBORN = (
@@ -57,8 +57,14 @@ def python(code, name="node", **keywords):
     return ProcessDescription(name=name, command=(sys.executable, "-c", code), **keywords)
 
 
-def start(marker, descriptions, guarded=True, impatient=False, **keywords):
-    """Start a launch of `descriptions` as a process of its own."""
+def start(marker, descriptions, guarded=True, impatient=False, ignored=(), **keywords):
+    """Start a launch of `descriptions` as a process of its own, with some signals ignored as `nohup` does."""
+
+    def prepare():
+        hold_sigint()
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+
     call = "run_guarded(lambda: run_launch(descriptions))" if guarded else "run_launch(descriptions)"
     shorter = "runner.SIGTERM_AFTER = guardian.SIGTERM_AFTER = 0.5; runner.SIGKILL_AFTER = guardian.SIGKILL_AFTER = 0.5"
     code = f"""
@@ -78,7 +84,7 @@ sys.exit({call})
         env={**os.environ, "SOFTFORM_TEST_MARKER": marker},
         stderr=subprocess.STDOUT,
         start_new_session=True,
-        preexec_fn=hold_sigint,
+        preexec_fn=prepare,
         **keywords,
     )
 
@@ -125,6 +131,49 @@ def test_stop_signals_reach_every_node_as_sigint(marker, number):
     assert "[a] left by 2" in output and "[b] left by 2" in output
     assert f"stopping: {number.name} received" in output
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("ignored", "number"),
+    [
+        ([signal.SIGHUP], signal.SIGHUP),
+        ([signal.SIGTERM], signal.SIGTERM),
+        ([signal.SIGINT], signal.SIGINT),
+    ],
+)
+def test_a_signal_that_was_ignored_at_the_start_stays_ignored(marker, ignored, number):
+    process = start(marker, [python(POLITE)], ignored=ignored)
+    wait_for_line(process, "up")
+    process.send_signal(number)
+    time.sleep(0.3)
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM if number != signal.SIGTERM else signal.SIGINT)
+    assert "left by 2" in process.communicate(timeout=30)[0].decode()
+    assert process.returncode == 0
+
+
+def test_what_a_shell_ignores_for_all_in_the_background_ends_the_launch(marker):
+    process = start(marker, [python(POLITE)], ignored=[signal.SIGINT, signal.SIGQUIT])
+    wait_for_line(process, "up")
+    process.send_signal(signal.SIGINT)
+    assert "left by 2" in process.communicate(timeout=30)[0].decode()
+
+
+def test_sigkill_of_the_guardian_ends_a_launch_that_ignores_sigterm(marker):
+    process = start(marker, [python(POLITE)], ignored=[signal.SIGTERM])
+    wait_for_line(process, "up")
+    process.kill()
+    wait_until_none(marker)
+
+
+def test_a_node_that_could_not_begin_ends_the_launch_at_once(marker):
+    process = start(
+        marker, [python(POLITE, "patient"), python(f"print('It is wrong.'); raise SystemExit({NOT_BEGUN})", "rig")]
+    )
+    output = process.communicate(timeout=30)[0].decode()
+    assert "[launch] stopping: rig could not begin: It is wrong.\n" in output
+    assert output.endswith("[launch] ended with exit code 1: rig could not begin: It is wrong.\n")
+    assert process.returncode == 1
 
 
 def test_a_node_that_ignores_signals_is_killed_in_stages(marker):

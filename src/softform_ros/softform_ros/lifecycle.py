@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from types import FrameType
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import rclpy
 from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from rclpy._rclpy_pybind11 import RCLError
+from rclpy.exceptions import ParameterException
 from rclpy.executors import Executor
 from rclpy.experimental import EventsExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -21,11 +24,20 @@ from rclpy.signals import SignalHandlerOptions
 from softform_core.errors import SoftformError
 from softform_ros.diagnostics import ERROR, OK, DiagnosticsPublisher, Health, with_failures
 from softform_ros.guarded_node import GuardedNode, spin
-from softform_ros.parameters import Parameter, declare_parameters, read_parameters
+from softform_ros.parameters import (
+    Parameter,
+    declare_parameters,
+    read_parameters,
+    tell_unknown_parameters,
+    with_read_files,
+)
 
 if TYPE_CHECKING:
     from softform_ros.frames import Frames
 
+
+NOT_BEGUN = os.EX_CONFIG
+"""Exit code of a node that could not begin, as its parameters or its environment are wrong: the launch ends then."""
 
 _LIFE_CYCLE_LISTS = ("get_available_states", "get_available_transitions", "get_transition_graph")
 
@@ -150,6 +162,7 @@ class SoftformLifecycleNode(GuardedNode, LifecycleNode):
                 with contextlib.suppress(Exception):
                     self._clean_up()
                 raise
+            tell_unknown_parameters(self)
 
         result = self._step("configure", step)
         self._is_configured = result == TransitionCallbackReturn.SUCCESS
@@ -215,14 +228,20 @@ def run_node(make_node: Callable[[], GuardedNode], make_executor: Callable[[], E
 
     signal.signal(signal.SIGINT, request_stop)
     signal.signal(signal.SIGTERM, request_stop)
-    exit_code = 0
+    exit_code = NOT_BEGUN
     try:
-        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        rclpy.init(args=with_read_files(sys.argv), signal_handler_options=SignalHandlerOptions.NO)
         node = make_node()
         executor = make_executor()
         executor.add_node(node)
         spin(executor, node, lambda: not (stop.is_set() or getattr(node, "is_finished", False)))
         exit_code = int(getattr(node, "exit_code", 0))
+    except Exception as error:
+        if node is not None:
+            raise
+        if isinstance(error, ParameterException | RCLError):
+            error = SoftformError(f"{error}.", "Correct it where it is given.")
+        sys.stderr.write(f"{error}\n" if isinstance(error, SoftformError) else traceback.format_exc())
     finally:
         if node is not None:
             if isinstance(node, SoftformLifecycleNode):

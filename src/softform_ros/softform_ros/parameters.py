@@ -1,16 +1,25 @@
 """Parameters declared from one table, from which the documentation is made too."""
 
-from collections.abc import Iterable, Mapping
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
 
 from softform_core.errors import SoftformError
+from softform_core.parameter_files import VALUES, is_for, read_parameter_file
 from softform_core.paths import DEFAULT_ROBOT
+from softform_core.text import nearest, printable
 
 ParameterValue = bool | int | float | str | list[float] | list[str]
+
+_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text (in quotes if it is digits)"}
 
 
 @dataclass(frozen=True)
@@ -49,25 +58,99 @@ class Parameter:
                 ]
         return descriptor
 
-    def check(self, value: Any) -> None:
-        """Raise `SoftformError` if `value` lies outside the table's bounds."""
-        if self.choices and value not in self.choices:
-            raise SoftformError(f"Parameter {self.name} is '{value}'.", f"Set it to one of: {', '.join(self.choices)}.")
-        for number in value if isinstance(value, list) else [value]:
-            if not isinstance(number, int | float) or isinstance(number, bool):
-                continue
-            too_low = self.minimum is not None and not number >= self.minimum
-            too_high = self.maximum is not None and not number <= self.maximum
-            if too_low or too_high:
-                raise SoftformError(
-                    f"Parameter {self.name} is {value}.", f"It must lie between {self.minimum} and {self.maximum}."
-                )
+    @property
+    def _kind(self) -> type[Any]:
+        """Type of the parameter, of a list that of its elements."""
+        return type(self.default[0]) if isinstance(self.default, list) else type(self.default)
+
+    def taken(self, value: Any) -> ParameterValue:
+        """A value as the parameter's type, for which whole numbers are floats, too.
+
+        Raises:
+            SoftformError: If it has another type, is not finite, or lies outside the table's bounds.
+        """
+        is_list = not isinstance(value, str) and hasattr(value, "__iter__")
+        items = [self._element(item) for item in (value if is_list else [value])]
+        if is_list != isinstance(self.default, list) or None in items:
+            shown = f"'{value}'" if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else value
+            low, high = (None if one is None else f"{one:.10g}" for one in (self.minimum, self.maximum))
+            bounds = f" from {low}" * (low is not None) + f" to {high}" * (high is not None)
+            takes = f"one of: {', '.join(self.choices)}" if self.choices else f"{_KINDS[self._kind]}{bounds}"
+            raise SoftformError(
+                f"Parameter {self.name} is {printable(str(shown))}.",
+                f"It takes {'a list, each element ' * isinstance(self.default, list)}{takes}.",
+            )
+        return items if is_list else items[0]
+
+    def _element(self, given: Any) -> Any:
+        """One value, or None if it is not taken."""
+        value: Any = float(given) if self._kind is float and type(given) is int else given
+        if type(value) is not self._kind or (self.choices and value not in self.choices):
+            return None
+        if isinstance(value, str):  # that may be a path, which each node would take in a way of its own
+            return os.path.expanduser(value) if value.startswith("~/") else value
+        low = -math.inf if self.minimum is None else self.minimum
+        high = math.inf if self.maximum is None else self.maximum
+        return value if isinstance(value, bool) or (math.isfinite(value) and low <= value <= high) else None
 
 
 def declare_parameters(node: Node, table: Iterable[Parameter]) -> None:
-    """Declare every row of `table` on `node`."""
+    """Declare every row of `table` on `node`.
+
+    Raises:
+        SoftformError: If a given value has another type than the table's or lies outside its bounds; the message names
+            file, node, parameter and value, and what it takes.
+    """
+    given = node._parameter_overrides
     for row in table:
-        node.declare_parameter(row.name, row.default, row.descriptor())
+        try:
+            value = row.taken(given[row.name].value) if row.name in given else row.default
+        except SoftformError as error:
+            raise SoftformError(
+                f"{_origin(node, row.name)}node {node.get_fully_qualified_name()}: {error.message}", error.next_step
+            ) from error
+        node.declare_parameter(row.name, value, row.descriptor(), ignore_override=True)
+
+
+def tell_unknown_parameters(node: Node) -> None:
+    """Say which parameters were given that the node, which has declared all of its own, does not know."""
+    known = node.get_parameters_by_prefix("")
+    for name in node._parameter_overrides:
+        if name not in known and not name.startswith("qos_overrides."):
+            node.get_logger().warning(
+                f"{_origin(node, name)}parameter {name} is not used: this node has none of that name"
+                f"{nearest(name, known)}. docs/nodes lists them."
+            )
+
+
+def _origin(node: Node, name: str) -> str:
+    """Which file gives a parameter, with a colon; nothing where the command line does, which is stronger."""
+    if not any(word.startswith(f"{name}:=") for word in sys.argv):
+        for at in reversed(_files(sys.argv)):
+            for section, values in read_parameter_file(Path(sys.argv[at])).items():
+                if name in values and is_for(section, node.get_fully_qualified_name()):
+                    return f"{sys.argv[at]}: "
+    return ""
+
+
+def _files(words: Sequence[str]) -> list[int]:
+    """Where parameter files stand among the words of a command."""
+    return [at + 1 for at, word in enumerate(words[:-1]) if word == "--params-file"]
+
+
+def with_read_files(words: Sequence[str]) -> list[str]:
+    """The words of a node's command; its parameter files are read strictly, and handed on to rcl in memory.
+
+    Raises:
+        SoftformError: If a file is wrong.
+    """
+    changed = list(words)
+    for at in _files(words):
+        content = {section: {VALUES: values} for section, values in read_parameter_file(Path(words[at])).items()}
+        descriptor = os.memfd_create("parameters")
+        os.write(descriptor, json.dumps(content).encode())
+        changed[at] = f"/proc/self/fd/{descriptor}"
+    return changed
 
 
 def read_parameters(node: Node, table: Iterable[Parameter]) -> Mapping[str, Any]:
@@ -76,14 +159,7 @@ def read_parameters(node: Node, table: Iterable[Parameter]) -> Mapping[str, Any]
     Raises:
         SoftformError: If a value lies outside its bounds.
     """
-    values = {}
-    for row in table:
-        value = node.get_parameter(row.name).value
-        if isinstance(row.default, list):
-            value = list(value)
-        row.check(value)
-        values[row.name] = value
-    return values
+    return {row.name: row.taken(node.get_parameter(row.name).value) for row in table}
 
 
 def parameter_table_markdown(table: Iterable[Parameter]) -> str:

@@ -27,6 +27,7 @@ PREDICTED_SURFACE = profile(depth=1)
 TARGET_SHAPE = profile(depth=1, latched=True)
 TARGET_READER = profile(depth=1)
 """Receives targets, latched or not; earlier ones are not wanted."""
+TARGET_READER_AT_BEST_EFFORT = profile(depth=1, reliable=False)
 SERVO_STATE = profile(depth=10)
 LATCHED_STATE = profile(depth=1, latched=True)
 TRUE_SURFACE = profile(depth=1)

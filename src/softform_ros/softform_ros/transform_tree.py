@@ -142,7 +142,7 @@ class TransformTree:
             raise SoftformError(
                 f"Where '{frame}' stands in '{parent}' is remembered from {first[0] - stamp:.1f} s after "
                 "that moment on.",
-                "Send it sooner, or with a zero stamp for now.",
+                "Send it sooner; a goal may have a zero stamp, which means now.",
             )
         return last[1] if stamp >= last[0] else _between(history, stamp)
 

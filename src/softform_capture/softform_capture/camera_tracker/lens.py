@@ -5,10 +5,10 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-import yaml
 
 from softform_core.arrays import Array
-from softform_core.errors import SoftformError
+from softform_core.errors import SoftformError, reason_of
+from softform_core.yaml_files import read_yaml
 
 _DISTORTION_SIZES = (0, 4, 5, 8, 12, 14)
 _MODELS = ("plumb_bob", "rational_polynomial")
@@ -54,17 +54,17 @@ class Lens:
             SoftformError: If it cannot be read or is no such calibration.
         """
         try:
-            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+            content = read_yaml(path)
             matrix = np.array(content["camera_matrix"]["data"], dtype=np.float64).reshape(3, 3)
             distortion = np.array(content["distortion_coefficients"]["data"], dtype=np.float64).ravel()
             model = content.get("distortion_model", _MODELS[0])
             sides = [content.get(side) for side in ("image_width", "image_height")]
             size = None if None in sides else (int(sides[0]), int(sides[1]))
-        except OSError as error:
-            raise SoftformError(f"{path} cannot be read: {error.strerror or error}.", "Check the path.") from error
-        except (KeyError, TypeError, ValueError, yaml.YAMLError) as error:
+        except (SoftformError, KeyError, TypeError, ValueError) as error:
+            if isinstance(error.__cause__, OSError):
+                raise
             raise SoftformError(
-                f"{path} is not a camera calibration ({type(error).__name__}: {error}).",
+                f"{path} is not a camera calibration ({reason_of(error)}).",
                 "Give the YAML file that ROS camera calibration writes.",
             ) from error
         is_camera = matrix[0, 0] > 0.0 and matrix[1, 1] > 0.0 and np.array_equal(matrix[2], [0.0, 0.0, 1.0])

@@ -15,8 +15,11 @@ from softform_core.geometry.rigid import RigidTransform
 from softform_core.paths import data_dir
 from softform_core.robots.description import Description, Finite, NotNegative, Place
 from softform_core.units import MM_PER_M
+from softform_core.yaml_files import read_yaml
 
 SECONDS_PER_DAY = 86_400.0
+_FURTHEST = 20.0
+"""m from robot or camera: nothing that a depth camera sees is further off."""
 _REMEDY = "Calibrate again: ./softform calibrate-cameras."
 _Counted = Annotated[int, Field(ge=3)]
 _File = TypeVar("_File", bound=Description)
@@ -120,7 +123,7 @@ def load_calibration(path: Path) -> CameraCalibration:
     return calibration
 
 
-class SeenPoints(Description):
+class SeenPoints(Description, coerce_numbers_to_str=True):
     """What is seen in one camera's clouds: their topic and frame, and points by name, m in that frame."""
 
     topic: str
@@ -128,7 +131,7 @@ class SeenPoints(Description):
     points: dict[str, Place]
 
 
-class Correspondences(Description):
+class Correspondences(Description, coerce_numbers_to_str=True):
     """The same points in the robot's frame (`places`, m; not all need be known) and in each camera's."""
 
     places: dict[str, Place]
@@ -139,17 +142,28 @@ def load_correspondences(path: Path) -> Correspondences:
     """Read a file of points that someone has identified in the clouds of the cameras.
 
     Raises:
-        SoftformError: If it cannot be read or is no such file.
+        SoftformError: If it cannot be read, is no such file, or is in another unit.
     """
     remedies = "Check the path.", "See docs/steps/capture.md for an example."
-    return _loaded(Correspondences, path, "file of corresponding points", remedies)
+    given = _loaded(Correspondences, path, "file of corresponding points", remedies)
+    for whose, points in {
+        "places": given.places,
+        **{name: each.points for name, each in given.cameras.items()},
+    }.items():
+        for name, point in points.items():
+            if max(map(abs, point)) > _FURTHEST:
+                raise SoftformError(
+                    f"Point {name} of {whose} in {path} is {max(map(abs, point)):g} m off: it is not in metres.",
+                    "Give the points of all cameras, and their places, in metres.",
+                )
+    return given
 
 
 def _loaded(kind: type[_File], path: Path, what: str, remedies: tuple[str, str]) -> _File:
     """A file of YAML; remedies for one that cannot be read, and for one of something else."""
     try:
-        return kind.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise SoftformError(f"{path} cannot be read: {error.strerror or error}.", remedies[0]) from error
-    except (ValueError, yaml.YAMLError) as error:
+        return kind.model_validate(read_yaml(path))
+    except SoftformError as error:
+        raise SoftformError(error.message, remedies[0]) from error
+    except ValueError as error:
         raise SoftformError(f"{path} is no {what}: {error}", remedies[1]) from error

@@ -5,7 +5,6 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
@@ -16,6 +15,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform, kabsch
 from softform_core.registration.marker_motion import neighbours_motion
+from softform_core.yaml_files import read_yaml
 
 _FEWEST_BASE = 3
 _SLACK = 3.0
@@ -34,11 +34,12 @@ def read_rest_markers(path: str | Path) -> dict[str, list[float]]:
         SoftformError: If the file cannot be read or says something else.
     """
     try:
-        content = yaml.safe_load(Path(path).expanduser().read_text(encoding="utf-8"))
+        content = read_yaml(Path(path).expanduser())
         places = {str(name): [float(value) for value in place] for name, place in content.items()}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError, TypeError, ValueError) as error:
+    except (SoftformError, AttributeError, TypeError, ValueError) as error:
+        reason = str(getattr(error, "message", error)).rstrip(".")
         raise SoftformError(
-            f"The rest markers {path} cannot be read: {error}.", "Write one line for each marker: name: [x, y, z]."
+            f"The rest markers {path} cannot be read: {reason}.", "Write one line for each marker: name: [x, y, z]."
         ) from error
     if not all(len(place) == 3 and np.isfinite(place).all() for place in places.values()) or not places:
         raise SoftformError(f"The rest markers {path} are not places.", "Give x, y, z in metres for each name.")

@@ -14,6 +14,7 @@ from natnet.packet_buffer import PacketBuffer
 
 from softform_capture.motion_capture.captured_frame import MalformedPacketError, plain_labels
 from softform_core.arrays import Array
+from softform_core.errors import SoftformError
 
 CONNECT, SERVER_INFO, REQUEST_DESCRIPTIONS, DESCRIPTIONS, FRAME, KEEP_ALIVE = 0, 1, 4, 5, 7, 10
 """Kinds of message."""
@@ -112,13 +113,15 @@ def read_server(buffer: PacketBuffer) -> Server:
     """What the server says of itself.
 
     Raises:
-        MalformedPacketError: If it is malformed, or the protocol is of a version that is not read here.
+        MalformedPacketError: If it is malformed.
+        SoftformError: If the protocol is of a version that is not read here.
     """
     try:
         version = ServerInfo.read_from_buffer(buffer, None).nat_net_protocol_version.truncate(2)
         if not _OLDEST <= version <= _NEWEST:
-            raise MalformedPacketError(
-                f"The server speaks NatNet {version}.", f"Versions {_OLDEST} to {_NEWEST} are read."
+            raise SoftformError(
+                f"Motive speaks NatNet {version}, and versions {_OLDEST} to {_NEWEST} are read.",
+                "Install a Motive that speaks one of these, or let a ROS driver publish its markers (system mocap4r2).",
             )
         ticks, _, multicast, *address = struct.unpack_from("<QH?4B", buffer.data, buffer.pointer)
     except (struct.error, UnicodeDecodeError) as error:

@@ -29,13 +29,20 @@ class ConnectionRecord:
 
 
 class SourceThread:
-    """Hands each frame of a source to `on_frame` in a thread; after `silence` s without one the connection is lost."""
+    """Hands each frame of a source to `on_frame` in a thread; after `silence` s without one the connection is lost.
+
+    Each new reason why there is none is handed to `on_failure`.
+    """
 
     def __init__(
-        self, source: MotionCaptureSource, on_frame: Callable[[CapturedFrame], None], silence: float = 3.0
+        self,
+        source: MotionCaptureSource,
+        on_frame: Callable[[CapturedFrame], None],
+        silence: float = 3.0,
+        on_failure: Callable[[str], object] = lambda reason: None,
     ) -> None:
         self.record = ConnectionRecord()
-        self._source, self._on_frame, self._silence = source, on_frame, silence
+        self._source, self._on_frame, self._silence, self._on_failure = source, on_frame, silence, on_failure
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="motion capture", daemon=True)
 
@@ -55,7 +62,7 @@ class SourceThread:
             self._thread.join(patience)
 
     def _run(self) -> None:
-        wait = _SHORTEST_WAIT
+        wait, told = _SHORTEST_WAIT, ""
         while not self._stopped.is_set():
             opened = self.record.opened
             try:
@@ -64,6 +71,9 @@ class SourceThread:
                 self._read()
             except Exception as error:  # whatever a client library raises, the next try may go well
                 self.record.failure = str(error) or type(error).__name__
+                if self.record.failure != told:
+                    told = self.record.failure
+                    self._on_failure(told)
             if self.record.connected:
                 self.record.connected = False
                 self.record.lost += not self._stopped.is_set()

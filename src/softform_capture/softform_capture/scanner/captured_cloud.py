@@ -1,5 +1,6 @@
 """From one scan to the cloud that is published: checked, in the robot's frame, cropped, cleaned, thinned, judged."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from softform_capture.scanner.cleaning import not_stray, thinned_evenly
@@ -7,7 +8,6 @@ from softform_capture.scanner.scan_quality import ScanQuality, scan_quality
 from softform_capture.scanner.workspace import Workspace, inside_workspace
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape, estimate_normals
 from softform_core.shapes.validate import check_target
@@ -55,17 +55,18 @@ class CapturedCloud:
 
 
 def captured_cloud(
-    scan: TargetShape, registration: RigidTransform, robot: Robot, options: CloudOptions
+    scan: TargetShape, placed: Callable[[Array], Array], robot: Robot, options: CloudOptions
 ) -> CapturedCloud:
-    """Cloud of one export of a scanner, in its frame, m.
+    """Cloud of one export of a scanner, in its frame, m; `placed` brings points (N, 3) m from there to the robot's.
 
     Raises:
-        SoftformError: If the scan's size betrays a wrong unit, or too few points lie on the robot.
+        SoftformError: If the scan's size betrays a wrong unit, or too few points lie on the robot; and what `placed`
+            raises.
     """
     check_target(scan.points, robot)
     # A mesh's vertices may be few and uneven; its area is what was seen.
     shape = scan if scan.faces is None else scan.sample(options.max_points)
-    return cloud_on_robot(registration.apply(shape.points), robot, options)
+    return cloud_on_robot(placed(shape.points), robot, options)
 
 
 def cloud_on_robot(points: Array, robot: Robot, options: CloudOptions) -> CapturedCloud:

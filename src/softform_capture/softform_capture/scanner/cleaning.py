@@ -15,7 +15,7 @@ LONELY = 4.0
 OFF_PLANE = 0.4
 """A point is stray if it is further from its neighbours' plane than this share of its mean distance from them.
 
-What it keeps of true and false points: docs/open3d.md."""
+What it keeps of true and false points: docs/notes/open3d.md."""
 
 
 def thinned_evenly(points: Array, spacing: float) -> Array:

@@ -95,11 +95,16 @@ def test_a_server_that_is_not_there_is_an_error_with_advice():
         NatNetSource("127.0.0.1", "192.0.2.1").open()
 
 
-def test_an_old_protocol_is_rejected_by_its_number(serve):
-    server = serve(version=(2, 7))
-    source = NatNetSource("127.0.0.1", "127.0.0.1", server.port, patience=0.4)
-    with pytest.raises(SoftformError, match=r"speaks NatNet 2\.7"):
+@pytest.mark.parametrize("version", [(2, 7), (4, 3), (4, 9), (5, 0)])
+def test_another_protocol_is_rejected_by_its_number_at_once_and_in_one_sentence(serve, version):
+    server = serve(version=version)
+    source = NatNetSource("127.0.0.1", "127.0.0.1", server.port, patience=PATIENCE)
+    began = time.monotonic()
+    with pytest.raises(SoftformError) as caught:
         source.open()
+    assert time.monotonic() - began < PATIENCE / 4
+    assert caught.value.message == f"Motive speaks NatNet {version[0]}.{version[1]}, and versions 3.0 to 4.2 are read."
+    assert caught.value.next_step.startswith("Install a Motive that speaks one of these")
 
 
 def test_malformed_packets_are_dropped_and_counted(serve, connect):

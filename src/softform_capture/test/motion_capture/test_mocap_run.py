@@ -273,18 +273,22 @@ class Flaky:
 
 
 def test_a_connection_is_made_again_whatever_ended_it():
-    frames, failures, source = [], [], Flaky()
-    thread = SourceThread(source, frames.append, silence=0.3)
+    frames, failures, told, source = [], [], [], Flaky()
+    thread = SourceThread(source, frames.append, 0.3, told.append)
     source.on_open = lambda: failures.append(thread.record.failure)
     thread.start()
     wait(lambda: frames)
     thread.stop()
-    assert failures[-4:] == [
-        "It is switched off.",
-        "The cable is out.",
-        "a client's own mistake",
-        "No frame for 0.3 s. Is the system streaming?",
-    ]
+    assert (
+        told
+        == failures[-4:]
+        == [
+            "It is switched off.",
+            "The cable is out.",
+            "a client's own mistake",
+            "No frame for 0.3 s. Is the system streaming?",
+        ]
+    )
     assert (thread.record.opened, thread.record.lost, thread.record.connected) == (4, 3, False)
     assert source.closed == source.opened
     assert not any(one.name == "motion capture" for one in threading.enumerate())
