@@ -32,7 +32,7 @@ ALLOWED = {
     "softform_tendons": BELOW_NODES | {"softform_actuation"},
     # Above the nodes: what starts, watches and judges them.
     "softform_tools": BELOW_NODES | {"softform_actuation", "softform_recording", "softform_rig"},
-    "softform_studies": BELOW_NODES | {"softform_rig"},
+    "softform_studies": BELOW_NODES | {"softform_rig", "softform_ik"},
     "softform_system_tests": BELOW_NODES
     | {"softform_actuation", "softform_bringup", "softform_capture", "softform_pneumatics", "softform_recording"}
     | {"softform_ik", "softform_rig"}

@@ -93,17 +93,19 @@ def test_a_shape_is_planned_for_reached_and_captured(folder, robot, tmp_path):
         measured = json.loads((tmp_path / "seen.json").read_text())["measured"]
         assert f"points in {tmp_path / name}" in seen.output and measured["mean_error"] < 5e-3
         assert len(read_shape(tmp_path / name).points) > 1000
-    assert "[530] No frame of markers" in softform("capture", "--output", tmp_path / "now.csv", code=1).output
+    refused = softform("capture", "--output", tmp_path / "now.csv", code=1).output
+    assert "[530 CAPTURE_TIMEOUT] No frame of markers" in refused
 
 
 def test_what_is_out_of_reach_tells_the_option_that_helps(folder):
     above = ["reach", folder / "above.ply", "--unit", "mm", "--mode", "plan-only"]
     refused = softform(*above, code=1).output
-    assert f"[{Code.UNREACHABLE}]" in refused and "mm away in the direction" in refused and "--pose place" in refused
+    assert f"[{Code.UNREACHABLE} UNREACHABLE]" in refused and "--pose place" in refused
+    assert "mm away in the direction" in refused
     placed = json.loads(softform(*above, "--pose", "place", "--json", "-").stdout)
     assert placed["solve"]["mean_error"] < 2e-3
     refused = softform("reach", folder / "reversed.ply", "--unit", "mm", code=1).output
-    assert f"[{Code.INVALID_TARGET}]" in refused and "upside down" in refused
+    assert f"[{Code.INVALID_TARGET} INVALID_TARGET]" in refused and "upside down" in refused
 
 
 def test_a_planned_motion_is_a_path_to_follow(folder, tmp_path):
@@ -133,7 +135,7 @@ def test_interrupted_the_robot_stays_and_killed_it_is_stopped_all_the_same(folde
     process = begun("follow", _path(tmp_path))
     robot.wait_for(lambda: robot.pressures.min() > 300.0, "the path to be under way")
     process.send_signal(signal.SIGINT)
-    assert process.wait(30.0) == 130 and "[311]" in process.stderr.read()
+    assert process.wait(30.0) == 130 and "[311 CANCELLED]" in process.stderr.read()
     robot.wait_for(lambda: robot.state == DriverState.RUNNING and robot.pressures.max() < 3500.0, "the robot to stay")
     process = begun("follow", _path(tmp_path))
     before = robot.pressures.max()
@@ -143,8 +145,9 @@ def test_interrupted_the_robot_stays_and_killed_it_is_stopped_all_the_same(folde
     softform("stop")
     robot.wait_for(lambda: robot.state == DriverState.FAULT, "the driver to latch")
     refused = softform("reach", folder / "target.ply", "--unit", "mm", code=1).output
-    assert f"[{Code.DRIVER_FAULT}]" in refused and "reset" in refused
+    assert f"[{Code.DRIVER_FAULT} DRIVER_FAULT]" in refused and "reset" in refused
     softform("reset")
+    assert "Nothing was held" in softform("release").output
     robot.wait_for(lambda: robot.state == DriverState.SAFE and robot.pressures.max() < 400.0, "the air to leave")
     time.sleep(1.0)
     assert robot.state == DriverState.SAFE and robot.pressures.max() < 400.0
@@ -168,6 +171,6 @@ def test_what_cannot_be_sent_says_so(folder, tmp_path):
         (["reach", tmp_path / "absent.ply"], "does not exist"),
         (["stream", tmp_path], "holds no shapes"),
         (["capture", "--output", tmp_path / "now.stl"], "no type that is written"),
-        (["follow", folder / "target.ply"], "cannot be read"),
+        (["follow", folder / "target.ply"], "is no text"),
     ):
         assert reason in softform(*words, code=2).output

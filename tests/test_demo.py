@@ -30,7 +30,8 @@ from softform_tools.demo import DemoRequest, choose_target
 KEYS = [
     "target", "predicted_mean_mm", "predicted_max_mm", "measured_mean_mm", "measured_max_mm", "rest_mean_mm", "ik_ms",
     "ik_iterations", "report", "bag", "sim_to_real", "measured_without_sim_to_real_mean_mm",
-    "measured_open_loop_mean_mm", "measured_closed_loop_mean_mm", "best_fit_mean_mm", "rounds", "round_mean_mm", "pose",
+    "measured_open_loop_mean_mm", "measured_closed_loop_mean_mm", "best_fit_mean_mm", "best_fit_agreement", "rounds",
+    "round_mean_mm", "pose",
 ]  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from softform_launch.launch_file import load_launch_file
 from softform_rig.reality import known_realities, load_reality
 
 ROOT = Path(__file__).parents[1]
+CORE = ROOT / "src" / "softform_core" / "softform_core"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -36,6 +37,15 @@ def test_commands_exist(page):
     named = set(re.findall(r"\./softform ([a-z][a-z-]+)", page.read_text(encoding="utf-8")))
     known = {*main.list_commands(None), "test", "build"}
     assert named <= known
+
+
+_REFERENCE = "description-reference"
+OF_OPERATORS = [page for page in PAGES if page.parent.name in {"steps", "robots"} and page.stem != _REFERENCE]
+
+
+@pytest.mark.parametrize("page", OF_OPERATORS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_of_operators_are_short(page):
+    assert len(page.read_text(encoding="utf-8").split()) <= 1500, "how a number was found belongs to docs/notes"
 
 
 @pytest.mark.parametrize("page", ["docs/extending.md", "docs/papers.md"])
@@ -56,6 +66,28 @@ def test_the_page_of_papers_lists_every_equation(paper):
     tables = re.split(r"^Paper (\d+),.*$", equations.__doc__, flags=re.MULTILINE)
     in_code = dict(zip(tables[1::2], tables[2::2], strict=True))[paper]
     assert listed == set(re.findall(r"^(\d+) .*`([\w.]+)`$", in_code, re.MULTILINE))
+
+
+def equations_named(text):
+    """Numbers of the equations that a text names, also in lists and ranges such as `Eqs. 2, 5 and 23-30`."""
+    found = set()
+    for words in re.findall(r"Eqs?\.\s+(\d+(?:(?:\s*(?:,|-|and|or)\s*)+\d+)*)", text):
+        for first, last in re.findall(r"(\d+)(?:-(\d+))?", words):
+            found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
+@pytest.mark.parametrize("paper", ["000", "001"])
+def test_each_file_that_runs_an_equation_names_it(paper):
+    text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    rows = re.findall(rf"^\| {paper}, (\d+) \| .*? \| `[\w.]+` \| (.*) \|$", text, re.MULTILINE)
+    assert len(rows) > 5
+    for number, where in rows:
+        files = re.findall(r"`([\w/]+\.py)`", where)
+        assert files, f"{paper}, {number}"
+        for file in files:
+            path = ROOT / file if file.startswith("src/") else CORE / file
+            assert int(number) in equations_named(path.read_text(encoding="utf-8")), f"{file} does not name {number}"
 
 
 EXAMPLES = [
@@ -92,7 +124,8 @@ def test_examples_of_descriptions_are_robots(example, body, degrees_of_freedom, 
 
 def test_the_example_of_an_imported_robot_takes_a_table(tmp_path):
     page = (ROOT / "docs" / "steps" / "import.md").read_text(encoding="utf-8")
-    (tmp_path / "mine.yaml").write_text(re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0], encoding="utf-8")
+    body = (ROOT / "docs" / "robots" / "imported.md").read_text(encoding="utf-8")
+    (tmp_path / "mine.yaml").write_text(re.findall(r"```yaml\n(.*?)```", body, re.DOTALL)[0], encoding="utf-8")
     pressures = list(itertools.product([0, 30, 60], repeat=3))
     rows = [f"{a},{b},{c},{(b - c) / 2},{(a - b) / 2},{110 + a + b + c}" for a, b, c in pressures]
     (tmp_path / "fem.csv").write_text("p1,p2,p3,x,y,z\n" + "\n".join(rows), encoding="utf-8")
@@ -134,6 +167,16 @@ def test_every_command_teaches_itself(command):
 def test_launch_files_name_executables_that_are_installed(path):
     for process in load_launch_file(path, {}):
         assert os.access(process.command[0], os.X_OK), process.command[0]
+
+
+def test_the_pages_make_a_site_without_a_warning():
+    if not (ROOT / ".venv" / "docs").is_dir():
+        pytest.skip("requirements-docs.txt is not installed")
+    result = CliRunner().invoke(main, ["docs", "--no-serve"])
+    assert result.exit_code == 0, result.output
+    site = ROOT / "build" / "docs"
+    assert (site / "searchindex.js").is_file()
+    assert "is_served" in (site / "reference" / "modules" / "softform_client.client.html").read_text(encoding="utf-8")
 
 
 def test_the_entry_point_is_valid_bash():

@@ -30,6 +30,7 @@ setup(
             "planning = softform_studies.cli_planning:planning",
             "import = softform_studies.cli_imported:import_",
             "torsos = softform_studies.cli_torsos:torsos",
+            "targets = softform_studies.cli_targets:targets",
         ],
         "softform.bench.ik": [
             "prediction = softform_studies.ik.ik_prediction:prediction",

@@ -39,6 +39,7 @@ _POLL_SECONDS = 0.2
     metavar="N",
     help="With mocap: every N frames look whether the robot has drifted.  [default: never]",
 )
+@click.option("--by-hand", is_flag=True, help="A person scans each frame; the robot moves at Enter only.")
 @click.option("--record/--no-record", default=True, show_default=True, help="Whether a launched stack is recorded.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
 def collect(
@@ -51,6 +52,7 @@ def collect(
     launches: bool,
     namespace: str,
     reference_every: int,
+    by_hand: bool,
     record: bool,
     as_json: bool,
 ) -> None:
@@ -65,11 +67,12 @@ def collect(
 
     \b
     Examples:
-      softform collect                             40 frames on the virtual rig
-      softform collect --reality worn --output worn.zarr
-      softform collect --via mocap                 markers instead of scans; begins with a rest frame
-      softform collect --attach --via mocap --frames 5000 --reference-every 100      for hours, unattended
-      softform collect --attach                    on the stack that runs: `softform launch softform rig:=false`
+      ./softform collect                             40 frames on the virtual rig
+      ./softform collect --reality worn --output worn.zarr
+      ./softform collect --via mocap                 markers instead of scans; begins with a rest frame
+      ./softform collect --attach --via mocap --frames 5000 --reference-every 100      for hours, unattended
+      ./softform collect --attach --by-hand          a person scans, and says when the robot may move
+      ./softform collect --attach                    on the stack that runs: `./softform launch softform rig:=false`
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from tqdm import tqdm
 
@@ -79,12 +82,15 @@ def collect(
     from softform_core.frames.store import open_recording
     from softform_core.robots import load_robot
 
-    request = CollectRequest(
-        robot, frames, via, output, seed, not launches, reality, namespace, reference_every, record
-    )
+    if by_hand and (via != "scanner" or not sys.stdin.isatty()):
+        raise SoftformError(
+            "--by-hand asks a person with a scanner.", "Give it at a terminal, and collect --via scanner."
+        )
+    asked = robot, frames, via, output, seed, not launches, reality, namespace, reference_every, record, by_hand
+    request = CollectRequest(*asked)
     path = output or default_output(load_robot(robot, "surface"))
     try:
-        path = run(request, lambda line: tqdm.write(line, file=sys.stderr), _asked_to_go_on)
+        path = run(request, lambda line: tqdm.write(line, file=sys.stderr), _asked)
     except (KeyboardInterrupt, SoftformError) as error:
         stopped = isinstance(error, KeyboardInterrupt)
         reason = "stopped; the robot vents. The same command goes on." if stopped else str(error)
@@ -95,11 +101,11 @@ def collect(
     click.echo(json.dumps(summary_figures(store)) if as_json else "\n".join(summary_lines(store)))
 
 
-def _asked_to_go_on() -> bool:
-    """Ask the user who pressed Ctrl-C; without a terminal collecting ends."""
+def _asked(question: str) -> bool:
+    """Ask the user; without a terminal collecting ends."""
     if not sys.stdin.isatty():
         return False
-    click.echo("\npaused; the robot vents. Enter goes on, Ctrl-C ends.", err=True)
+    click.echo(f"\n{question}", err=True)
     try:
         # In turns: a Ctrl-C that comes just before Python waits is not heard while it waits.
         while not select.select([sys.stdin], [], [], _POLL_SECONDS)[0]:

@@ -61,7 +61,8 @@ class CollectorNode(SoftformLifecycleNode):
 
     def configure(self) -> None:
         """Load the robot and open the action."""
-        self._robot, self._accepted = load_robot(self.parameters["robot"], "surface"), None
+        self._robot = load_robot(self.parameters["robot"], "surface").in_namespace(self.get_namespace())
+        self._accepted = None
         self.diagnostics.hardware_id = self._robot.name
         self._workers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="collect")
         attendance = self.create_subscription(

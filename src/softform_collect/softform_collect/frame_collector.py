@@ -178,8 +178,9 @@ class FrameCollector:
         command, what = store.actuation[number], f"frame {number}"
         self._tell_stage(number, "settling")
         moment: Moment = self._settled.go_to(command, what)
+        note = ""
         for _ in range(self._settings.captures_a_frame):
-            self._tell_stage(number, "capturing")
+            self._tell_stage(number, "capturing", note=note)
             captured = recorder.take(moment, self._settings.capture_timeout, self._settled.is_stopped)
             # The values of the capture are those of a robot that is still settled after it.
             measured = self._settled.still_settled(command, (captured or moment).stamp, what)
@@ -189,6 +190,7 @@ class FrameCollector:
             coverage, fault = recorder.judge(command)
             if not fault:
                 break
+            note = f"{what} is captured again: {fault}"
         recorder.store_frame(number, self._robot.actuation_of(measured.values), moment.stamp)
         self._tell_stage(number, "storing", coverage, f"frame {number} is rejected: {fault}" if fault else "")
         return fault

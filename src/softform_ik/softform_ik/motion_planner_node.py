@@ -54,7 +54,7 @@ class MotionPlannerNode(SoftformLifecycleNode):
     def configure(self) -> None:
         """Load robot and models, and open topic and action."""
         values = self.parameters
-        robot = load_robot(values["robot"], "surface")
+        robot = load_robot(values["robot"], "surface").in_namespace(self.get_namespace())
         self.diagnostics.hardware_id = robot.name
         model = Path(values["model"]) if values["model"] else None
         models = self._models = LivePipeline(robot, values["surface_points"], model, values["sim_to_real"])

@@ -11,6 +11,7 @@ from softform_client.driver_watch import MeasuredValues
 from softform_client.reach_goal import Code
 from softform_core.arrays import Array
 from softform_core.evaluation.comparison import PredictedSurface
+from softform_core.evaluation.measured_errors import resting_surface
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.inverse.out_of_reach import largest_deformation
 from softform_ik.capture.capture import Capture
@@ -75,7 +76,7 @@ class SurfaceServers:
             return PredictedSurface.of(model, past.felt(model.play, still.values))
 
         devices: dict[str, Scanner | MotionCapture] = {
-            SCANNER: Scanner(robot, predict, hardware),
+            SCANNER: Scanner(robot, predict, hardware, resting_surface(models.simulated, robot)),
             MOCAP: MotionCapture(robot, predict, hardware, markers),
         }
         self._model_refresh = ModelRefresh(node, models)

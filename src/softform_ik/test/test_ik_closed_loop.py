@@ -12,12 +12,14 @@ from softform_client.capture_watch import CaptureWatch
 from softform_client.driver_watch import DriverWatch
 from softform_client.held_command import HeldCommand
 from softform_client.reach_goal import Code, Mode, ReachGoal
+from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
+from softform_core.paths import models_of
 from softform_core.shapes.target import TargetShape
 from softform_core.surface.patch_set import SHEET
 from softform_core.units import MM_PER_M
@@ -105,14 +107,14 @@ class Rig:
             points = points[np.linalg.norm(points - centre, axis=1) > self.random.uniform(0.025, 0.05)]
         return points + 2e-4 * self.random.normal(size=points.shape)
 
-    def reach(self, model, settings):
+    def reach(self, model, settings, simulated=None):
         """A server's worker for this rig."""
         waiting = HardwareSettings(settle_timeout=0.2, capture_timeout=0.2)
         self.commander = Commander(HeldCommand(self.command), GrantedLease())
         hardware = Hardware(
             self.robot, waiting, self.driver, self.captures, self.commander, lambda cloud: cloud, lambda: self.now
         )
-        models = SimpleNamespace(current=model, simulated=model, mean_error_mm=lambda _: 0.05)
+        models = SimpleNamespace(current=model, simulated=simulated or model, mean_error_mm=lambda _: 0.05)
         return Reach(self.robot, models, ReachSettings(SolveSettings(tolerance=1e-6), settings), hardware)
 
 
@@ -137,9 +139,9 @@ def rig(robot, real):
     return Rig(robot, real)
 
 
-def run(rig, model, target, goal=None, stop=None, on_progress=lambda one: None, **settings):
+def run(rig, model, target, goal=None, stop=None, on_progress=lambda one: None, simulated=None, **settings):
     goal = goal or ReachGoal(target, Mode.CLOSED_LOOP)
-    reach, stop = rig.reach(model, ClosedLoopSettings(**settings)), stop or StopRequest()
+    reach, stop = rig.reach(model, ClosedLoopSettings(**settings), simulated), stop or StopRequest()
     rig.commander.begin(stop, Code.PREEMPTED, 1)
     return reach.run(goal, stop, on_progress)
 
@@ -192,6 +194,43 @@ def test_a_robot_that_answers_more_than_twice_as_strongly_does_not_run_away(robo
     assert outcome.code == Code.NONE and outcome.measured.mean < 0.1 * outcome.rounds[0].measured.mean
     assert lively.sent[-1] == pytest.approx(outcome.solution.actuation)
     assert outcome.solution.actuation == pytest.approx(low / 2.4, abs=40.0)
+
+
+def test_the_loop_begins_at_the_commands_that_a_goal_names_and_never_ends_worse(rig, pipeline, shape_of):
+    """These were tried before, and were better than what a solve from there would lead to first."""
+    target = shape_of(HIDDEN)
+    seed = run(rig, pipeline, target).commands
+    rig.sent.clear()
+    outcome = run(rig, pipeline, None, ReachGoal(target, Mode.CLOSED_LOOP, seed=seed, max_rounds=1))
+    assert outcome.code == Code.NONE and rig.sent[0] == pytest.approx(seed, abs=0.1)
+    assert outcome.measured.mean == min(one.measured.mean for one in outcome.rounds) < 3e-4
+    assert outcome.rounds[0].solution.pose.translation == pytest.approx(0.0)
+    again = run(rig, pipeline, target, max_rounds=1)
+    assert again.rounds[0].measured.mean > 3.0 * outcome.rounds[0].measured.mean
+
+
+def test_the_loop_never_ends_worse_than_what_the_simulation_alone_plans(robot, pipeline, shape_of):
+    """The robot is as simulated, and the learned model, which errs by a millimetre there, has one correction."""
+    learned = LivePipeline(robot, sim_to_real=str(models_of(robot.name) / "rig_default")).current
+    target, as_simulated = shape_of(0.05 * HIDDEN), Rig(robot, RealRobot(pipeline, 1.0, 0.0))
+    goal = ReachGoal(target, Mode.CLOSED_LOOP, max_rounds=1)
+    outcome = run(as_simulated, learned, None, goal, simulated=pipeline)
+    means = [one.measured.mean for one in outcome.rounds]
+    assert outcome.code == Code.NONE and len(means) == 3 and outcome.measured.mean == means[-1] < min(means[:-1])
+    assert as_simulated.sent[-1] == pytest.approx(outcome.commands)
+    # Where the model is right what the simulation plans is no rival, and nobody waits for it.
+    right = run(Rig(robot, RealRobot(learned, 1.0, 0.0)), learned, shape_of(HIDDEN), simulated=pipeline)
+    assert right.code == Code.NONE and len(right.rounds) <= 3
+
+
+def test_a_rival_that_cannot_be_captured_leaves_the_robot_at_the_best_round(robot, pipeline, shape_of):
+    learned = LivePipeline(robot, sim_to_real=str(models_of(robot.name) / "rig_default")).current
+    rig = Rig(robot, RealRobot(pipeline, 1.0, 0.0))
+    rig.spoil = lambda number, points: points[:0] if number == 2 else points
+    goal = ReachGoal(shape_of(0.05 * HIDDEN), Mode.CLOSED_LOOP, max_rounds=1)
+    outcome = run(rig, learned, None, goal, simulated=pipeline)
+    assert outcome.code == Code.CAPTURE_INVALID and len(outcome.rounds) == 2 and len(rig.sent) == 4
+    assert rig.sent[-1] == pytest.approx(outcome.commands)
 
 
 def test_the_robot_goes_back_to_the_best_round_and_settles_there(rig, pipeline, shape_of):

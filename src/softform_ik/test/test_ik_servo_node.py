@@ -28,6 +28,8 @@ HIDDEN = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 
 LARGEST_STEP = 400.0
 """Pa: what the slew rate allows in the longest time that one command makes up for."""
 
+CAMERA_DRIVER = qos.profile(depth=5, reliable=False)
+
 pytestmark = pytest.mark.usefixtures("fresh_robot")
 
 
@@ -216,6 +218,28 @@ def test_bad_targets_are_rejected_and_the_last_good_command_kept(following, stan
     assert state.targets_rejected >= 9
     assert state.reason.startswith("No target came") and "newest target was rejected: " in state.reason
     assert stand_in.commands[-1] == pytest.approx(HIDDEN, abs=40.0) and not stand_in.is_silent()
+
+
+def test_a_stream_that_is_rejected_from_its_start_is_told_why_at_once(controller, cloud, wait_for):
+    count = len(controller.states)
+    controller.publish(cloud_from_points(cloud(HIDDEN), "world", controller.now()))
+    wait_for(lambda: controller.states[count:], "a state", seconds=5.0)
+    assert "The newest target was rejected: TF knows no frame 'world'" in controller.states[count].reason
+    assert controller.states[count].state != ServoState.OFF or controller.states[count].reason.startswith("The newest")
+
+
+def test_a_stream_of_best_effort_is_followed(controller, stand_in, cloud, wait_for):
+    publisher = controller.node.create_publisher(PointCloud2, "target_shape", CAMERA_DRIVER)
+    try:
+        wait_for(publisher.get_subscription_count, "the node to hear it")
+        time.sleep(0.8)  # longer than `stale_after`: what goes on from before the robot was fresh is not followed
+        sent = len(stand_in.commands)
+        for _ in range(100):
+            publisher.publish(cloud_from_points(cloud(HIDDEN), "membrane/base_link", controller.now()))
+            time.sleep(0.02)
+        assert len(stand_in.commands) > sent + 20 and controller.states[-1].state == ServoState.TRACKING
+    finally:
+        stand_in.in_executor(lambda: controller.node.destroy_publisher(publisher))
 
 
 def test_targets_may_change_their_size_from_one_to_the_next(following, stand_in, pipeline):

@@ -2,13 +2,14 @@
 
 The search shares neither a network nor a solver with what it judges: scipy's bounded least squares from random starts
 in the working range, on equilibria of the reality and their derivatives by the implicit function theorem. The best of
-them is then led on to the least mean distance, which is what a scan measures. The body's memory (hysteresis, creep) is
+them, or what was tried before if that is better, is then led on to the least mean distance, which is what a scan
+measures. The body's memory (hysteresis, creep) is
 left out: it shifts which actuation makes a shape, not what shapes there are.
 """
 
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,13 +17,15 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from softform_core.arrays import Array
-from softform_core.evaluation.measured_errors import BEYOND_RIM_PART, measure_errors
+from softform_core.evaluation.measured_errors import measure_errors
 from softform_core.executors import Executor, InProcess
 from softform_core.forward.simulated_model import SimulatedModel, SimulatedState
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.closest_points import closest_points_on
+from softform_core.inverse.counterpart import Footprint, RestingSurface
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
+from softform_core.simulation.simulated_body import rest_points
 from softform_core.units import MM_PER_M
 from softform_rig.gap import random_actuations
 from softform_rig.reality import Reality, true_values
@@ -59,6 +62,14 @@ class BestFit:
         """How many starts led to within 0.01 mm of the best of them."""
         return int((self.of_starts_mm <= self.of_starts_mm.min() + _SAME_MM).sum())
 
+    @property
+    def agreement(self) -> str:
+        """Whether the starts led to one shape, in words."""
+        count, low, high = len(self.of_starts_mm), self.of_starts_mm.min(), self.of_starts_mm.max()
+        if self.agreeing == count:
+            return f"all {count} starts agree"
+        return f"{self.agreeing} of {count} starts agree, they led to {low:.2f} … {high:.2f} mm"
+
     def figures(self) -> dict[str, object]:
         """For the report."""
         return {
@@ -72,12 +83,21 @@ class BestFit:
         }
 
 
+class Fit(NamedTuple):
+    """Mean and largest distance as a scan measures them, at an actuation (m,)."""
+
+    mean_mm: float
+    max_mm: float
+    actuation: Array
+
+
 def find_best_fit(
     robot: Robot,
     reality: Reality,
     target: TargetShape,
     starts: int = STARTS,
     seed: int = 0,
+    tried: Sequence[Fit] = (),
     on_start: Callable[[int, float], None] | None = None,
     executor: Executor | None = None,
 ) -> BestFit:
@@ -89,6 +109,7 @@ def find_best_fit(
         target: The target, where it is to be reached.
         starts: Number of random starts.
         seed: Seed of the random starts.
+        tried: Actuations that the body was brought to; the fit is never worse than what was measured there.
         on_start: Called after each start with its number, from 1, and the mean distance that it led to, mm.
         executor: Where the starts are followed; in this process by default.
 
@@ -97,29 +118,22 @@ def find_best_fit(
     """
     begun = time.perf_counter()
     numbered = list(enumerate(random_actuations(robot, starts, seed), 1))
-    found: dict[int, _Nearest] = {}
+    found: dict[int, Fit] = {}
     follow = functools.partial(_follower, robot, reality, target)
     for number, nearest in (executor or InProcess()).run(follow, numbered):
         found[number] = nearest
         if on_start is not None:
             on_start(number, nearest.mean_mm)
-    nearest = min(found.values(), key=lambda one: one.mean_mm)
     distance = _TrueDistance(robot, reality, target)
+    looked_at = [Fit(*distance.measured(one.actuation), one.actuation) for one in tried]
+    nearest = min([*found.values(), *looked_at], key=lambda one: one.mean_mm)
     led_on = distance.least_squares(nearest.actuation, loss="soft_l1", f_scale=_SMALL_MM)
-    best = min(nearest, led_on, key=lambda one: one.mean_mm)
+    best = min(nearest, led_on, *tried, key=lambda one: one.mean_mm)
     of_starts = np.array([found[number].mean_mm for number, _ in numbered])
     return BestFit(best.mean_mm, best.max_mm, best.actuation, of_starts, time.perf_counter() - begun)
 
 
-class _Nearest(NamedTuple):
-    mean_mm: float
-    max_mm: float
-    actuation: Array
-
-
-def _follower(
-    robot: Robot, reality: Reality, target: TargetShape
-) -> Callable[[tuple[int, Array]], tuple[int, _Nearest]]:
+def _follower(robot: Robot, reality: Reality, target: TargetShape) -> Callable[[tuple[int, Array]], tuple[int, Fit]]:
     """What follows a numbered start, an actuation (m,)."""
     distance = _TrueDistance(robot, reality, target)
     return lambda numbered: (numbered[0], distance.least_squares(numbered[1]))
@@ -133,9 +147,11 @@ class _TrueDistance:
         self._model = SimulatedModel(robot, body, lambda at: true_values(reality, robot, robot.actuators_of(at)))
         self._low, self._span = robot.actuation_min, robot.actuation_max - robot.actuation_min
         self._faces, self._target, self._search = body.faces, target, closest_points_on(target)
+        self._rest = RestingSurface(TargetShape.from_mesh(rest_points(body), body.faces))
+        self._footprint = Footprint(self._rest, self._search)
         self._last: tuple[Array, tuple[Array, Array, SimulatedState]] | None = None
 
-    def least_squares(self, start: Array, loss: str = "linear", f_scale: float = 1.0) -> _Nearest:
+    def least_squares(self, start: Array, loss: str = "linear", f_scale: float = 1.0) -> Fit:
         """Where scipy's `least_squares` leads from an actuation (m,) within the working range."""
         low, span = self._low, self._span
         solution = least_squares(
@@ -149,7 +165,7 @@ class _TrueDistance:
             f_scale=f_scale,
         )
         reached = low + solution.x * span
-        return _Nearest(*self.measured(reached), reached)
+        return Fit(*self.measured(reached), reached)
 
     def of(self, actuation: Array) -> Array:
         """Distance of each sample, (F,) mm."""
@@ -166,7 +182,7 @@ class _TrueDistance:
         corners = self._look(actuation)[2].points[0][self._faces] / MM_PER_M
         shares = np.array([[1, 1, 1], [4, 1, 1], [1, 4, 1], [1, 1, 4]]) / np.array([[3], [6], [6], [6]])
         errors = measure_errors(
-            np.einsum("sc,fcx->sfx", shares, corners).reshape(-1, 3), self._target, RigidTransform()
+            np.einsum("sc,fcx->sfx", shares, corners).reshape(-1, 3), self._target, RigidTransform(), self._rest
         )
         return errors.mean * MM_PER_M, errors.maximum * MM_PER_M
 
@@ -181,6 +197,5 @@ class _TrueDistance:
         points = state.points[0][self._faces].mean(axis=1)
         matches = self._search.query(points)
         away = points - matches.points
-        size = float(np.linalg.norm(np.ptp(self._search.vertices, axis=0)))
-        counts = ~matches.beyond_rim(points, BEYOND_RIM_PART * size)
+        counts = ~self._footprint.lacks(points, matches, RigidTransform())
         return matches.distances * counts, away * counts[:, None], state

@@ -20,7 +20,7 @@ from softform_rig.plant_log import ROW_PERIOD, read_plant_log
     multiple=True,
     type=float,
     metavar="S",
-    help=f"Time between rows, s; once for all logs, or once for each.  [default: {ROW_PERIOD}]",
+    help=f"Time between rows, s; once for all logs, or once for each.  [default: as the log says, else {ROW_PERIOD}]",
 )
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the plant as YAML.")
 @click.option("--json", "json_path", metavar="FILE", help="Write all figures as one JSON object; - is standard output.")
@@ -30,10 +30,10 @@ def identify_plant(
 ) -> None:
     """Identify the pneumatics of a board's channel from recordings of it, and say how well they are reproduced.
 
-    A row of a LOG has measured and target pressure (kPa), commands of the inflation pump (0 … 4090) and of the
-    deflation pump (0 … -4090), in this order; a fifth column is not used. A header, rows that are not numbers and a
-    last line that was cut off do no harm. Identified are rate, stall pressure, dead band and lag of both pumps, the
-    valve and the leaks.
+    A LOG has columns named measured, target (kPa, or with a unit in the name: target_psi), inflation (0 … 4090),
+    deflation (0 … -4090) and, perhaps, time (s), in any order; without a header they are the first four. Rows that are
+    not numbers and a last line that was cut off do no harm. Identified are rate, stall pressure, dead band and lag of
+    both pumps, the valve and the leaks; nothing where the commands do not fit the pressures.
 
     What the logs do not tell is printed as not identified: a coefficient that ends on its bound, or that changes
     nothing, as those of a pump that never ran.
@@ -46,15 +46,15 @@ def identify_plant(
 
     \b
     Examples:
-      softform identify-plant steps.csv
-      softform identify-plant steps_5s.csv steps_1s.csv --row-period 0.0427 --row-period 0.0417
-      softform identify-plant mine.csv --output config/plant.yaml      the emulated board becomes yours
+      ./softform identify-plant steps.csv
+      ./softform identify-plant steps_5s.csv steps_1s.csv --row-period 0.0427 --row-period 0.0417
+      ./softform identify-plant mine.csv --output config/plant.yaml      the emulated board becomes yours
     """  # noqa: D301
     from softform_rig.plant_report import report_plant
 
     if len(row_periods) not in (0, 1, len(logs)):
         raise SoftformError(f"{len(row_periods)} row periods for {len(logs)} logs.", "Give one, or one for each log.")
-    periods = row_periods * (len(logs) // max(1, len(row_periods))) or (ROW_PERIOD,) * len(logs)
+    periods = row_periods * (len(logs) // max(1, len(row_periods))) or (None,) * len(logs)
     read = [read_plant_log(path, period) for path, period in zip(logs, periods, strict=True)]
     plant, report = report_plant(read, seed, lambda line: click.echo(line, err=True))
     if json_path != "-":

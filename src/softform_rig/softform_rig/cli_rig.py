@@ -70,14 +70,14 @@ def rig(
 
     \b
     Examples:
-      softform rig --list-faults
-      softform rig --check --reality mine.yaml         what is wrong with a reality
-      softform rig --fault stall@10+2                  the board hangs for two seconds
-      softform rig --fault slow_boot=4 --fault disconnect@12+3
-      softform rig --board binary --fault drop_bytes=0.01@10
-      softform rig --fault corrupt=0.01 --fault leak=3:0.5@20
-      softform launch driver port:=runs/openpneu       the driver on it, in another terminal
-      softform launch softform faults:=stall@20+2,mocap_swap@30+5     the whole stack on a faulty rig
+      ./softform rig --list-faults
+      ./softform rig --check --reality mine.yaml         what is wrong with a reality
+      ./softform rig --fault stall@10+2                  the board hangs for two seconds
+      ./softform rig --fault slow_boot=4 --fault disconnect@12+3
+      ./softform rig --board binary --fault drop_bytes=0.01@10
+      ./softform rig --fault corrupt=0.01 --fault leak=3:0.5@20
+      ./softform launch driver port:=runs/openpneu       the driver on it, in another terminal
+      ./softform launch softform faults:=stall@20+2,mocap_swap@30+5     the whole stack on a faulty rig
     """  # noqa: D301
     if list_faults:
         _list_faults()

@@ -1,7 +1,7 @@
 """Realities at random: a distribution for every kind of body, of which a seed draws one.
 
-The ranges and their reasons are in docs/steps/write-a-reality.md. Settings are chosen on seeds below `HELD_OUT_SEED`;
-figures are published from it on.
+The ranges and their reasons are in docs/notes/realities-at-random.md. Settings are chosen on seeds below
+`HELD_OUT_SEED`; figures are published from it on.
 """
 
 import math

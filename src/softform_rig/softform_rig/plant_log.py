@@ -1,12 +1,11 @@
 """Recordings of a board's channel, from which its plant is identified.
 
-A row has measured and target pressure (kPa), inflation and deflation command (counts, 0 … 4090 and 0 … −4090) and, in
-most recordings, a rate, which is not used. There are no times: rows are taken as equally long. Real recordings have a
-header, rows that are not numbers and a last line that was cut off; those rows keep their place in time.
+A row has measured and target pressure, inflation and deflation command and, in some recordings, a time; rows are taken
+as equally long. Real recordings have rows that are not numbers and a last line that was cut off: those rows keep their
+place in time, the last one is dropped.
 """
 
 import re
-from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,17 +13,27 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.importing.table import Table, read_table
 
 FULL_SCALE = 4090.0  # counts
 ROW_PERIOD = 0.0427  # s, of the recordings that the emulated plant comes from: 117 rows between changes every 5 s
-_COLUMNS = (4, 5)
+_UNNAMED = ("measured", "target", "inflation", "deflation", "rate")
+_NAMED = {
+    "measured": r"measured|actual|reading|sensor",
+    "target": r"target|set ?point|desired",
+    "inflation": r"inflat",
+    "deflation": r"deflat",
+    "time": r"^(time|t)\b",
+}
+_UNITS = {"kpa": 1.0, "pa": 1e-3, "hpa": 0.1, "mbar": 0.1, "bar": 100.0, "mpa": 1e3, "psi": 6.894757} | {
+    "s": 1.0, "ms": 1e-3, "us": 1e-6, "counts": 1.0, "%": FULL_SCALE / 100.0
+}  # fmt: skip
+"""In kPa, s and counts."""
 _FEWEST_ROWS = 50
 _VALID_RANGE = 100.0  # kPa, beyond which the board takes no reading for true
 _LARGEST_SHARE_LOST = 0.5
-_SHOWN = 60  # characters of a line in a message
-_HELP = (
-    "Give measured and target pressure (kPa), inflation and deflation command (counts), perhaps a rate, in each row."
-)
+_LARGEST_SHARE_UNEVEN = 0.1
+_HELP = "Name columns measured, target, inflation and deflation, with their units if pressures are not in kPa gauge."
 
 
 @dataclass(frozen=True)
@@ -73,71 +82,73 @@ _SHORTEST_STEP = 5  # rows; where targets last shorter on average they are a tra
 _PIECE = 100  # rows
 
 
-def read_plant_log(path: Path, row_period: float = ROW_PERIOD) -> PlantLog:
-    """Read a recording: CSV with commas, semicolons or blanks between columns, a row each `row_period` s.
+def read_plant_log(path: Path, row_period: float | None = None) -> PlantLog:
+    """Read a recording: a table (`read_table`) whose columns are found by their names, in any order.
+
+    A name may end in the unit of a pressure (Pa, hPa, kPa, MPa, mbar, bar, psi), of a time (s, ms, us) or of a command
+    (counts, %); else these are kPa, s and counts, or duties if no command is beyond 1. Without a header the columns are
+    measured, target, inflation and deflation, perhaps a rate.
+
+    Args:
+        path: The file.
+        row_period: s a row; None: as the column `time` says, else `ROW_PERIOD`.
 
     Raises:
-        SoftformError: If the file cannot be read, has other columns, or too few rows that can be used.
+        SoftformError: If the file cannot be read, has other columns or units, or too few rows that can be used.
     """
-    if not row_period > 0.0:
+    if row_period is not None and not row_period > 0.0:
         raise SoftformError(f"A row cannot last {row_period} s.", "Give a positive --row-period.")
-    try:
-        lines = path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
-    except OSError as error:
-        raise SoftformError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from error
-    rows = [_numbers(line) for line in lines if line.strip()]
-    while rows and np.isnan(rows[0]).all():
-        rows.pop(0)  # a header, or remarks
-    widths = [len(row) for row in rows]
-    columns = max(_COLUMNS, key=widths.count)
-    if rows and widths[-1] < columns:
-        rows.pop()  # the recording was cut off in its last line
-    whole = [row for row in rows if len(row) == columns]
-    if len(whole) < max(_FEWEST_ROWS, (1.0 - _LARGEST_SHARE_LOST) * len(rows)):
+    table = read_table(path, _UNNAMED, gaps=True)
+    measured, targets, inflate, deflate, times = (_column(table, name) for name in _NAMED)
+    missing = [
+        name for name, column in zip(_UNNAMED, (measured, targets, inflate, deflate), strict=False) if column is None
+    ]
+    if measured is None or targets is None or inflate is None or deflate is None:
+        raise SoftformError(f"{path} has no column '{missing[0]}' among {', '.join(table.columns)}.", _HELP)
+    if np.isnan(targets).all():
+        raise SoftformError(f"{path} has no target.", _HELP)
+    if (furthest := float(np.nanmax(np.abs(targets)))) > _VALID_RANGE:
         raise SoftformError(
-            f"{path} has {len(whole)} rows of {columns} columns among {len(rows)}. {_what_is_there(lines)}", _HELP
+            f"A target of {path} is {furthest:g} kPa; the board takes ±{_VALID_RANGE:g} kPa gauge.", _HELP
         )
-    table = np.array([row if len(row) == columns else [np.nan] * columns for row in rows])
-    table[~np.isfinite(table)] = np.nan
-    measured = np.where(np.abs(table[:, 0]) <= _VALID_RANGE, table[:, 0], np.nan)
+    measured[~(np.abs(measured) <= _VALID_RANGE)] = np.nan
     lost = int(np.isnan(measured).sum())
     if len(table) - lost < _FEWEST_ROWS or lost > _LARGEST_SHARE_LOST * len(table):
         raise SoftformError(f"{path} has a valid reading in {len(table) - lost} of {len(table)} rows only.", _HELP)
-    if np.isnan(table[:, 1]).all():
-        raise SoftformError(f"{path} has no target.", _HELP)
-    targets, inflate, deflate = (_held(column) for column in table.T[1:4])
-    duties = (np.clip(inflate / FULL_SCALE, 0.0, 1.0), np.clip(np.abs(deflate) / FULL_SCALE, 0.0, 1.0))
-    log = PlantLog(path.name, row_period, measured, targets, *duties, lost)
+    targets, inflate, deflate = (_held(column) for column in (targets, inflate, np.abs(deflate)))
+    full_scale = 1.0 if max(inflate.max(), deflate.max()) <= 1.0 else FULL_SCALE
+    duties = (np.clip(inflate / full_scale, 0.0, 1.0), np.clip(deflate / full_scale, 0.0, 1.0))
+    period = row_period or (ROW_PERIOD if times is None else _period(path, times))
+    log = PlantLog(path.name, period, measured, targets, *duties, lost)
     # The simulation begins at a reading: rows before the first have nothing to begin with.
     return replace(log.part(int(np.argmax(~np.isnan(measured))), len(log)), lost_rows=lost)
 
 
-def _what_is_there(lines: list[str]) -> str:
-    """What a file has that is no recording, for the one who gave it."""
-    filled = [line for line in lines if line.strip()]
-    if not filled:
-        return "The file is empty."
-    shown = filled[0].strip()
-    if not shown.isprintable():
-        return f"It is no text: it begins with {shown[:_SHOWN]!r}."
-    widths = Counter(len(_numbers(line)) for line in filled)
-    usual, count = widths.most_common(1)[0]
-    words = sum(np.isnan(_numbers(line)).all() for line in filled)
-    return (
-        f"Of its {len(filled)} lines {count} have {usual} column{'s' * (usual > 1)}, {words} hold no number; the first "
-        f"one is '{shown[:_SHOWN]}'."
-    )
+def _column(table: Table, wanted: str) -> Array | None:
+    """The column (n,) of that meaning in kPa, s or counts, NaN where there is no number; None if there is none."""
+    alike = [name for name in table.columns if re.search(_NAMED[wanted], name.replace("_", " "), re.IGNORECASE)]
+    if not alike:
+        return None
+    if len(alike) > 1:
+        raise SoftformError(
+            f"{table.path} has the columns {' and '.join(alike)}, either of which may be '{wanted}'.", _HELP
+        )
+    *rest, last = re.split(r"[\s_,()\[\]]+", alike[0].strip(" )]"))
+    unit = (table.units.get(alike[0]) or (last if rest else "")).casefold()
+    if unit not in _UNITS and (table.units.get(alike[0]) or alike[0].endswith((")", "]"))):
+        raise SoftformError(
+            f"The unit of '{alike[0]}' of {table.path}, {unit}, is not known.", f"Known: {', '.join(_UNITS)}."
+        )
+    return table.numbers(alike, gaps=True)[:, 0] * _UNITS.get(unit, 1.0)
 
 
-def _numbers(line: str) -> list[float]:
-    return [_number(word) for word in re.split(r"\s*[,;]\s*|\s+", line.strip().rstrip(",;"))]
-
-
-def _number(word: str) -> float:
-    try:
-        return float(word)
-    except ValueError:
-        return np.nan
+def _period(path: Path, times: Array) -> float:
+    """The median time of a row, s, of times (n,) s."""
+    steps = np.diff(times[~np.isnan(times)])
+    period = round(float(np.median(steps)), 6) if len(steps) else 0.0
+    if not period > 0.0 or np.mean(np.abs(steps - period) > 0.5 * period) > _LARGEST_SHARE_UNEVEN:
+        raise SoftformError(f"The times of {path} do not go on evenly.", "Resample it, or give --row-period.")
+    return period
 
 
 def _held(column: Array) -> Array:

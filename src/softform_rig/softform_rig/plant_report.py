@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from softform_core.errors import SoftformError
 from softform_core.plant import Plant, load_plant
 from softform_rig.identify_plant import (
     FOLLOWS_LAW,
@@ -23,6 +24,8 @@ FITTED_SHARE = 0.6
 """Share of a recording's rows, from its beginning, that the held-out check is fitted to."""
 
 _FEWEST_HELD_OUT = 100  # readings
+_CONTRADICTED = 0.5  # share of rows that follow the law, below which it is not the law that drives the recording
+_LARGEST_LEFT = 0.15  # of the readings' standard deviation
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ def report_plant(logs: Sequence[PlantLog], seed: int, say: Callable[[str], objec
     """Identify the plant from all recordings together, and check it in every way that they allow; figures in kPa.
 
     Raises:
-        SoftformError: If the shipped plant cannot be read.
+        SoftformError: If the shipped plant cannot be read, or the commands of a recording do not fit its pressures.
     """
     alone: list[Plant] = []
     figures: list[dict[str, Any]] = []
@@ -77,13 +80,22 @@ def report_plant(logs: Sequence[PlantLog], seed: int, say: Callable[[str], objec
         if (agreement := law_agreement(log)) < FOLLOWS_LAW:
             say(
                 f"WARNING: only in {agreement:.0%} of its rows are the commands those of the board's law at that "
-                "reading and target: see whether the columns are in order and in kPa and counts"
+                "reading and target: see whether the columns are what their names say, in kPa gauge and counts"
             )
         plant, held_out = _held_out_check(log, seed)
         alone.append(identify([log], seed, plant)[0])
         figures.append({"name": log.name, "held_out_rmse_kpa": held_out, "law_agreement": round(agreement, 3)})
     say("all recordings together")
     plant, drive = identify(logs, seed)
+    for log, found in zip(logs, figures, strict=True):
+        left = overall(log, plant, drive)
+        contradicted = drive.closed_loop and found["law_agreement"] < _CONTRADICTED
+        if contradicted or left > _LARGEST_LEFT * float(np.nanstd(log.measured)):
+            raise SoftformError(
+                f"No plant: the commands of {log.name} do not fit its pressures (the best of all leaves {left} kPa; in "
+                f"{found['law_agreement']:.0%} of the rows they are those of the board's law).",
+                "See whether its columns are those that their names say, in kPa gauge and counts.",
+            )
     unidentified = not_identified(logs, plant, drive)
     for name, reason in unidentified.items():
         say(f"WARNING: {name} is not identified: {reason}")

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from softform_core import priority
+from softform_core.claims import ClaimedError, claim
 from softform_core.errors import SoftformError
 from softform_rig.control import CONTROL_RATE
 from softform_rig.fault_schedule import FaultSchedule
@@ -72,11 +73,20 @@ class PseudoTerminal:
         """Open the terminal, make the link, start serving.
 
         Raises:
-            SoftformError: If the link cannot be made.
+            SoftformError: If the link cannot be made, or another rig of this machine serves it.
         """
         if self._thread is not None:
             raise SoftformError(f"The board at {self.link} is served already.", "Stop it first.")
-        self._plug_in()
+        try:
+            held = claim(f"port {self.link.absolute()}", 0)
+        except ClaimedError as error:
+            raise SoftformError(
+                f"Another rig serves {self.link} ({error.holder}).",
+                "End that one, or give this one another port_link (of a launch: another run_dir).",
+            ) from error
+        with held:
+            self._plug_in()
+            self._held = held.dup()
         self._stop.clear()
         self._thread = threading.Thread(target=self._serve, name="openpneu-board", daemon=True)
         self._thread.start()
@@ -95,6 +105,7 @@ class PseudoTerminal:
         if self._thread is not None:
             self._thread.join()
             self._thread = None
+            self._held.close()
         self._unplug()
 
     def pull_cable(self) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import yaml
 from pydantic import Field, SerializeAsAny, ValidationError
 
 from softform_core.arrays import Array
@@ -19,6 +18,7 @@ from softform_core.robots import Robot
 from softform_core.robots.description import Description, Finite, NotNegative, Place, Positive
 from softform_core.robots.devices import Device
 from softform_core.units import PA_PER_KPA
+from softform_core.yaml_files import read_yaml
 from softform_rig.emulated_board import CHANNELS, Sensors
 
 MOTOR_BUS, PNEUMATIC_BOARD = "dynamixel", "pneumatic_board"
@@ -55,6 +55,8 @@ class MotorErrors(Description):
 
 RAYS_AROUND = 160
 """Of a tube's scanner, a side: an arm is seen as a narrow strip."""
+_USUAL_SHEET = 0.32
+"""Size of a sheet, m, that the scanner's usual fields are meant for."""
 _VIEW_FROM, _HOLE = 2.1, 0.08
 """Of a tube's scanner, if a reality says nothing: how far it stands off and a hole's radius, of the size."""
 
@@ -153,17 +155,9 @@ def load_reality(name_or_path: str | Path, robot: Robot) -> Reality:
         return draw_reality(robot, seed)
     kind = robot.body.kind
     path = reality_file(name_or_path, kind)
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SoftformError(f"{path} is not valid YAML: {error}", "Correct the file.") from error
+    content = read_yaml(path)
     if not isinstance(content, dict):
         raise SoftformError(f"{path} does not describe a reality: it has no fields.", HELP)
-    if old := {"membrane", "rod"} & set(content):
-        raise SoftformError(
-            f"{path} describes a reality in the form before 'body' (field '{old.pop()}').",
-            f"Convert it: softform convert {path}",
-        )
     fields = dict(content.get("body") or {"kind": kind})
     if fields.pop("kind", None) != kind:
         raise SoftformError(
@@ -186,10 +180,15 @@ def load_reality(name_or_path: str | Path, robot: Robot) -> Reality:
 
 
 def _scanner_around(robot: Robot) -> dict[str, object]:
-    """Fields of a scanner that sees a tube from three sides, as large as it is; none for a sheet."""
+    """Fields of a scanner that sees a tube from three sides, or a sheet from above, each from as far as it is large."""
     body = robot.body
     if not any(body.patches.values()):
-        return {}
+        usual, scale = ScannerDescription(), body.size / _USUAL_SHEET
+        return {
+            "viewpoints": (scale * np.array(usual.viewpoints)).tolist(),
+            "look_at": (scale * np.array(usual.look_at)).tolist(),
+            "hole_radius": scale * usual.hole_radius,
+        }
     middle, angles = np.mean(body.box, axis=0), 2.0 * np.pi / 3.0 * np.arange(3)
     around = middle + _VIEW_FROM * body.size * np.column_stack([np.cos(angles), np.sin(angles), 0.0 * angles])
     return {

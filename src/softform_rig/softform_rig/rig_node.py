@@ -16,6 +16,7 @@ from softform_interfaces.msg import MarkerFrame
 from softform_interfaces.srv import InjectFault
 from softform_rig.fault_messages import fault_from_request
 from softform_rig.faults import parse_faults
+from softform_rig.origin import origin
 from softform_rig.parameters import PARAMETERS
 from softform_rig.reality import load_reality
 from softform_rig.rig_settings import RigSettings
@@ -48,7 +49,7 @@ class RigNode(SoftformLifecycleNode):
     def configure(self) -> None:
         """Build the reality."""
         given = self.parameters
-        robot = self._robot = load_robot(given["robot"])
+        robot = self._robot = load_robot(given["robot"]).in_namespace(self.get_namespace())
         settings = RigSettings(
             port_link=Path(given["port_link"] or runs_dir() / "openpneu"),
             scan_folder=Path(given["scan_folder"] or runs_dir() / "scans"),
@@ -59,6 +60,8 @@ class RigNode(SoftformLifecycleNode):
         reality = load_reality(given["reality"], robot)
         self._rig = VirtualRig(robot, reality, settings, self._publish_surface, self._publish_markers)
         self.get_logger().info(f"reality '{reality.name}': {reality.title}")
+        if told := origin(robot, reality):
+            self.get_logger().warning(told)
 
     def activate(self) -> None:
         """Open the port and start scanning."""

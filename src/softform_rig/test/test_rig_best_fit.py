@@ -7,7 +7,7 @@ from softform_core.bodies.membrane.reality import RealMembrane
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
 from softform_core.shapes.target import TargetShape
-from softform_rig.best_fit import find_best_fit
+from softform_rig.best_fit import BestFit, Fit, find_best_fit
 from softform_rig.live_body import LiveBody
 from softform_rig.reality import PressureSensors, Reality
 
@@ -41,6 +41,25 @@ def test_the_mean_is_led_on_below_the_least_squares_and_stays_in_the_range(robot
     found = find_best_fit(robot, REALITY, raised(robot, 0.003)[0], 1)
     assert 0.5 < found.mean_mm < found.of_starts_mm[0] - 0.01
     assert (found.actuation >= robot.actuation_min).all() and (found.actuation <= robot.actuation_max).all()
+
+
+def test_the_fit_is_none_the_worse_than_what_was_measured(robot: Robot) -> None:
+    """A search whose one start leads astray goes on from the commands that were tried, and says that starts differ."""
+    target, actuation = raised(robot, 0.0)
+    alone = find_best_fit(robot, REALITY, target, 1)
+    tried = Fit(0.5, 2.0, actuation + 20.0)
+    found = find_best_fit(robot, REALITY, target, 1, tried=[tried])
+    assert found.mean_mm <= min(alone.mean_mm, tried.mean_mm) and found.of_starts_mm == pytest.approx(
+        alone.of_starts_mm
+    )
+    lucky = Fit(1e-4, 1e-3, actuation)  # a scan with holes may see less than a whole look
+    assert find_best_fit(robot, REALITY, target, 1, tried=[lucky]).mean_mm <= lucky.mean_mm
+
+
+def test_starts_that_disagree_are_told() -> None:
+    assert BestFit(1.0, 2.0, np.zeros(9), np.array([1.0, 1.005]), 0.0).agreement == "all 2 starts agree"
+    apart = BestFit(1.0, 2.0, np.zeros(9), np.array([7.7, 1.0, 1.005, 9.2]), 0.0)
+    assert apart.agreement == "2 of 4 starts agree, they led to 1.00 … 9.20 mm" and apart.agreeing == 2
 
 
 def test_a_target_beside_the_robot_is_rejected(robot: Robot) -> None:

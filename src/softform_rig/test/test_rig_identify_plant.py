@@ -35,6 +35,7 @@ KNOWN = Plant(
     leak_time=15.0, hold_time=4.0, vent_time=0.2, sensor_noise=0.0,
 )  # fmt: skip
 LEVELS = [10.0, 30.0, 50.0, 70.0, 40.0, 10.0, -10.0, -30.0, -50.0, -20.0, 5.0]
+DUTIES, PERCENT = (1 / FULL_SCALE,) * 2, (100 / FULL_SCALE,) * 2
 HEADER = "measured,target,inflation,deflation,rate"
 
 
@@ -148,13 +149,23 @@ def test_a_log_as_labs_have_it_is_read(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ("", "0 rows.*is empty"),
-        (HEADER, f"0 rows.*1 lines 1 have 5 columns, 1 hold no number; the first one is '{HEADER}'"),
+        ("", "no row of numbers, in 0 lines"),
+        (HEADER, f"no row of numbers, in 1 lines; the first is '{HEADER}'"),
         ("\x7fELF\x02\x01\x00", "no text"),
-        ("1,2,3,4,5\n" * 20, "20 rows"),
-        ("1,2,3\n" * 200, "0 rows.*200 lines 200 have 3 columns, 0 hold no number; the first one is '1,2,3'"),
+        ("1,2,3,4,5\n" * 20, "valid reading in 20 of 20 rows"),
+        ("1,2,3\n" * 200, "no column 'deflation' among measured, target, inflation"),
+        ("1,2,3,4,5,6\n" * 200, "no header above its 6 columns"),
+        ("p,setpoint,inflate,deflate\n" + "1,10,0,0\n" * 100, "no column 'measured' among p, setpoint"),
+        ("measured,sensor,target,inflation,deflation\n" + "1,1,10,0,0\n" * 100, "columns measured and sensor, either"),
+        (
+            "measured [V],target,inflation,deflation\n" + "1,10,0,0\n" * 100,
+            r"unit of 'measured \[V\]' .*, v, is not known",
+        ),
+        (HEADER + "\n" + "0,003,10,0,4090,0,-0,0,0,0\n" * 100, "names 5 columns, line 2 has 10 cells.*decimal commas"),
+        ("measured,target,inflation,deflation\n" + "101.3,111.3,4090,0\n" * 100, "111.3 kPa; .*±100 kPa gauge"),
         ("nan,10,0,0,0\n1,10,0,0,0\n" * 10 + "nan,10,0,0,0\n" * 100, "valid reading"),
         ("1,nan,0,0,0\n" * 100, "no target"),
+        ("t,measured,target,inflation,deflation\n" + "12:00,1,10,0,0\n" * 100, "do not go on evenly"),
     ],
 )
 def test_what_is_no_log_is_rejected(tmp_path, content: str, why: str) -> None:
@@ -198,13 +209,53 @@ def test_a_sensor_that_dies_leaves_nothing_to_check_on(tmp_path) -> None:
     assert not any("WARNING" in line for line in said)
 
 
-def test_columns_in_another_order_are_warned_of(monkeypatch) -> None:
+@pytest.mark.parametrize(
+    ("order", "factors", "header"),
+    [
+        ((0, 1, 2, 3, 4), (1, 1, 1, 1, 1), "measured,target,inflation,deflation,rate"),
+        ((5, 0, 1, 2, 3), (1, 1, 1, 1, 1), "time_s,measured_kPa,target_kPa,inflation,deflation"),
+        ((3, 2, 1, 0, 5), (1, 1, 1, 1, 1000), "Deflation;Inflation;Target pressure;Measured pressure;Time (ms)"),
+        ((1, 0, 3, 2), (1000, 1000, -1, 1), "Set point, Pa\tSensor, Pa\tdeflate\tinflate"),
+        ((0, 1, 2, 3), (0.14503774, 0.14503774, *DUTIES), "measured_psi,target_psi,inflation,deflation"),
+        ((0, 1, 5, 2, 3), (1000, 10, 1, 1, 1), "measured,target,time,inflation,deflation\nPa,mbar,s,,counts"),
+        ((0, 1, 2, 3), (0.01, 10, *PERCENT), "actual[bar] desired[mbar] inflation_% deflation_%"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("comma", [False, True])
+def test_columns_are_found_by_their_names_and_units(tmp_path, order, factors, header, comma) -> None:
+    log = recorded()
+    times = 0.05 * np.arange(len(log))
+    columns = (log.measured, log.targets, log.inflate * FULL_SCALE, -log.deflate * FULL_SCALE, 0.0 * times, times)
+    table = np.stack([columns[place] for place in order], axis=1) * factors
+    delimiter = next(mark for mark in (";", "\t", " " if "[" in header else ",") if mark in header)
+    if comma and delimiter == ",":
+        header, delimiter = header.replace(",", ";"), ";"
+    text = "\n".join([header, *(delimiter.join(f"{value:.9f}" for value in row) for row in table)])
+    (tmp_path / "log.csv").write_text(text.replace(".", ",") if comma else text)
+    read = read_plant_log(tmp_path / "log.csv")
+    for found, wanted in ((read.measured, log.measured), (read.targets, log.targets)):
+        np.testing.assert_allclose(found, wanted, atol=1e-4)
+    for found, wanted in ((read.inflate, log.inflate), (read.deflate, log.deflate)):
+        np.testing.assert_allclose(found, wanted, atol=1e-6)
+    assert read.row_period == pytest.approx(0.05 if 5 in order else ROW_PERIOD)
+
+
+def test_there_is_no_plant_where_commands_do_not_fit(monkeypatch, tmp_path) -> None:
     # The search is tested above; here a fit takes no time.
     monkeypatch.setattr("softform_rig.plant_report.identify", lambda logs, seed, start=None: (KNOWN, Drive(lead=0)))
     log, said = recorded(), []
     swapped = PlantLog("swapped", log.row_period, log.targets, log.measured, log.inflate, log.deflate)
-    report_plant([swapped], 0, said.append)
-    assert any("columns are in order" in line for line in said)
+    with pytest.raises(SoftformError, match="the commands of swapped do not fit its pressures"):
+        report_plant([swapped], 0, said.append)
+    assert any("WARNING: only in" in line for line in said)
+    file, output = tmp_path / "log.csv", tmp_path / "plant.yaml"
+    file.write_text("\n".join(as_lines(swapped)))
+    result = CliRunner().invoke(identify_plant, [str(file), "--output", str(output)])
+    assert isinstance(result.exception, SoftformError) and not output.exists()
+    # Another law's commands fit by themselves, and a board's own may be recorded late.
+    fits = PlantLog("fits", log.row_period, log.measured, log.targets, np.roll(log.inflate, 1), np.roll(log.deflate, 1))
+    assert law_agreement(fits) < 0.9
+    report_plant([fits], 0, said.append)
 
 
 def test_noise_estimate_ignores_steps_and_drift() -> None:

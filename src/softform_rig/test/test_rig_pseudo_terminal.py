@@ -99,6 +99,20 @@ def test_link_replaces_a_stale_one_and_goes_with_the_board(tmp_path) -> None:
     served.stop()
 
 
+def test_a_port_that_another_rig_serves_is_not_taken_from_it(terminal: PseudoTerminal) -> None:
+    device = terminal.link.readlink()
+    second = PseudoTerminal(Firmware(load_plant(), Sensors()), terminal.link)
+    with pytest.raises(
+        SoftformError, match=r"Another rig serves .*openpneu \(since .* give this one another port_link"
+    ):
+        second.start()
+    second.stop()
+    assert terminal.link.readlink() == device
+    terminal.stop()
+    second.start()
+    second.stop()
+
+
 def test_a_file_in_the_way_is_rejected_and_kept(tmp_path) -> None:
     link = tmp_path / "openpneu"
     link.write_text("precious")

@@ -109,6 +109,9 @@ def test_broken_yaml_and_missing_file(robot: Robot, tmp_path: Path) -> None:
     file.write_text("name: [")
     with pytest.raises(SoftformError, match="not valid YAML"):
         load_reality(file, robot)
+    file.write_text("name: broken\ntitle: a\ntitle: b")
+    with pytest.raises(SoftformError, match="'title' is given twice in line 2"):
+        load_reality(file, robot)
     file.write_text("")
     with pytest.raises(SoftformError, match="does not describe a reality"):
         load_reality(file, robot)

@@ -86,9 +86,9 @@ def ik(
 
     \b
     Examples:
-      softform bench ik --only prediction
-      softform bench ik --only solver --robot manipulator
-      softform bench ik --json ik.json
+      ./softform bench ik --only prediction
+      ./softform bench ik --only solver --robot manipulator
+      ./softform bench ik --json ik.json
     """  # noqa: D301
     from softform_studies.ik.ik_sections import run_sections, section_names
 

@@ -19,9 +19,9 @@ def figures(names: tuple[str, ...], again: bool) -> None:
 
     \b
     Examples:
-      softform figures                  what is missing; says how long that takes
-      softform figures --again          everything anew, some three hours
-      softform figures dem --again      one run
+      ./softform figures                  what is missing; says how long that takes
+      ./softform figures --again          everything anew, some three hours
+      ./softform figures dem --again      one run
     """  # noqa: D301
     from softform_studies.figures import make_figures
 

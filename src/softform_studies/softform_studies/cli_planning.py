@@ -40,8 +40,8 @@ def planning(
 
     \b
     Examples:
-      softform bench planning --picture planning.png
-      softform bench planning --gap 10 --seeds 3
+      ./softform bench planning --picture planning.png
+      ./softform bench planning --gap 10 --seeds 3
     """  # noqa: D301
     from softform_core.files import write_figure
     from softform_core.robots import load_robot

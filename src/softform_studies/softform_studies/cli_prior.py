@@ -23,8 +23,8 @@ def prior(robot_name: str, draws: int, seed: int) -> None:
 
     \b
     Examples:
-      softform train prior                       of the membrane, three minutes
-      softform train prior --robot mine.yaml && softform train s2r --robot mine.yaml
+      ./softform train prior                       of the membrane, three minutes
+      ./softform train prior --robot mine.yaml && ./softform train s2r --robot mine.yaml
     """  # noqa: D301
     from softform_core.paths import models_of
     from softform_core.robots import load_robot
@@ -38,4 +38,4 @@ def prior(robot_name: str, draws: int, seed: int) -> None:
         )
     path = learned.save(models_of(robot.name))
     click.echo(f"{path}: {len(learned.modes)} modes of {draws} realities.")
-    click.echo(f"Use it: softform train s2r --robot {robot.given_as}")
+    click.echo(f"Use it: ./softform train s2r --robot {robot.given_as}")

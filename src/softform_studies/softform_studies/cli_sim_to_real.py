@@ -57,16 +57,15 @@ def sim2real(
     its `error`. The same seed gives the same figures.
 
     With --draws realities are drawn at random (seeds S, S + 1, …; a minute or two each) and learned, also with
-    w = 1: median, 10th percentile and worst of the cuts, above the memory floor, and by kind of
-    difference, beside floors; tables for people without --json. Finished ones are kept in runs/bench_sim2real; the
-    same command goes on from there.
+    w = 1: median, 10th percentile and worst of the cuts, and by kind of difference, beside floors; tables for people
+    without --json. Finished ones are kept in runs/bench_sim2real; the same command goes on from there.
 
     \b
     Examples:
-      softform bench sim2real --reality default --json -
-      softform bench sim2real --reality mine.yaml --no-baselines
-      softform bench sim2real --draws 30 --seed 1000 --json -
-      softform bench sim2real --draws 30 --cluster auto    on the Ray cluster that this machine is a node of
+      ./softform bench sim2real --reality default --json -
+      ./softform bench sim2real --reality mine.yaml --no-baselines
+      ./softform bench sim2real --draws 30 --seed 1000 --json -
+      ./softform bench sim2real --draws 30 --cluster auto    on the Ray cluster that this machine is a node of
     """  # noqa: D301
     from softform_core.errors import SoftformError
     from softform_core.executors import make_executor

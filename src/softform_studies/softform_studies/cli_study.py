@@ -55,8 +55,8 @@ def study(
 
     \b
     Examples:
-      softform study kernels
-      softform study all --reality mine.yaml --output runs/mine
+      ./softform study kernels
+      ./softform study all --reality mine.yaml --output runs/mine
     """  # noqa: D301
     from softform_core.robots import load_robot
     from softform_core.threads import one_thread

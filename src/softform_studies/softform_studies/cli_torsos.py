@@ -23,8 +23,8 @@ def torsos(seed: int, starts: int, output: Path | None, json_path: str | None) -
 
     \b
     Examples:
-      softform bench torsos --json torsos.json
-      softform bench torsos --seed 7 --output runs/others
+      ./softform bench torsos --json torsos.json
+      ./softform bench torsos --seed 7 --output runs/others
     """  # noqa: D301
     from softform_core.paths import runs_dir
     from softform_core.robots import load_robot
@@ -46,4 +46,5 @@ def torsos(seed: int, starts: int, output: Path | None, json_path: str | None) -
     draw_torsos(folder / "table3.png", robot, cases)
     for line in [*table(cases), str(folder / "table3.png")]:
         click.echo(line, err=True)
-    report_figures(figures_of(cases, deformation_mm(robot, pipeline), pipeline.sim_to_real is not None), json_path)
+    figures = figures_of(cases, deformation_mm(robot, pipeline), pipeline.sim_to_real is not None)
+    report_figures({**figures, "picture": str(folder / "table3.png")}, json_path)

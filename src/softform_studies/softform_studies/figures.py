@@ -32,14 +32,15 @@ class Run:
     Attributes:
         command: Without `./softform` and `--json`.
         minutes: About how long it takes with nothing else running.
-        picture: Key of a picture's path in its figures, and where the picture goes; or None.
+        picture: Key of a picture's path in its figures, and where the picture goes; or None. Without a key the command
+            itself writes the picture there, and prints no figures.
         card: A JSON file of the checkout that the command has written, such as a model's card: it is read where it is,
             and the command is not run.
     """
 
     command: str
     minutes: float = 1.0
-    picture: tuple[str, str] | None = None
+    picture: tuple[str | None, str] | None = None
     card: str | None = None
 
 
@@ -68,7 +69,7 @@ def read_catalogue(root: Path) -> Catalogue:
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
     runs = {}
     for name, run in content["runs"].items():
-        picture = (run["picture"]["key"], run["picture"]["path"]) if "picture" in run else None
+        picture = (run["picture"].get("key"), run["picture"]["path"]) if "picture" in run else None
         runs[name] = Run(run["command"], run.get("minutes", 1.0), picture, run.get("card"))
     return Catalogue(runs, [Block(**block) for block in content["blocks"]])
 
@@ -116,12 +117,12 @@ def make_figures(root: Path, names: Sequence[str], again: bool, tell: Callable[[
     for number, name in enumerate(wanted, 1):
         about = f"about {to_run[name].minutes:g} min"
         tell(f"[{number}/{len(wanted)}] {name}: ./softform {to_run[name].command} ({about})")
-        run = _run(root, to_run[name].command, revision)
+        run = _run(root, to_run[name], revision)
         if run is None:
             failed.append(name)
             tell(f"  {name} failed")
             continue
-        if (picture := to_run[name].picture) is not None:
+        if (picture := to_run[name].picture) is not None and picture[0] is not None:
             shutil.copyfile(root / run["figures"][picture[0]], root / picture[1])
             run["figures"][picture[0]] = picture[1]
         kept[name] = run
@@ -156,11 +157,15 @@ def foreign_revisions(root: Path, kept: dict[str, Any]) -> list[str]:
     return [name for name, run in kept.items() if not is_ancestor(run["revision"])]
 
 
-def _run(root: Path, command: str, revision: str) -> dict[str, Any] | None:
-    begun = time.monotonic()
+def _run(root: Path, run: Run, revision: str) -> dict[str, Any] | None:
+    begun, command = time.monotonic(), run.command
+    words = [sys.executable, "-m", "softform_core.cli.main", *shlex.split(command)]
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "figures.json"
-        words = [sys.executable, "-m", "softform_core.cli.main", *shlex.split(command), "--json", str(output)]
+        if run.picture is not None and run.picture[0] is None:
+            output.write_text(json.dumps({"picture": run.picture[1]}), encoding="utf-8")
+        else:
+            words += ["--json", str(output)]
         done = subprocess.run(words, cwd=root, stdout=sys.stderr, check=False)
         if done.returncode or not output.is_file():
             return None

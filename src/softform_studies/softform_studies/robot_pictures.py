@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,14 @@ from mpl_toolkits.mplot3d.axes3d import Axes3D
 from softform_core.arrays import Array
 from softform_core.files import write_figure
 from softform_core.robots import Robot
-from softform_core.simulation.simulated_body import BodyOfSurfaces, SimulatedBody, Surface, equilibrium_unknowns
+from softform_core.simulation.newton import NoEquilibriumError
+from softform_core.simulation.simulated_body import (
+    BodyOfSurfaces,
+    SimulatedBody,
+    Surface,
+    equilibrium_unknowns,
+    rest_points,
+)
 from softform_core.units import MM_PER_M
 
 _COLOUR = "#d8a15c"
@@ -23,75 +31,105 @@ _SIDE = 3.2  # inches of a panel
 
 
 def corners(robot: Robot) -> list[tuple[str, Array]]:
-    """Shapes that show a robot's range: all degrees of freedom lowest, all highest, and every third one highest."""
+    """Shapes that show a robot's range: at rest, all degrees of freedom lowest, all highest, every third one lowest.
+
+    What is the same is there once: where the lowest is ambient, the robot is at rest.
+    """
     low, high = robot.actuation_min, robot.actuation_max
     mixed = np.where(np.arange(len(low)) % 3 == 0, low, high)
-    return [("all lowest", low), ("all highest", high), ("every third lowest, the others highest", mixed)]
+    found: list[tuple[str, Array]] = []
+    for title, actuation in (
+        ("at rest", robot.rest_actuation),
+        ("all lowest", low),
+        ("all highest", high),
+        ("every third lowest, the others highest", mixed),
+    ):
+        if not any(np.allclose(actuation, other) for _, other in found):
+            found.append((title, actuation))
+    return found
 
 
-def draw_robot(robot: Robot, output: Path) -> None:
-    """Draw a robot as its body wants to be drawn, or else at rest and at `corners`, to one scale, and in section.
+def draw_robot(robot: Robot, output: Path, say: Callable[[str], None]) -> None:
+    """Draw a robot as its body wants to be drawn, or else at `corners`, to one scale, and in section.
 
     Args:
         robot: A robot with a surface and a simulator.
         output: Picture; its suffix chooses the format.
+        say: Takes which shape is simulated, and which one has no equilibrium and is left out.
 
     Raises:
-        NoEquilibriumError: If a shape has no equilibrium.
+        NoEquilibriumError: If a shape has no equilibrium that the body's own drawing needs.
         OSError: If the picture cannot be written.
         ValueError: If matplotlib does not know the format.
     """
-    write_figure(output, robot.body.picture(robot) or _figure(robot))
+    say(f"simulating and drawing '{robot.name}'")
+    write_figure(output, robot.body.picture(robot) or _figure(robot, say))
 
 
-def _figure(robot: Robot) -> Figure:
+def _figure(robot: Robot, say: Callable[[str], None]) -> Figure:
     body = robot.body.simulator()
-    drawn = [("at rest", body.rest)]
-    for title, actuation in corners(robot):
-        drawn.append((title, equilibrium_unknowns(body, robot.actuators_of(actuation)[None])[0]))
+    drawn, asked = [], corners(robot)
+    for number, (title, actuation) in enumerate(asked, 1):
+        say(f"  shape {number} of {len(asked)}: {title}")
+        try:
+            drawn.append((title, equilibrium_unknowns(body, robot.actuators_of(actuation)[None])[0]))
+        except NoEquilibriumError as error:
+            say(f"  it is left out: {error}")
+    drawn = drawn or [("undeformed", body.rest)]
     points = [body.points(unknowns[None])[0] for _, unknowns in drawn]
     bounds = np.array([[one.min(axis=0), one.max(axis=0)] for one in points])
     middle, half = 0.5 * (bounds.max(axis=(0, 1)) + bounds.min(axis=(0, 1))), 0.5 * np.ptp(bounds, axis=(0, 1)).max()
-    sections = _sections(robot, body, drawn[-2 if len(drawn) > 2 else -1][1], points[0])
+    sections = _sections(robot, body, drawn[-2 if len(drawn) > 1 else -1][1])
     rows = 2 if len(sections) > 1 else 1
-    columns = -(-(len(drawn) + len(sections)) // rows)
+    columns = max(len(drawn), len(sections)) if rows == 2 else len(drawn) + len(sections)
     figure = Figure(figsize=(_SIDE * columns, 1.15 * _SIDE * rows), dpi=110, layout="constrained")
     for number, ((title, _), one) in enumerate(zip(drawn, points, strict=True), start=1):
         axes = figure.add_subplot(rows, columns, number, projection="3d")
         assert isinstance(axes, Axes3D)
         axes.plot_trisurf(*MM_PER_M * one.T, triangles=body.faces, color=_COLOUR, edgecolor="none", shade=True)
-        axes.set_title(title, fontsize=8)
+        axes.set_title(f"{title} (mm)", fontsize=8, y=1.08)
         for set_limits, at in zip((axes.set_xlim, axes.set_ylim, axes.set_zlim), MM_PER_M * middle, strict=True):
             set_limits(at - MM_PER_M * half, at + MM_PER_M * half)
-        axes.set_box_aspect((1.0, 1.0, 1.0), zoom=1.25)
+        axes.set_box_aspect((1.0, 1.0, 1.0), zoom=1.1)
         axes.tick_params(labelsize=5)
-    for number, draw_section in enumerate(sections, start=len(drawn) + 1):
+    for number, draw_section in enumerate(sections, start=(columns if rows == 2 else len(drawn)) + 1):
         draw_section(figure.add_subplot(rows, columns, number))
     return figure
 
 
-def _sections(robot: Robot, body: SimulatedBody, unknowns: Array, rest: Array) -> list[Callable[[Axes], None]]:
-    """What draws each section: the inputs with the resting surface cut across, or, unrolled, each by itself.
+def _sections(robot: Robot, body: SimulatedBody, unknowns: Array) -> list[Callable[[Axes], None]]:
+    """What draws each section: chambers that are known as surfaces are cut, others are drawn as they are described.
 
     Args:
         robot: Robot.
         body: Its simulator.
-        unknowns: (m,) of the shape in which a body of several surfaces is cut.
-        rest: (P, 3) m of the resting surface.
+        unknowns: (m,) of the shape in which layers are cut.
     """
-    outlines = robot.body.outlines()
+    outlines, rest = robot.body.outlines(), rest_points(body)
     panels = list(dict.fromkeys(one.panel for one in outlines))
+    if not robot.body.is_unrolled and isinstance(body, BodyOfSurfaces):
+        cut = body.surfaces(body.rest)
+        middles = [np.mean(_bounds(one), axis=0) for one in cut[1:]]
+        heights = dict.fromkeys(round(float(middle[2]), 3) for middle in middles)
+        return [partial(_draw_cuts, surfaces=cut, axis=axis, at=at) for axis, at in
+                [*((2, height) for height in heights), (1, float(middles[0][1]))]]  # fmt: skip
     if not robot.body.is_unrolled:
         across = np.ptp(rest[:, 2]) > np.ptp(rest[:, :2], axis=0).max()
         middle = 0.5 * (rest[:, 2].min() + rest[:, 2].max())
         surfaces = [Surface("", rest, body.faces)] if across else []
-        return [partial(_draw_inputs, robot=robot, panel=panels[0], surfaces=surfaces, height=middle)]
+        return [partial(_draw_inputs, robot=robot, panel=one, surfaces=surfaces, height=middle) for one in panels]
     cut = body.surfaces(unknowns) if isinstance(body, BodyOfSurfaces) else [Surface("", rest, body.faces)]
     return [
         *(partial(_draw_inputs, robot=robot, panel=panel, surfaces=[], height=0.0) for panel in panels),
         partial(_draw_cuts, surfaces=cut, axis=2, at=outlines[0].y),
         partial(_draw_cuts, surfaces=cut, axis=1, at=0.0),
     ]
+
+
+def _bounds(surface: Surface) -> tuple[Array, Array]:
+    """Lower and upper corner, (3,) m each, of what its triangles span."""
+    points = surface.points[np.unique(surface.faces)]
+    return points.min(axis=0), points.max(axis=0)
 
 
 def _draw_inputs(axes: Axes, robot: Robot, panel: str, surfaces: Sequence[Surface], height: float) -> None:
@@ -114,13 +152,15 @@ def _draw_inputs(axes: Axes, robot: Robot, panel: str, surfaces: Sequence[Surfac
 
 def _draw_cuts(axes: Axes, surfaces: Sequence[Surface], axis: int, at: float) -> None:
     """Surfaces cut where the coordinate of an axis is `at`, m, each in its colour."""
-    for surface, colour in zip(surfaces, _OF_LAYERS, strict=False):
+    for surface, colour in zip(surfaces, cycle(_OF_LAYERS), strict=False):
         _draw_cut(axes, surface, axis, at, colour)
-    axes.legend(fontsize=6)
-    _finish(axes, f"cut at {'xyz'[axis]} = {MM_PER_M * at:.0f} mm")
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize=6)
+    _finish(axes, f"cut at {'xyz'[axis]} = {round(MM_PER_M * at)} mm")
 
 
 def _draw_cut(axes: Axes, surface: Surface, axis: int, at: float, colour: str) -> None:
+    """A surface's section, where it has one, as a line that is named in the legend."""
     normal = np.eye(3)[axis]
     mesh = trimesh.Trimesh(surface.points, surface.faces, process=False)
     pieces = MM_PER_M * np.delete(trimesh.intersections.mesh_plane(mesh, normal, at * normal), axis, axis=2)

@@ -17,6 +17,7 @@ from softform_core.robots import load_robot
 from softform_rig.reality import load_reality
 from softform_studies.planned_motion import arm_scene as scenes
 from softform_studies.planned_motion.arm_scene import BALL_RADIUS, BEYOND, KINDS, LEAST_ROOM, arm_scene
+from softform_studies.planned_motion.swept_arm import _mark_nearest
 from softform_studies.planned_motion.trial import CLEARANCE, Motion, Trial
 from softform_studies.studies import stick as study
 from softform_studies.studies.catalogue import BEFORE, OURS, Scale, Setting
@@ -115,6 +116,17 @@ def test_the_study_keeps_its_motions_and_draws_one(robot, surface, scene, plan, 
     assert figures[OURS]["in the way 0"]["least_clearance_mm"] == pytest.approx(
         1000.0 * plan.clearances.min(), abs=0.01
     )
+
+
+@pytest.mark.parametrize("collides", [True, False])
+def test_a_collision_is_marked_where_it_is(scene, collides):
+    axes, view = Figure().subplots(), np.eye(3)[:2]
+    shape = scene.stick.ends.mean(axis=0) + np.array([[0.0, 0.0, 0.03], [0.0, 0.0, 0.002], [0.05, 0.0, 0.0]])
+    _mark_nearest(axes, shape, scene.stick, view, collides)
+    assert {line.get_marker() for line in axes.lines} == {"x" if collides else "o"}
+    nearest = shape[scene.stick.distances(shape).argmin(), :2]
+    assert axes.lines[-1].get_xydata()[0] == pytest.approx(1000.0 * nearest)
+    assert (axes.get_facecolor() != (1.0, 1.0, 1.0, 1.0)) == collides
 
 
 def test_a_robot_without_a_tip_is_told(tmp_path):

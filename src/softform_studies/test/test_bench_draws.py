@@ -34,10 +34,10 @@ def test_no_recipe_was_chosen_on_what_is_published() -> None:
 
 
 def test_the_recipe_names_every_seed_that_the_docs_choose_by() -> None:
-    page = (home() / "docs" / "sim-to-real-as-printed.md").read_text(encoding="utf-8")
+    page = (home() / "docs" / "notes" / "sim-to-real-as-printed.md").read_text(encoding="utf-8")
     draws = re.findall(r"^\| (\d+)(?:,[^|]*)? \|", page, re.MULTILINE)
     of_refresh = re.findall(
-        r"^\| (\d+) \|", (home() / "docs/steps/refresh.md").read_text(encoding="utf-8"), re.MULTILINE
+        r"^\| (\d+) \|", (home() / "docs/notes/refresh.md").read_text(encoding="utf-8"), re.MULTILINE
     )
     assert len(draws) >= 10 and len(of_refresh) >= 7
     seeds = {int(seed) for seed in draws + of_refresh}

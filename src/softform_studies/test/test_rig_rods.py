@@ -13,10 +13,10 @@ from softform_core.simulation.simulated_body import equilibrium_points
 from softform_core.training.tip_samples import read_tip_samples
 from softform_rig.live_body import LiveBody
 from softform_rig.reality import known_realities, load_reality
+from softform_studies.cli_picture import picture
 from softform_studies.ik.ik_prediction import SHIPPED
 from softform_studies.waypoints.bench_waypoints import tracking_in_reality
 from softform_studies.waypoints.capture_tips import capture_tips, main
-from softform_studies.waypoints.waypoints_picture import main as draw
 
 THREE_CHAMBER, FINGERS = load_robot("three_chamber", "tip"), load_robot("planar_fingers", "tip")
 
@@ -106,7 +106,7 @@ def test_with_sim_to_real_the_real_tip_follows_the_eight_within_one_per_cent(rob
 
 def test_the_picture_of_the_eight_is_drawn(tmp_path):
     path = tmp_path / "waypoints.png"
-    draw(["--robot", "three_chamber", "--output", str(path)], standalone_mode=False)
+    picture(["three_chamber", "--output", str(path)], standalone_mode=False)
     assert path.read_bytes().startswith(b"\x89PNG")
     assert path.stat().st_size > 20_000
 

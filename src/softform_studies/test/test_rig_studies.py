@@ -21,6 +21,7 @@ from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
+from softform_core.surface.patch_set import PatchSet
 from softform_core.training.learn_forward_kinematics import recipe_for
 from softform_rig.reality import load_reality
 from softform_studies.cli_study import _NAMES
@@ -29,10 +30,10 @@ from softform_studies.sim_to_real.ledger import Ledger
 from softform_studies.sim_to_real.make_frames import TrueSurfaces
 from softform_studies.studies import laboratory, layers, second_simulator
 from softform_studies.studies.arm import chamfer_distances
-from softform_studies.studies.catalogue import STUDIES, Scale, Setting
+from softform_studies.studies.catalogue import BEFORE, OURS, STUDIES, Scale, Setting
 from softform_studies.studies.drawing import Row, draw, png
 from softform_studies.studies.learned import Learned
-from softform_studies.studies.mannequin import aligned
+from softform_studies.studies.mannequin import _draw, aligned
 from softform_studies.studies.mould import LAYER, Sheet, look_at, raster
 from softform_studies.studies.study import OTHERS, by_series, carry_out
 
@@ -222,3 +223,12 @@ def test_all_says_at_once_that_shapes_are_missing(tmp_path: Path, monkeypatch: p
     result = CliRunner().invoke(main, ["study", "all", "--quick", "--output", str(tmp_path / "out")])
     assert result.exit_code == 2 and "softform simulate" in result.output
     assert not list((tmp_path / "out").glob("*.json"))
+
+
+@pytest.mark.parametrize(("after", "bars"), [(1.0, 1), (0.2, 2)])
+def test_errors_of_the_mannequin_that_would_be_black_have_their_own_scale(after: float, bars: int) -> None:
+    points = PatchSet.of(periodic=True).samples(64) @ np.array([[50.0, 20.0, 0.0], [0.0, 10.0, 300.0]])
+    distances = np.linspace(0.0, 2.0, len(points))
+    shown = {(series, 1): (points, mm * distances) for series, mm in ((BEFORE, 1.0), (OURS, after))}
+    figure = _draw(shown, PatchSet.of(periodic=True).triangles(len(points)))
+    assert len(figure.axes) == 3 + bars

@@ -15,9 +15,10 @@ from softform_bringup.lifecycle_manager import LifecycleManager
 from softform_bringup.remote_lifecycle import RemoteLifecycleNode
 from softform_core.robots import load_robot
 from softform_interfaces.msg import ActuatorState, DriverState
+from softform_recording.bag_reading import bag_parts
 from softform_recording.cli_replay import replay as replay_command
 from softform_recording.record import background_recording
-from softform_recording.replayed_topics import OpenRecording, bag_parts
+from softform_recording.replayed_topics import OpenRecording
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import stamp_from_seconds

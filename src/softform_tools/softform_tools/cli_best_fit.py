@@ -21,8 +21,8 @@ def best_fit(starts: int | None, json_path: str | None, **of_target: Any) -> Non
 
     \b
     Examples:
-      softform bench best-fit --target dem
-      softform bench best-fit --target runs/demo/target.ply --unit m --reality drawn:7
+      ./softform bench best-fit --target dem
+      ./softform bench best-fit --target runs/demo/target.ply --unit m --reality drawn:7
     """  # noqa: D301
     from softform_core.executors import make_executor
     from softform_core.robots import load_robot

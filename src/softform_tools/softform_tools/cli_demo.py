@@ -8,13 +8,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
 from softform_tools.target_options import POSE_OPTION, target_options
+
+_EXIT_INTERRUPTED = 130
+
+if TYPE_CHECKING:  # commands are listed without what they load
+    from softform_tools.demo_report import DemoResult
 
 
 @click.command()
@@ -24,6 +29,12 @@ from softform_tools.target_options import POSE_OPTION, target_options
     "--sim-to-real",
     metavar="FOLDER|none",
     help="A trained sim-to-real model, or none. Without it: the model that ships for the default reality, else none.",
+)
+@click.option(
+    "--best-fit/--no-best-fit",
+    default=True,
+    show_default=True,
+    help="At the end, search for the closest shape that the robot can take at all.",
 )
 @click.option("--headless", is_flag=True, help="Do not open the report at the end.")
 @click.option("--json", "json_path", metavar="FILE", help="Write the figures as one JSON object; - is standard output.")
@@ -35,6 +46,7 @@ def demo(
     reality: str,
     sim_to_real: str | None,
     seed: int,
+    best_fit: bool,
     headless: bool,
     json_path: str | None,
 ) -> None:
@@ -43,26 +55,41 @@ def demo(
     The target goes through the reach_shape action: inverse kinematics finds the actuation, the driver brings the
     emulated board there, the virtual scanner captures the settled robot. First the simulation alone plans, then the
     simulation with the sim-to-real model, then a closed loop corrects the plan by what was scanned. `--reality ideal`
-    shows the chain without a gap.
-    """
+    shows the chain without a gap. A minute or two; Ctrl-C ends it, and keeps what was measured.
+
+    \b
+    Examples:
+      ./softform demo                                  a terrain model, on the membrane
+      ./softform demo --target my_shape.ply --unit mm --pose place
+      ./softform demo --robot manipulator --no-best-fit --headless --json -
+    """  # noqa: D301 - click reads the escape as "keep these lines"
     from softform_tools.demo import DemoRequest, run_demo
 
-    request = DemoRequest(target, unit, robot, reality, seed, sim_to_real, pose)
+    request = DemoRequest(target, unit, robot, reality, seed, sim_to_real, pose, best_fit)
     to_stdout = json_path == "-"
     if json_path and not Path(json_path).absolute().parent.is_dir():
         raise click.ClickException(f"The folder of {json_path} does not exist. Make it, or give another --json.")
+    result: DemoResult | None = None
+    ended: SoftformError | KeyboardInterrupt | None = None
     try:
         with _only_the_report_on_stdout() if to_stdout else contextlib.nullcontext():
-            result = run_demo(request, lambda line: click.echo(line, err=to_stdout))
-    except SoftformError as error:
-        raise click.ClickException(str(error)) from error
-    figures = json.dumps(result.figures(), indent=None if to_stdout else 2)
-    if to_stdout:
-        click.echo(figures)
-    elif json_path:
-        write_atomically(json_path, (figures + "\n").encode())
-    if not headless:
-        _open(result.report)
+            for made in run_demo(request, lambda line: click.echo(line, err=to_stdout)):
+                result = made
+    except (SoftformError, KeyboardInterrupt) as error:
+        ended = error
+    if result is not None:
+        figures = json.dumps(result.figures(), indent=None if to_stdout else 2)
+        if to_stdout:
+            click.echo(figures)
+        elif json_path:
+            write_atomically(json_path, (figures + "\n").encode())
+        if not headless:
+            _open(result.report)
+    if isinstance(ended, SoftformError):
+        raise click.ClickException(str(ended)) from ended
+    if ended is not None:
+        click.echo("stopped" if result else "stopped before anything was measured", err=True)
+        sys.exit(_EXIT_INTERRUPTED)
 
 
 @contextlib.contextmanager

@@ -27,9 +27,9 @@ def status(namespace: str, watch: bool, as_json: bool) -> None:
 
     \b
     Examples:
-      softform status
-      softform status --watch
-      softform status --json | jq .troubles
+      ./softform status
+      ./softform status --watch
+      ./softform status --json | jq .troubles
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from softform_launch.ros_domains import domains_of_stacks
     from softform_ros.background_node import BackgroundNode, full_namespace
@@ -38,6 +38,8 @@ def status(namespace: str, watch: bool, as_json: bool) -> None:
     from softform_tools.status.screen import screen
     from softform_tools.status.stack_status import made_printable, nothing_runs
 
+    if sys.stderr.isatty():
+        click.echo("listening for a few seconds …", err=True)
     space = full_namespace(namespace)
     with BackgroundNode(f"status_{os.getpid()}", "") as node:
         observer = StackObserver(node, space)

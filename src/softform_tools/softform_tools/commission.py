@@ -282,7 +282,7 @@ class Stepper:
         while not self.is_at_rest:
             if time.monotonic() > deadline or self.state.state == DriverState.FAULT:
                 self._driver.check_ready()
-                raise SoftformError(f"The robot is not measured at rest: {self.state.reason}", "See `softform status`.")
+                raise SoftformError(f"The robot is not measured at rest: {self.state.reason}", "See ./softform status.")
             time.sleep(BEAT_SECONDS / 4.0)
 
     @property

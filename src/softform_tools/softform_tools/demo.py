@@ -5,21 +5,21 @@ by what the scanner saw: each plan is moved to and measured.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from softform_client.client import Code, GoalFailedError, Mode, ShapeClient
 from softform_client.reach_messages import pose_from_message
 from softform_core.errors import SoftformError
+from softform_core.evaluation.look import look_at, moved
 from softform_core.executors import make_executor
 from softform_core.forward.live_pipeline import NONE
 from softform_core.forward.sim_to_real_store import load_sim_to_real
-from softform_core.geometry.rigid import centroid
-from softform_core.networks.store import FORWARD_KINEMATICS
+from softform_core.networks.store import FORWARD_KINEMATICS, SIM_TO_REAL_FILES
 from softform_core.paths import models_of
 from softform_core.robots import Robot, load_robot
 from softform_core.run_folder import new_run_folder
@@ -27,7 +27,7 @@ from softform_core.shapes.dem import dem_target
 from softform_core.shapes.open_tube import check_goes_around
 from softform_core.shapes.placing import placement
 from softform_core.shapes.random import random_target
-from softform_core.shapes.read import Unit, read_shape
+from softform_core.shapes.read import Unit, on_disk, read_shape
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_target
 from softform_core.shapes.write import write_ply
@@ -35,7 +35,8 @@ from softform_core.units import MM_PER_M
 from softform_interfaces.action import ReachShape
 from softform_launch.launched_stack import LaunchedStack
 from softform_launch.ros_domains import enter_domain_of_its_own
-from softform_rig.best_fit import STARTS, find_best_fit
+from softform_rig.best_fit import STARTS, BestFit, find_best_fit
+from softform_rig.origin import origin
 from softform_rig.reality import load_reality
 from softform_ros.stack_state import wait_until_active
 from softform_tools.demo_report import DemoResult, DemoRun, draw_run, summarise_run, table
@@ -67,6 +68,7 @@ class DemoRequest:
         seed: Seed of a random target and of the scanner's noise.
         sim_to_real: Folder of a model, `none`, or None for the reality's own if there is one.
         pose: Where the target lies: one of `target_options.POSES`.
+        best_fit: Whether to search for the closest shape that the robot can take, at the end.
     """
 
     target: str | None
@@ -76,6 +78,7 @@ class DemoRequest:
     seed: int
     sim_to_real: str | None = None
     pose: str = FIXED
+    best_fit: bool = True
 
 
 def target_name(request: DemoRequest, robot: Robot) -> str:
@@ -95,7 +98,7 @@ def choose_target(request: DemoRequest, robot: Robot) -> TargetShape:
         target = dem_target(robot)
     elif name == "random":
         target = random_target(robot, request.seed)
-    elif not Path(name).exists():
+    elif not on_disk(Path(name)).exists():
         raise SoftformError(f"There is no file {name}.", "Give the path of a shape, or dem, or random.")
     elif request.unit is None:
         raise SoftformError(
@@ -121,15 +124,22 @@ def choose_sim_to_real(request: DemoRequest, robot: Robot) -> str:
     if request.sim_to_real is not None:
         load_sim_to_real(robot, Path(request.sim_to_real))
         return str(Path(request.sim_to_real).absolute())
-    shipped = models_of(robot.name) / f"rig_{request.reality}"
+    own = models_of(robot.name)
+    if not robot.body.is_simulated and (own / SIM_TO_REAL_FILES[1]).is_file():
+        return str(own)  # learned from the scans that the rig replays
+    shipped = own / f"rig_{request.reality}"
     return str(shipped) if shipped.is_dir() else NONE
 
 
-def run_demo(request: DemoRequest, say: Say) -> DemoResult:
-    """Launch the stack, reach the target in three ways, write the report, take the stack down; `say` takes progress.
+def run_demo(request: DemoRequest, say: Say) -> Iterator[DemoResult]:
+    """Launch the stack, reach the target in three ways, take the stack down, write the report; `say` takes progress.
+
+    Yields:
+        The result, when the report is written; and again with the best fit, if that is asked for.
 
     Raises:
         SoftformError: If the target, a node or the motion fails; the folder of the run keeps the logs and the bag.
+        KeyboardInterrupt: After Ctrl-C. What has been measured by then is yielded before, as it is before an error.
     """
     robot = load_robot(request.robot, "surface")
     reality = load_reality(request.reality, robot)
@@ -154,13 +164,16 @@ def run_demo(request: DemoRequest, say: Say) -> DemoResult:
         "record": "true",
         "bag": str(bag),
     }
+    if told := origin(robot, reality):
+        tell(told)
     tell(f"launching the stack; its log is {folder / 'launch.log'}")
     with (folder / "launch.log").open("wb") as log, LaunchedStack("softform", arguments, output=log) as stack:
         try:
-            wait_until_active("softform", START_TIMEOUT, lambda: stack.exit_code is not None)
+            wait_until_active("softform", START_TIMEOUT, lambda: stack.exit_code is not None, tell)
             tell(f"all nodes are active; the target is '{target_name(request, robot)}'")
             with ShapeClient("/softform") as client:
                 target, pose = _put_where_it_lies(client, target, robot, request.pose, tell)
+                tell(look_at(target, robot).line())
                 run = reach_in_three_ways(client, target, pose, model != NONE, tell)
         except GoalFailedError as error:
             advice = POSE_ADVICE[request.pose] if error.code == Code.UNREACHABLE else f"See {folder / 'launch.log'}."
@@ -168,24 +181,43 @@ def run_demo(request: DemoRequest, say: Say) -> DemoResult:
         except SoftformError as error:
             raise SoftformError(str(error), f"See {folder / 'launch.log'}.") from error
         tell("taking the stack down")
-    tell("searching the rig's true physics for the closest shape that it can take")
     write_ply(folder / "target.ply", run.target)
-    best_fit = find_best_fit(
-        robot,
-        reality,
-        run.target,
-        on_start=lambda number, mm: tell(f"  start {number} of {STARTS}: {mm:.2f} mm"),
-        executor=make_executor(),
-    )
     name = NONE if model == NONE else Path(model).name
     shape = target_name(request, robot)
-    figures = summarise_run(run, best_fit.mean_mm, shape, name, robot, folder / "report.png", bag)
-    draw_run(run, figures, robot, request.reality)
-    tell(f"report: {figures.report}")
-    tell(f"bag:    {bag}")
-    for line in table(figures):
-        say(line)
-    return figures
+
+    def reported(best_fit: BestFit | None) -> DemoResult:
+        figures = summarise_run(run, best_fit, shape, name, robot, folder / "report.png", bag)
+        draw_run(run, figures, robot, request.reality)
+        for line in [*table(figures), "", f"  report: {figures.report}", f"  bag:    {bag}"]:
+            say(line)
+        return figures
+
+    yield reported(None)
+    if isinstance(run.ended, SoftformError):
+        raise SoftformError(str(run.ended), f"See {folder / 'launch.log'}.") from run.ended
+    if run.ended is not None:
+        raise run.ended
+    if not request.best_fit:
+        return
+    tell("searching the rig's true physics for the closest shape that it can take; Ctrl-C leaves it at what is above")
+    yield reported(
+        find_best_fit(
+            robot, reality, run.target, tried=run.tried(robot), on_start=_time_left(tell), executor=make_executor()
+        )
+    )
+
+
+def _time_left(tell: Say) -> Callable[[int, float], None]:
+    """What tells of each start of the best fit, and how long those that are left will take."""
+    begun, done = time.monotonic(), 0
+
+    def note(number: int, mean_mm: float) -> None:
+        nonlocal done
+        done += 1
+        left = (STARTS - done + 1) * (time.monotonic() - begun) / done  # the best is led on when all are there
+        tell(f"  start {number} of {STARTS}: {mean_mm:.2f} mm; about {left:.0f} s left")
+
+    return note
 
 
 def _put_where_it_lies(
@@ -199,33 +231,40 @@ def _put_where_it_lies(
         motion = pose_from_message(client.reach(target, Mode.PLAN_ONLY, fix_pose=False).solve.target_pose)
     else:
         motion = placement(target, robot)
-    x, y, z = MM_PER_M * (motion.apply(centroid(target.points)) - centroid(target.points))
-    angle = np.degrees(Rotation.from_matrix(motion.rotation).magnitude())
-    description = f"{pose}: moved by ({x:.0f}, {y:.0f}, {z:.0f}) mm, turned by {angle:.0f} degrees"
+    target, description = moved(pose, motion, target)
     tell(f"the target's pose is {description}")
-    return target.transformed(motion.rotation, motion.translation), description
+    return target, description
 
 
 def reach_in_three_ways(client: ShapeClient, target: TargetShape, pose: str, has_model: bool, tell: Say) -> DemoRun:
     """Plan by the simulation alone, with sim-to-real if there is a model, and in a closed loop; move and measure each.
 
+    Returns:
+        The results. What ends a later way than the first one is kept in them, with those that were finished.
+
     Raises:
-        SoftformError: If a goal is rejected or fails.
+        SoftformError: If the first goal is rejected or fails.
+        KeyboardInterrupt: After Ctrl-C before the first result.
     """
-    tell("planning by the simulation alone")
-    simulated = client.reach(target, Mode.PLAN_MOVE_AND_VERIFY, without_sim_to_real=True, on_feedback=_moves(tell))
-    tell(f"measured mean error {simulated.measured.mean_error * MM_PER_M:.2f} mm")
-    learned = None
-    if has_model:
-        tell("planning with sim-to-real")
-        learned = client.reach(target, Mode.PLAN_MOVE_AND_VERIFY, on_feedback=_moves(tell))
-        tell(f"measured mean error {learned.measured.mean_error * MM_PER_M:.2f} mm")
-    tell("closing the loop: scan, correct, repeat")
-    start = np.asarray((learned or simulated).actuators.value)
-    closed_loop = client.reach(target, Mode.CLOSED_LOOP, seed=start, max_rounds=_MAX_ROUNDS, on_feedback=_moves(tell))
-    means = ", ".join(f"{error * MM_PER_M:.2f}" for error in closed_loop.round_mean_errors)
-    tell(f"measured mean error of each round {means} mm")
-    return DemoRun(simulated, learned, closed_loop, target, pose)
+
+    def measured(how: str, mode: Mode, **options: Any) -> ReachShape.Result:
+        tell(how)
+        result = client.reach(target, mode, on_feedback=_moves(tell), **options)
+        rounds = result.round_mean_errors or [result.measured.mean_error]
+        tell(f"measured mean error {', then '.join(f'{error * MM_PER_M:.2f}' for error in rounds)} mm")
+        return result
+
+    verify = Mode.PLAN_MOVE_AND_VERIFY
+    simulated, learned = measured("planning by the simulation alone", verify, without_sim_to_real=True), None
+    try:
+        if has_model:
+            learned = measured("planning with sim-to-real", verify)
+        start = np.asarray(DemoRun(simulated, learned, None, target, pose).best_plan.actuators.value)
+        loop = measured("closing the loop: scan, correct, repeat", Mode.CLOSED_LOOP, seed=start, max_rounds=_MAX_ROUNDS)
+    except (KeyboardInterrupt, SoftformError) as error:
+        tell("ended early; here is what was measured")
+        return DemoRun(simulated, learned, None, target, pose, error)
+    return DemoRun(simulated, learned, loop, target, pose)
 
 
 def _moves(tell: Say) -> Callable[[ReachShape.Feedback], None]:

@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import pwd
+import re
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from glob import glob
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from pathlib import Path
 
 import click
@@ -63,28 +64,68 @@ def check_python() -> Iterator[Finding]:
 
 def check_packages() -> Iterator[Finding]:
     """Installed packages against the pinned ones."""
-    files = sorted(home().glob("requirements*.txt"))
-    if ROS_PREFIX.is_dir():
-        files = [file for file in files if file.stem != "requirements-ros"]
-    if not files:
+    pins = _base_pins()
+    if not pins:
         yield Finding("packages", Level.WARN, "no lock file: this is not a checkout", "Nothing, if it was built so.")
-        return
-    pins = [line.split("==") for file in files for line in file.read_text().splitlines() if "==" in line]
-    wrong = []
-    for name, pinned in pins:
-        wanted = pinned.split(";")[0].split()[0]
-        try:
-            installed = version(name)
-        except PackageNotFoundError:
-            installed = "missing"
-        if installed.split("+")[0] != wanted.split("+")[0]:
-            wrong.append(f"{name} {installed} (pinned {wanted})")
-    if wrong:
+    elif wrong := _differing(pins, _installed()):
         listed = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
-        remedy = "Remove .venv/softform_prepared/packages, then run any ./softform command."
+        remedy = f"rm {home() / '.venv/softform_prepared/packages'}, then run any ./softform command: it installs them."
         yield Finding("packages", Level.FAIL, f"{len(wrong)} of {len(pins)} differ: {listed}", remedy)
     else:
         yield Finding("packages", Level.OK, f"all {len(pins)} as pinned")
+
+
+def check_extras() -> Iterator[Finding]:
+    """Packages that only some commands need; each file's head tells which, and how they are installed."""
+    base, absent, present = _base_pins(), [], []
+    for file in sorted(home().glob("requirements-*.txt")):
+        extra, install = file.stem.removeprefix("requirements-"), _INSTALL.search(file.read_text(encoding="utf-8"))
+        if install is None:
+            continue
+        pins = {name: pinned for name, pinned in _pins(file).items() if name not in base}
+        target = re.search(r"--target (\S+)", install[1])
+        installed = _installed(target and home() / target[1])
+        if not pins.keys() & installed.keys():
+            absent.append(extra)
+            continue
+        present.append(extra)
+        if wrong := _differing(pins, installed):
+            yield Finding("extras", Level.WARN, f"of {extra} differ: {', '.join(wrong)}", f"Run: {install[1]}")
+    told = "; ".join([*(f"{extra} is installed" for extra in present), *(f"{extra} is not" for extra in absent)])
+    remedy = "None is needed; requirements-NAME.txt says what for, and how it is installed." if absent else ""
+    yield Finding("extras", Level.OK, told or "none are known", remedy)
+
+
+_INSTALL = re.compile(r"^# Install: (.+)$", re.MULTILINE)
+_PIN = re.compile(r"^([\w.-]+)==([^\s;]+)(?![^\n]*;)", re.MULTILINE)  # not those of some systems only
+
+
+def _base_pins() -> dict[str, str]:
+    """Versions of what ./softform installs by itself, by name."""
+    names = ("requirements", "requirements-no-deps", *(() if ROS_PREFIX.is_dir() else ("requirements-ros",)))
+    files = [home() / f"{name}.txt" for name in names]
+    return {name: pinned for file in files if file.is_file() for name, pinned in _pins(file).items()}
+
+
+def _pins(file: Path) -> dict[str, str]:
+    return {_normalised(name): pinned for name, pinned in _PIN.findall(file.read_text(encoding="utf-8"))}
+
+
+def _installed(folder: Path | None = None) -> dict[str, str]:
+    """Versions of the packages in a folder, or else of this Python's, by name."""
+    found = distributions() if folder is None else distributions(path=[str(folder)])
+    return {_normalised(one.metadata["Name"]): one.version for one in found}
+
+
+def _normalised(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _differing(pins: dict[str, str], installed: dict[str, str]) -> list[str]:
+    rows = ((name, installed.get(name, "missing"), pinned) for name, pinned in pins.items())
+    return [
+        f"{name} {has} (pinned {pinned})" for name, has, pinned in rows if has.split("+")[0] != pinned.split("+")[0]
+    ]
 
 
 def check_open3d() -> Iterator[Finding]:
@@ -320,6 +361,7 @@ def check_data() -> Iterator[Finding]:
 CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     check_python,
     check_packages,
+    check_extras,
     check_open3d,
     check_wheel_repairs,
     check_workspace,

@@ -1,18 +1,21 @@
-"""Paths as CSV files, messages as JSON."""
+"""Paths as tables, messages as JSON."""
 
 import json
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from softform_client.client import ActuatorPath, PointPath
+from softform_client.client import ActuatorPath, Code, GoalFailedError, PointPath
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_interfaces.action import ReachShape
-from softform_interfaces.msg import ActuatorValues
+from softform_interfaces.msg import ActuatorValues, ServoState
+from softform_tools.commands import goals
 from softform_tools.commands.follow import follow
 from softform_tools.commands.goals import as_json, values_line
+from softform_tools.commands.stream import stream
 from softform_tools.commands.tables import read_path, read_places, write_table
 
 ROBOT = load_robot("three_chamber")
@@ -49,7 +52,7 @@ def test_places_of_a_stream_go_straight_from_time_to_time(tmp_path):
     ("text", "robot", "why"),
     [
         ("time,x,y,z\n2,0,0,0.1\n1,0,0,0.2\n", ROBOT, "do not increase"),
-        ("time,x,y,z\nnan,0,0,0.1\n1,0,0,0.2\n", ROBOT, "do not increase"),
+        ("time,x,y,z\nnan,0,0,0.1\n1,0,0,0.2\n", ROBOT, "lacks a value in line 2"),
         ("time,x,y,z\n0,0,0,0.1\n1e12,0,0,0.2\n", ROBOT, "lasts 1e.12 s"),
         (f"{','.join(ROBOT.actuators)}\n1,2,3\n", ROBOT, "holds no stream for 'three_chamber'"),
         ("x,y,z\n0,0,0.1\n", load_robot("membrane"), "holds no stream for 'membrane'"),
@@ -79,11 +82,67 @@ def test_what_is_written_is_read(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "x,y,z\n", "x,y\n1,2\n", "x,y,z\n1,2\n", "x,y,z\n1,2,three\n", "x,x,y,z\n1,1,1,1\n", "1,2,3\n4,5,6\n"],
-    ids=["empty", "no rows", "no z", "a short row", "a word", "x twice", "no names"],
+    [
+        "time,x,y,z\n1.0,0.0,0.0,0.118\n2.0,0.002,0.0,0.118\n",
+        "\ufefftime,x,y,z\r\n1.0,0.0,0.0,0.118\r\n2.0,0.002,0.0,0.118\r\n",
+        "time;x;y;z\n1,0;0,0;0,0;0,118\n2,0;0,002;0,0;0,118\n",
+        "Time\tX\tY\tZ\n1.0\t0.0\t0.0\t0.118\n2.0\t0.002\t0.0\t0.118\n",
+        "# made by a program\n,time,z,y,x\n0,1,0.118,0,0\n1,2,0.118,0,0.002\n",
+    ],
+    ids=["plain", "Windows", "decimal commas", "tabs and capitals", "a comment and an index"],
 )
-def test_what_is_no_path_is_rejected(tmp_path, text):
-    with pytest.raises(SoftformError, match=r"cannot be read|has the columns"):
+def test_a_path_is_a_table_as_all_commands_take_it(tmp_path, text):
+    path, times = read(tmp_path, text)
+    assert path.points.tolist() == [[0, 0, 0.118], [0.002, 0, 0.118]] and times.tolist() == [1.0, 2.0]
+    assert len(read_places(tmp_path / "path.csv", ROBOT, 50.0)) == 51
+
+
+def test_any_table_is_streamed_in_its_unit(tmp_path, monkeypatch):
+    sent = []
+
+    class Client:
+        def robot(self):
+            return ROBOT
+
+        def stream(self, targets, rate):
+            sent.extend(targets)
+            yield ServoState(state=ServoState.TRACKING)
+
+    monkeypatch.setattr(goals, "connected", lambda *_: nullcontext(Client()))
+    (tmp_path / "places.tsv").write_text("x\ty\tz\n0\t0\t118\n2\t0\t118\n")
+    done = CliRunner().invoke(stream, [str(tmp_path / "places.tsv"), "--unit", "mm"])
+    assert done.exit_code == 0, done.output
+    assert np.array(sent)[[0, -1]] == pytest.approx(np.array([[0, 0, 0.118], [0.002, 0, 0.118]]))
+    (tmp_path / "dome.ply").touch()
+    refused = CliRunner().invoke(stream, [str(tmp_path / "dome.ply")])
+    assert "holds no shapes" in str(refused.exception)
+
+
+def test_places_may_be_in_millimetres_and_actuators_are_in_their_unit(tmp_path):
+    (tmp_path / "path.csv").write_text("x,y,z\n0,0,118\n2,0,118\n")
+    wanted = pytest.approx(np.array([[0, 0, 0.118], [0.002, 0, 0.118]]))
+    assert read_path(tmp_path / "path.csv", ROBOT, UV, unit="mm")[0].points == wanted
+    assert read_places(tmp_path / "path.csv", ROBOT, 50.0, "mm") == wanted
+    write_table(tmp_path / "path.csv", ROBOT.actuators, np.array([[1.0, 2.0, 3.0]]))
+    assert read_path(tmp_path / "path.csv", ROBOT, UV, unit="mm")[0].values.tolist() == [[1.0, 2.0, 3.0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "no row of numbers"),
+        ("x,y,z\n", "no row of numbers"),
+        ("x,y\n1,2\n", "has the columns x, y. Give x,y,z or c1,c2,c3"),
+        ("x,y,z,µ\n1,2,3,4\n", "has the columns x, y, z, µ"),
+        ("x,y,z\n1,2\n", "names 3 columns, line 2 has 2"),
+        ("x,y,z\n1,2,3\n1,2,three\n", "'three' in line 3"),
+        ("x,y,z\n1,2,3\nnan,2,3\n", "lacks a value in line 3"),
+        ("x,x,y,z\n1,1,1,1\n", "'x' twice"),
+        ("1,2,3\n4,5,6\n", "no header"),
+    ],
+)
+def test_what_is_no_path_is_rejected(tmp_path, text, why):
+    with pytest.raises(SoftformError, match=why):
         read(tmp_path, text)
 
 
@@ -99,3 +158,13 @@ def test_a_result_becomes_json_without_clouds_and_without_what_json_does_not_kno
     assert plain["promised_mean_error"] is None and plain["round_mean_errors"] == [0.001]
     assert plain["actuators"]["value"][2] == 1234.5 and "shape" not in plain["measured"]
     assert values_line(result.actuators) == "c1 1234.5, c2 0.25 Pa"
+
+
+def test_an_error_is_told_by_its_code_and_the_name_of_that(capsys):
+    def call():
+        raise GoalFailedError("It lies too far away.", Code.UNREACHABLE, ReachShape.Result())
+
+    with pytest.raises(SystemExit) as ended:
+        goals.carried_out(call, lambda: None, {Code.UNREACHABLE: "Move it."})
+    assert ended.value.code == goals.EXIT_FAILED
+    assert capsys.readouterr().err == "[113 UNREACHABLE] It lies too far away. Move it.\n"

@@ -34,10 +34,18 @@ def test_a_robot_that_stands_or_hangs_is_at_rest_where_it_is(name):
 @pytest.mark.parametrize(
     ("name", "values", "rows"),
     [
-        ("membrane", [1234.5, 0.0, 3000.0] * 3, "\n".join(["1234  0  3000"] * 3)),
-        ("mannequin", [3283.0] * 15, "\n".join(["3283  3283  3283  3283  3283"] * 3)),
-        ("tendon_rod", [0.0123456] * 4, "0.01235  0.01235  0.01235\n0.01235"),
+        (
+            "membrane",
+            [1234.5, 0.0, 3000.0] * 3,
+            "c1 1234  c2    0  c3 3000\nc4 1234  c5    0  c6 3000\nc7 1234  c8    0  c9 3000",
+        ),
+        (
+            "mannequin",
+            [3283.0] * 15,
+            "\n".join("  ".join(f"{f'c{i}':<3} 3283" for i in range(n, n + 3)) for n in range(1, 16, 3)),
+        ),
+        ("tendon_rod", [0.0123456] * 4, "t1 0.01235  t2 0.01235  t3 0.01235\nt4 0.01235"),
     ],
 )
-def test_values_are_shown_in_the_robots_unit(name, values, rows):
+def test_values_are_shown_with_their_names_in_the_robots_unit(name, values, rows):
     assert values_in_rows(load_robot(name), values) == rows

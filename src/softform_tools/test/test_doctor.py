@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,62 @@ def test_packages_that_differ_from_the_lock(checkout):
     (finding,) = findings(doctor.check_packages)
     assert finding.level is Level.FAIL
     assert "2 of 2 differ" in finding.message and "no-such-package missing (pinned 1.0)" in finding.message
+
+
+def extra(checkout, name, *pins, install=""):
+    """Write the list of an extra."""
+    install = install or f".venv/bin/pip install -r requirements-{name}.txt"
+    (checkout / f"requirements-{name}.txt").write_text(f"# Extra: what.\n# Install: {install}\n" + "\n".join(pins))
+
+
+def test_extras_are_optional_and_told_with_how_they_are_installed(checkout):
+    (checkout / "requirements.txt").write_text("click==" + version("click"))
+    extra(checkout, "absent", f"click=={version('click')}", "no-such-package==1.0 \\", "    --hash=sha256:00")
+    extra(
+        checkout,
+        "present",
+        f"NumPy=={version('numpy')}",
+        "colour==1 ; sys_platform == 'win32'",
+    )
+    assert findings(doctor.check_packages)[0].level is Level.OK
+    (finding,) = findings(doctor.check_extras)
+    assert (finding.level, finding.message) == (Level.OK, "present is installed; absent is not")
+    extra(checkout, "old", "numpy==0.1", "scipy==0.1", install="pip of old")
+    warned, _ = findings(doctor.check_extras)
+    assert warned.level is Level.WARN and "numpy" in warned.message and warned.remedy == "Run: pip of old"
+
+
+def test_an_extra_in_a_folder_of_its_own_is_looked_for_there(checkout):
+    extra(checkout, "aside", "numpy==0.1", install=".venv/bin/pip install --target aside -r requirements-aside.txt")
+    assert findings(doctor.check_extras)[0].message == "aside is not"
+    (checkout / "aside" / "numpy-0.1.dist-info").mkdir(parents=True)
+    (checkout / "aside" / "numpy-0.1.dist-info" / "METADATA").write_text("Name: numpy\nVersion: 0.1\n")
+    assert findings(doctor.check_extras)[0].message == "aside is installed"
+
+
+def test_the_lists_of_extras_say_how_they_are_installed_and_none_is_needed():
+    lists = [path for path in home().glob("requirements-*.txt") if path.stem.split("-", 1)[1] not in ("ros", "no-deps")]
+    told = findings(doctor.check_extras)[-1]
+    assert len(lists) > 3 and told.message.count(" is ") == len(lists) and told.level is Level.OK
+    assert not [finding for finding in findings(doctor.check_packages) if finding.level is Level.FAIL]
+
+
+def test_the_cure_of_packages_has_the_script_install_them(checkout):
+    """Without its stamp the script does not take the environment for prepared."""
+    (finding,) = findings(doctor.check_packages)
+    stamp = Path(re.search(r"rm (\S+),", finding.remedy)[1])
+    assert stamp == checkout / ".venv" / "softform_prepared" / "packages"
+    for name in ("requirements", "requirements-ros", "requirements-cpu", "requirements-cuda"):
+        (checkout / f"{name}.lock").write_text("")
+    script = (Path(__file__).parents[3] / "softform").read_text(encoding="utf-8")
+    functions = re.findall(r"^(?:packages_digest|stamp_is|set_stamp)\(\) \{.*?\}$", script, re.MULTILINE | re.DOTALL)
+    asked = f"root={checkout}; prepared={stamp.parent}; " + "\n".join(functions)
+    stamp.parent.mkdir(parents=True)
+    subprocess.run(["bash", "-c", asked + '\nset_stamp packages "$(packages_digest)"'], check=True)
+    is_prepared = ["bash", "-c", asked + '\nstamp_is packages "$(packages_digest)"']
+    assert subprocess.run(is_prepared).returncode == 0
+    stamp.unlink()
+    assert subprocess.run(is_prepared).returncode == 1
 
 
 def test_a_library_of_open3d_that_is_missing(tmp_path):

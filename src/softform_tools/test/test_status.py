@@ -176,13 +176,18 @@ def test_a_state_of_the_driver_is_read_whatever_it_holds():
 
 def test_a_warning_is_shown_and_is_no_trouble():
     warned = replace(WELL, nodes=(NodeStatus("scanner", "active", "WARN", "few points"),))
-    assert not warned.troubles and "few points" in screen(warned, 100)
+    shown = screen(warned, 100)
+    assert not warned.troubles and "few points" in shown
+    assert "no trouble, but warnings of scanner" in shown and "all is well" not in shown
 
 
-def test_lines_fit_the_terminal():
-    long = replace(WELL, nodes=(NodeStatus("scanner", "active", "WARN", 30 * "few points\n"),))
-    lines = [line for line in click.unstyle(screen(long, 60)).splitlines() if "few" in line]
-    assert len(lines) == 1 and len(lines[0]) <= 60
+@pytest.mark.parametrize("width", [60, 100])
+def test_what_is_wrong_is_shown_whole_in_lines_that_fit_the_terminal(width):
+    reason = "Motive at 127.0.0.1 speaks NatNet 4.9, and versions 3.0 to 4.2 are read.\n" + "Install another one. " * 9
+    long = replace(WELL, nodes=(NodeStatus("motion_capture", "active", "ERROR", reason),))
+    shown = click.unstyle(screen(long, width))
+    assert all(len(line) <= max(width, 64) for line in shown.partition("health")[2].splitlines())
+    assert " ".join(shown.split()).count(" ".join(reason.split())) == 2  # of the node, and of what is to be done
 
 
 @pytest.mark.parametrize(

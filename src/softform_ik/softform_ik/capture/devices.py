@@ -16,6 +16,7 @@ from softform_core.evaluation.measured_errors import MeasuredErrors, measure_err
 from softform_core.forward.tip_model import TipModel
 from softform_core.frames.marker_quality import LabelledMarkers, average_markers
 from softform_core.geometry.rigid import RigidTransform
+from softform_core.inverse.counterpart import RestingSurface
 from softform_core.robots import TIP_MARKER, Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
@@ -55,10 +56,10 @@ class Seen:
 
 
 class Scanner:
-    """Clouds of the surface."""
+    """Clouds of the surface, which at rest is `rest`."""
 
-    def __init__(self, robot: Robot, predict: Predict, hardware: Hardware) -> None:
-        self._robot, self._predict, self._hardware = robot, predict, hardware
+    def __init__(self, robot: Robot, predict: Predict, hardware: Hardware, rest: RestingSurface) -> None:
+        self._robot, self._predict, self._hardware, self._rest = robot, predict, hardware, rest
 
     def see(self, still: MeasuredValues, captures: int, stop: StopRequest) -> Seen | None:
         """Look at a robot that stands still; None if stopped.
@@ -80,7 +81,7 @@ class Scanner:
         Raises:
             SoftformError: If they cannot be compared.
         """
-        return measure_errors(seen.points, target or self._predict(still).mesh, RigidTransform())
+        return measure_errors(seen.points, target or self._predict(still).mesh, RigidTransform(), self._rest)
 
 
 class MotionCapture:

@@ -53,4 +53,4 @@ class DriftWatch:
         if len(distances):
             self._errors_mm.append(float(np.mean(distances)))
         if len(self._errors_mm) == CAPTURES:
-            self._warning = drift(list(self._errors_mm), models.card.errors_mm.after_mean)
+            self._warning = drift(self._robot, list(self._errors_mm), models.card.errors_mm.after_mean)

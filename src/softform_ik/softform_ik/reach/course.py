@@ -5,20 +5,23 @@ surface is compared with the predicted one along the normals. A smooth field of 
 (`ResidualField`) is added to it, and the inverse kinematics is solved again from where the robot is; that is the same
 as correcting the target by what is left. The field is kept and refined from round to round, so that a hole in one scan
 is filled by another. The rounds end when the corrected prediction promises too little, and the robot ends at the best
-round that was measured.
+round that was measured. That is never worse than the commands that the goal names, which are the first round, nor than
+what the simulation alone plans, which is a round as well where it could be as good.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from softform_client.driver_watch import MeasuredValues
 from softform_client.reach_goal import Code, Mode, ReachGoal
 from softform_core.arrays import Array
-from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors
+from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors, resting_surface
 from softform_core.forward.corrected_pipeline import CorrectedPipeline
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.geometry.rigid import RigidTransform
+from softform_core.inverse.counterpart import RestingSurface
 from softform_core.inverse.ik_monitor import IkIteration
 from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.ik_result import IkResult
@@ -36,6 +39,13 @@ from softform_ros.goal_error import GoalError, in_code
 _PROMISE_POINTS = 10_000
 """Surface points of a promise: about as close as those of a scan, so that both are compared by area. A solve's own
 points lie further apart, and an eighth of them on the clamped rim, where nothing can be wrong."""
+
+_RIVAL = 1.1
+"""What the simulation alone plans is tried, too, if the corrected prediction promises of it no more than this times the
+best that was measured."""
+
+_HELD_PART = 1e-9
+"""A plan whose actuation is given may leave it by this part of the range: its pose and its errors are solved for."""
 
 _RELAXATION = 0.5
 """A round that is worse than the best was led astray: the model's response differs from the robot's. The gain
@@ -119,6 +129,7 @@ class Course:
 
     Attributes:
         pipeline: Forward kinematics of the robot; a newer model does not change a running goal.
+        simulated: The same without sim-to-real.
         plan: The open-loop plan, once there is one.
         rounds: Measured rounds, in order.
         promised: Mean error that the closed loop's last plan promises, m, of the same kind as the measured ones.
@@ -126,6 +137,7 @@ class Course:
 
     robot: Robot
     pipeline: ForwardPipeline
+    simulated: ForwardPipeline
     hardware: Hardware
     goal: ReachGoal
     stop: StopRequest
@@ -136,6 +148,10 @@ class Course:
     rounds: list[Round] = field(default_factory=list)
     promised: float = float("nan")
     _moved_to: tuple[IkResult, Array] | None = None
+
+    @cached_property
+    def _rest(self) -> RestingSurface:
+        return resting_surface(self.simulated, self.robot)
 
     @property
     def commands(self) -> Array | None:
@@ -182,7 +198,7 @@ class Course:
         elif mode is Mode.PLAN_MOVE_AND_VERIFY:
             self._visit(self.plan, 0)
         else:
-            self._close_loop(self.plan)
+            self._close_loop(self._given(self.goal.seed, self.plan.pose) or self.plan)
 
     def _close_loop(self, plan: IkResult) -> None:
         """Visit a plan, then better ones, and end at the best.
@@ -190,15 +206,11 @@ class Course:
         After a capture that is missing or unusable the robot is sent back to the best round, and the error raised.
         """
         model, settings, rounds = self.pipeline, self.looping, self.rounds
+        corrected: ForwardModel = model
         self.promised = self._promise(model, plan)
         field, gain = ResidualField.zero(model.patches), settings.gain
         for number in range(settings.max_rounds + 1):
-            try:
-                visited = self._visit(plan, number)
-            except GoalError as error:
-                if rounds and error.code in (Code.CAPTURE_TIMEOUT, Code.CAPTURE_INVALID):
-                    self._move(best_of(rounds).solution, number)
-                raise
+            visited = self._visit_or_return(plan, number)
             if visited is None:
                 return
             tolerance = self.goal.tolerance or self.solving.tolerance
@@ -213,11 +225,30 @@ class Course:
             if self.stop():
                 return
             self.promised = self._promise(corrected, better)
-            if better.mean_error_mm > (1.0 - settings.least_improvement) * better.history[0].mean_error_mm:
+            if self.promised > (1.0 - settings.least_improvement) * self._promise(corrected, plan):
                 break
             plan = better
+        if model is not self.simulated and self.goal.seed is None and rounds[-1].measured.mean > tolerance:
+            rival = self._solve(self.simulated, None, RigidTransform(), len(rounds))
+            is_rival = self._promise(corrected, rival) <= _RIVAL * best_of(rounds).measured.mean
+            if self.stop() or (is_rival and self._visit_or_return(rival, len(rounds)) is None):
+                return
         if best_of(rounds) is not rounds[-1]:
             self._move(best_of(rounds).solution, len(rounds) - 1)
+
+    def _given(self, commands: Array | None, pose: RigidTransform) -> IkResult | None:
+        """The plan that brings the actuators to commands (k,), whatever it is worth."""
+        actuation = self._actuation(commands)
+        return None if actuation is None else self._solve(self.pipeline, actuation, pose, 0, held=True)
+
+    def _visit_or_return(self, solution: IkResult, number: int) -> Round | None:
+        """`_visit`; where that cannot be measured the robot goes back to the best round."""
+        try:
+            return self._visit(solution, number)
+        except GoalError as error:
+            if self.rounds and error.code in (Code.CAPTURE_TIMEOUT, Code.CAPTURE_INVALID):
+                self._move(best_of(self.rounds).solution, number)
+            raise
 
     def _visit(self, solution: IkResult, number: int) -> Round | None:
         """Move, settle, capture and compare: one round more; None if stopped."""
@@ -245,7 +276,7 @@ class Course:
         # `goal_from_message` lets no goal verify that has no target.
         assert self.goal.target is not None
         with in_code(Code.CAPTURE_INVALID):
-            found = measure_errors(points, self.goal.target, solution.pose.scaled(1.0 / MM_PER_M))
+            found = measure_errors(points, self.goal.target, solution.pose.scaled(1.0 / MM_PER_M), self._rest)
         return found
 
     def _move(self, solution: IkResult, number: int) -> MeasuredValues | None:
@@ -262,7 +293,9 @@ class Course:
     def _actuation(self, commands: Array | None) -> Array | None:
         return None if commands is None else self.robot.nearest_actuation(commands)
 
-    def _solve(self, model: ForwardModel, start: Array | None, pose: RigidTransform, number: int) -> IkResult:
+    def _solve(
+        self, model: ForwardModel, start: Array | None, pose: RigidTransform, number: int, held: bool = False
+    ) -> IkResult:
         def report(iteration: int, best: IkIteration | IkResult) -> None:
             errors = best.mean_error_mm / MM_PER_M, best.max_error_mm / MM_PER_M
             commands = self._commands_for(best.actuation)
@@ -281,9 +314,11 @@ class Course:
             partial=goal.partial,
             preferred_actuation=self._actuation(goal.preferred),
             preference_mm2=goal.preference or self.solving.preference,
+            previous_actuation=start,
+            most_change=_HELD_PART * (self.robot.actuation_max - self.robot.actuation_min) if held else None,
         )
         starts = goal.starts or self.solving.starts
-        if starts > 1 and number == 0:
+        if starts > 1 and number == 0 and not held:
             return solve_globally(
                 model, goal.target, options, goal.features, starts, on_start=report, should_stop=self.stop
             )

@@ -68,11 +68,9 @@ class Reach:
         looping = self._settings.looping
         if goal.max_rounds:
             looping = replace(looping, max_rounds=goal.max_rounds)
-        course = Course(self._robot, pipeline, self._hardware, goal, stop, on_progress, self._settings.solving, looping)
-
-        near_mm = max(
-            (goal.tolerance or self._settings.solving.tolerance) * MM_PER_M, self._pipelines.mean_error_mm(pipeline)
-        )
+        solving = self._settings.solving
+        course = Course(self._robot, pipeline, simulated, self._hardware, goal, stop, on_progress, solving, looping)
+        near_mm = max((goal.tolerance or solving.tolerance) * MM_PER_M, self._pipelines.mean_error_mm(pipeline))
 
         def outcome(code: int, message: str) -> ReachOutcome:
             best = course.best

@@ -17,7 +17,7 @@ from softform_core.inverse.follow_path import tip_wanted_at
 from softform_core.inverse.servo_target import ServoTarget
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
-from softform_core.shapes.validate import check_count, check_target
+from softform_core.shapes.validate import check_count, check_scale, check_target
 from softform_interfaces.msg import TargetMesh, TargetPoints
 from softform_ros.conversions import nanoseconds_from_stamp, points_from_cloud
 
@@ -53,6 +53,7 @@ class ServoIntake:
             place = np.array([message.point.x, message.point.y, message.point.z])[: self._dimensions]
             if not np.isfinite(place).all():
                 raise SoftformError("The place of the tip has NaN or infinite values.", "Give finite metres.")
+            check_scale(place[None], "Place", self._robot.name, self._robot.body.size)
             return ServoTarget(stamp, arrived, features=tip_wanted_at(place))
         if isinstance(message, TargetPoints):
             features = features_from_message(message, self._robot)
@@ -75,10 +76,5 @@ class ServoIntake:
 
     def _stamp(self, header: Header) -> int:
         """Stamp of a target that is neither of another frame nor of another time, ns since the epoch."""
-        stamp = nanoseconds_from_stamp(header.stamp)
-        if stamp == 0:
-            raise SoftformError(
-                "The target has no stamp.", "Stamp it with the time of now: a stream must not follow what is long past."
-            )
-        check_header(header, self._robot.base_frame, time.time(), self._stale_after)
-        return stamp
+        check_header(header, self._robot.base_frame, time.time(), self._stale_after, of_stream=True)
+        return nanoseconds_from_stamp(header.stamp)

@@ -2,7 +2,12 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
+
+from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.qos import QoSProfile
+from rclpy.subscription import Subscription
 
 from softform_client.driver_watch import DriverWatch
 from softform_core.arrays import Array
@@ -55,9 +60,9 @@ class ServoStreams:
         self._loop = ServoLoop(
             robot, Servo(settings), settings.period, lambda: self._model, commander, driver, self._on_report
         )
-        self._subscriptions = [
-            node.create_subscription(kind, name, self._take, qos.TARGET_READER) for name, kind in intake.topics.items()
-        ]
+        self._subscriptions: dict[str, Subscription] = {}
+        for name in intake.topics:
+            self._listen(name, qos.TARGET_READER)
         self._loop.start()
         # Executor and middleware too: a target that is taken late is answered late.
         self._scheduling = ask_for_priority(node.parameters["realtime_priority"], threads_of_this_process())
@@ -68,7 +73,7 @@ class ServoStreams:
     def close(self) -> None:
         """End the servo's thread and close the topics."""
         self._loop.stop()
-        for subscription in self._subscriptions:
+        for subscription in self._subscriptions.values():
             self._node.destroy_subscription(subscription)
         self._node.destroy_publisher(self._states)
 
@@ -93,6 +98,20 @@ class ServoStreams:
         if report.state == ServoState.HOLDING:
             return Health(WARN, f"the stream is not followed: {report.reason}", values)
         return Health(OK, "", values)
+
+    def _listen(self, topic: str, profile: QoSProfile) -> None:
+        """Take the targets of a topic; from a best-effort publisher on, which is known when it comes, at best effort.
+
+        Reliably as long as that is possible: a cloud is larger than what a socket holds, and its parts are sent again.
+        """
+        if topic in self._subscriptions:
+            self._node.destroy_subscription(self._subscriptions[topic])
+        others = SubscriptionEventCallbacks(
+            incompatible_qos=lambda event: self._listen(topic, qos.TARGET_READER_AT_BEST_EFFORT)
+        )
+        self._subscriptions[topic] = self._node.create_subscription(
+            self._intake.topics[topic], topic, self._take, profile, event_callbacks=others
+        )
 
     def _take(self, message: Any) -> None:
         self._targets += 1
@@ -122,9 +141,10 @@ class ServoStreams:
             self._rejection_told_at = now
             self._node.get_logger().warning(f"target rejected: {reason}")
             self._node.diagnostics.publish()
+            report = self._loop.report  # which nobody else publishes before a target is followed
+            self._publish(replace(report, reason="") if report.state == ServoState.OFF else report)
 
-    def _on_report(self, report: ServoReport) -> None:
-        """Publish a state; called in the servo's thread."""
+    def _publish(self, report: ServoReport) -> None:
         rejection = f"The newest target was rejected: {self._last_rejection}" if self._last_rejection else ""
         message = ServoState(
             state=report.state,
@@ -141,6 +161,10 @@ class ServoStreams:
         )
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._states.publish(message)
+
+    def _on_report(self, report: ServoReport) -> None:
+        """Publish a state, and log a change; called in the servo's thread."""
+        self._publish(report)
         changed, self._last_published = report.state != self._last_published.state, report
         line = f"servo: {_NAMES[report.state]}{f': {report.reason}' if report.reason else ''}"
         # rclpy rejects another severity from the same line of code.

@@ -47,6 +47,8 @@ def library_search(
 class LibraryCloudSearch:
     """`CloudSearch` by a given kind of k-d tree and numpy: the nearest of (N, 3) mm, moved within its tangent plane."""
 
+    faces: None = None
+
     def __init__(self, points: Array, tree: Callable[[Array], Any] = scipy_tree) -> None:
         self.vertices = points
         self._tree = tree(points)
@@ -84,10 +86,10 @@ class LibraryMeshSearch:
     def __init__(self, vertices: Array, faces: NDArray[np.integer], exact: bool = True) -> None:
         self._exact = exact
         tensor = import_module("open3d.core").Tensor
-        self.vertices, self._faces, self._corners, self._tensor = vertices, faces, vertices[faces], tensor
+        self.vertices, self.faces, self._corners, self._tensor = vertices, faces, vertices[faces], tensor
         normals = np.cross(self._corners[:, 1] - self._corners[:, 0], self._corners[:, 2] - self._corners[:, 0])
         self._normals = normals / np.linalg.norm(normals, axis=1, keepdims=True)
-        self._rim = Rim(faces)
+        self._rim = Rim(vertices, faces)
         self._scene = import_module("open3d.t.geometry").RaycastingScene(nthreads=1)
         self._scene.add_triangles(tensor(vertices.astype(np.float32)), tensor(faces.astype(np.uint32)))
         if exact:
@@ -114,7 +116,7 @@ class LibraryMeshSearch:
         barycentric = _barycentric(points, self._corners[triangle])
         near = np.flatnonzero(barycentric.min(axis=1) < _NEAR_EDGE)
         place, corner = np.nonzero(barycentric[near] > _NEAR_EDGE)  # the ends of the edge, or the corner itself
-        vertices = self._faces[triangle[near[place]], corner]
+        vertices = self.faces[triangle[near[place]], corner]
         count = self._first[vertices + 1] - self._first[vertices]
         point = np.repeat(near[place], count)
         start = np.repeat(self._first[vertices] - (np.cumsum(count) - count), count)

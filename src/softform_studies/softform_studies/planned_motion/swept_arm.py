@@ -1,4 +1,7 @@
-"""What an arm sweeps past a stick, as planned and in reality, seen along its way and along the stick."""
+"""What an arm sweeps past a stick, as planned and in reality, seen along its way and along the stick.
+
+A ring marks where the surface comes nearest to the stick, a cross on coloured ground where it meets it.
+"""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -17,6 +20,7 @@ from softform_studies.planned_motion.scene import Scene, Stick, unit
 from softform_studies.planned_motion.trial import Motion
 
 _STICK_COLOUR, _BALL_COLOUR = "#222222", "#009E73"
+_NEAR_COLOUR, _HIT_COLOUR = "#F0E442", "#FF00FF"
 _FADE = 0.8
 """How much nearer to white than the last shape the first one is."""
 
@@ -37,11 +41,13 @@ def draw_swept_arms(figure: Figure, grid: GridSpec, motions: dict[str, Motion], 
                 axes = figure.add_subplot(grid[row, 2 * column + place])
                 _sweep(axes, shapes @ view.T, faces, colour, motion.worst)
                 _stick_and_ball(axes, scene, view)
+                _mark_nearest(axes, shapes[motion.worst], scene.stick, view, bool(place) and motion.collides)
                 if row == 0:
                     least = (
                         motion.outcome if place else f"clear by {motion.predicted_clearances.min() * MM_PER_M:.1f} mm"
                     )
                     axes.set_title(f"{name},\n{what}: {least}", fontsize=10, fontweight="bold" if place else None)
+                    axes.title.set_color(_HIT_COLOUR if place and motion.collides else "black")
                 panels.append(axes)
         seen_points = np.concatenate([motion.shapes.reshape(-1, 3) for motion in motions.values()]) @ view.T
         _align(panels, seen_points.min(axis=0), seen_points.max(axis=0))
@@ -93,6 +99,16 @@ def _stick_and_ball(axes: Axes, scene: Scene, view: Array) -> None:
     _fill(axes, mesh.points @ view.T, mesh.faces, _STICK_COLOUR, 0.3)
     ball = scene.ball @ view.T * MM_PER_M
     axes.add_patch(Circle((float(ball[0]), float(ball[1])), BALL_RADIUS * MM_PER_M, color=_BALL_COLOUR, alpha=0.8))
+
+
+def _mark_nearest(axes: Axes, shape: Array, stick: Stick, view: Array, collides: bool) -> None:
+    """Where a shape (V, 3) m comes nearest to the stick: a ring, or a cross where both meet."""
+    x, y = shape[stick.distances(shape).argmin()] @ view.T * MM_PER_M
+    if collides:
+        axes.set_facecolor("#FFE3FF")
+    for colour, size, width in (("white", 20.0, 6.0), (_HIT_COLOUR if collides else _NEAR_COLOUR, 18.0, 3.0)):
+        marker = "x" if collides else "o"
+        axes.plot(x, y, marker, color=colour, markersize=size, markeredgewidth=width, fillstyle="none", zorder=5.0)
 
 
 def _align(panels: list[Axes], low: Array, high: Array) -> None:

@@ -34,8 +34,8 @@ def learn_prior(robot: Robot, seeds: Sequence[int], say: Callable[[str], None], 
     """Learn from the realities of these seeds, below 1000; `say` gets a line for each that has not all shapes.
 
     Raises:
-        SoftformError: If N_fk is missing, a seed is one of those that figures are published for, or no reality has
-            shapes.
+        SoftformError: If N_fk is missing, the body has no realities, a seed is one of those that figures are published
+            for, or no reality has shapes.
     """
     if max(seeds) >= HELD_OUT_SEED:
         raise SoftformError(
@@ -44,6 +44,7 @@ def learn_prior(robot: Robot, seeds: Sequence[int], say: Callable[[str], None], 
         )
     network, _ = load_forward_kinematics(robot)
     weights = extract_mlp(network)
+    robot.body.drawn_reality(np.random.default_rng(0))  # a body without realities says so at once
     found = []
     for seed in tqdm(seeds, desc="realities", unit="reality", disable=not progress):
         try:
@@ -51,7 +52,10 @@ def learn_prior(robot: Robot, seeds: Sequence[int], say: Callable[[str], None], 
         except SoftformError as error:
             say(f"  reality {seed} is left out: {error}")
     if not found:
-        raise SoftformError("No reality has shapes in the working range.", "Look at the robot: softform simulate")
+        raise SoftformError(
+            "No reality has shapes in the working range.",
+            f"Look at the robot: ./softform picture {robot.given_as} --output robot.png",
+        )
     card: dict[str, object] = {
         "robot": robot.name,
         "robot_fingerprint": robot.fingerprint(),

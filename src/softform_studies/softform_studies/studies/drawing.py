@@ -84,8 +84,9 @@ def _histograms(axes: Axes, rows: Rows, key: str, edges: NDArray[np.float64], la
         counts = np.array(row.result[key], dtype=np.float64)
         end = max(end, edges[1 + int(np.searchsorted(np.cumsum(counts), 0.99 * counts.sum()))])
         axes.stairs(
-            100.0 * counts / row.result["judged"], edges, color=COLOURS[place], linewidth=1.6, label=row.run.series
-        )
+            100.0 * counts / row.result["judged"], edges, color=COLOURS[place], linewidth=1.6, label=row.run.series,
+            linestyle=("-", "--")[place % 2],  # what coincides with another is seen
+        )  # fmt: skip
     axes.set(xlabel=label, ylabel="share of the points (%)", xlim=(0.0, end))
     axes.set_ylim(bottom=0.0)
     axes.legend(framealpha=0.9, edgecolor="none")

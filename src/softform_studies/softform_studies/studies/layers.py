@@ -25,7 +25,7 @@ from softform_studies.studies.drawing import COLOURS, MARKS
 
 
 def layers(setting: Setting) -> Outcome:
-    """Train N_fk in every size on the shapes of `softform simulate`, as long as the paper does.
+    """Train N_fk in every size on the shapes of `./softform simulate`, as long as the paper does.
 
     Raises:
         SoftformError: If there are no shapes of the robot, or training fails.

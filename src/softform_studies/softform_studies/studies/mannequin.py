@@ -4,8 +4,7 @@ The paper measures against a scan; against the true surface what a scan misses c
 """
 
 import numpy as np
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from mpl_toolkits.mplot3d.axes3d import Axes3D
@@ -13,11 +12,11 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.evaluation.drawing import (
-    ERROR_MAP,
     MEASURED_COLOUR,
     PREDICTED_COLOUR,
-    SCALE_PERCENTILE,
+    ColourScale,
     draw_histogram,
+    error_scales,
 )
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.closest_points import ClosestPoints
@@ -63,14 +62,16 @@ def _draw(shown: dict[tuple[str, int], tuple[Array, Array]], faces: NDArray[np.i
     numbers = sorted({number for _, number in shown})
     rows = len(_COLOURS) + 1
     figure = Figure(figsize=(3.4 * len(numbers), 10.0), dpi=80, layout="constrained")
-    end = max(float(np.percentile(distances, SCALE_PERCENTILE)) for _, distances in shown.values())
-    scale = ScalarMappable(Normalize(0.0, end), ERROR_MAP)
+    of_series = [np.concatenate([shown[series, number][1] for number in numbers]) for series in _COLOURS]
+    scales = dict(zip(_COLOURS, error_scales(of_series), strict=True))
+    rows_of: dict[ColourScale, list[Axes]] = {scale: [] for scale in scales.values()}
     for column, number in enumerate(numbers, 1):
         for row, series in enumerate(_COLOURS):
             points, distances = shown[series, number]
             axes = figure.add_subplot(rows, len(numbers), row * len(numbers) + column, projection="3d")
             assert isinstance(axes, Axes3D)
-            colours = scale.to_rgba(distances[faces].mean(axis=1))
+            rows_of[scales[series]].append(axes)
+            colours = scales[series].mappable.to_rgba(distances[faces].mean(axis=1))
             axes.add_collection3d(
                 Poly3DCollection(points[faces], facecolors=colours, edgecolors=colours, linewidths=0.3)
             )
@@ -83,9 +84,12 @@ def _draw(shown: dict[tuple[str, int], tuple[Array, Array]], faces: NDArray[np.i
                 f"A{number}, {series}:\n{distances.mean():.2f} mm, largest {distances.max():.1f} mm", fontsize=9
             )
         histogram = figure.add_subplot(rows, len(numbers), (rows - 1) * len(numbers) + column)
-        draw_histogram(histogram, [(shown[each, number][1], each, colour) for each, colour in _COLOURS.items()], end)
+        draw_histogram(
+            histogram, [(shown[each, number][1], each, colour) for each, colour in _COLOURS.items()], scales[BEFORE].end
+        )
         histogram.set_xlabel("distance from the true surface (mm)")
         if column == 1:
             histogram.legend(framealpha=0.9, edgecolor="none")
-    figure.colorbar(scale, ax=figure.axes, label="distance from the true surface (mm)", shrink=0.5, extend="max")
+    for scale, panels in rows_of.items():
+        figure.colorbar(scale.mappable, ax=panels, label="distance from the true surface (mm)", extend="max")
     return figure

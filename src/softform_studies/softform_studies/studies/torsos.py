@@ -1,7 +1,7 @@
 """Figs. 21, 22 and 24: the true mannequin as it is brought to ten torsos, without and with sim-to-real and ICP.
 
 The paper scans its mannequin; here its true surface is compared, in the pose that fits best, as inverse kinematics
-compares the predicted one. The torsos are those of `softform bench torsos`.
+compares the predicted one. The torsos are those of `./softform bench torsos`.
 """
 
 from dataclasses import dataclass, replace

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.forward.forward_model import ForwardModel
@@ -107,6 +108,11 @@ class TimedSearch:
     def vertices(self) -> Array:
         """Points that span the target, (N, 3) mm."""
         return self._search.vertices
+
+    @property
+    def faces(self) -> NDArray[np.integer] | None:
+        """As of the search."""
+        return self._search.faces
 
     def query(self, points: Array) -> Matches:
         """As the search."""

@@ -68,7 +68,7 @@ def capture_tips(robot: Robot, reality: Reality, samples: int, seed: int = 0) ->
 @click.option("--output", type=click.Path(path_type=Path), help="Zarr store.  [default: data/ROBOT/tips.zarr]")
 @click.option("--seed", default=0, show_default=True, help="Of actuations and noise.")
 def main(robot_name: str, reality_name: str, samples: int | None, output: Path | None, seed: int) -> None:
-    """Capture tips on the virtual rig's reality, from which `softform train s2r` learns."""
+    """Capture tips on the virtual rig's reality, from which `./softform train s2r` learns."""
     try:
         robot = load_robot(robot_name, "tip")
         reality = load_reality(reality_name, robot)

@@ -1,19 +1,15 @@
-"""Pictures as Figs. 7, 8 and 11 of paper 001.
-
-Example: `python -m softform_studies.waypoints.waypoints_picture --robot planar_fingers`.
-"""
+"""Pictures as Figs. 7, 8 and 11 of paper 001."""
 
 from pathlib import Path
 
-import click
 from matplotlib.figure import Figure
 from scipy.spatial import cKDTree
 
-from softform_core.errors import SoftformError
+from softform_core.files import write_figure
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.inverse.follow_path import follow_path, start_near
-from softform_core.paths import models_of, runs_dir
-from softform_core.robots import Robot, load_robot
+from softform_core.paths import models_of
+from softform_core.robots import Robot
 from softform_core.simulation.sampling import grid_actuations
 from softform_core.units import MM_PER_M, PA_PER_KPA
 from softform_rig.live_body import LiveBody
@@ -27,7 +23,7 @@ def draw_waypoints(robot: Robot, reality_name: str, path: Path) -> None:
     """Draw the '8', the real tips with and without N_s2r, and actuations of two starts and of direct IK.
 
     Raises:
-        SoftformError: If a model or the reality cannot be read.
+        SoftformError: If a model or the reality cannot be read, or the picture cannot be written.
     """
     reality, points = load_reality(reality_name, robot), EIGHTS[robot.name].points()
     model = load_tip_model(robot, sim_to_real=models_of(robot.name) / SHIPPED)
@@ -40,7 +36,7 @@ def draw_waypoints(robot: Robot, reality_name: str, path: Path) -> None:
         model, points, -start if (robot.actuation_min < 0.0).all() else robot.actuation_max
     ).actuations
 
-    figure = Figure(figsize=(11, 5.5), layout="constrained")
+    figure = Figure(figsize=(11, 5.5), dpi=100, layout="constrained")
     columns = figure.subplot_mosaic([["tip", "ours"], ["tip", "mirrored"], ["tip", "nearest"]], width_ratios=[1.2, 1])
     tip_axes = columns["tip"]
     tip_axes.plot(*points[:, :2].T, color="black", label="waypoints")
@@ -55,23 +51,4 @@ def draw_waypoints(robot: Robot, reality_name: str, path: Path) -> None:
         columns[name].set_title(titles[name], fontsize="medium")
     figure.legend(*columns["ours"].get_legend_handles_labels(), loc="outside right center", fontsize="small")
     columns["nearest"].set_xlabel("waypoint")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=100)
-
-
-@click.command()
-@click.option("--robot", type=click.Choice(list(EIGHTS)), default="planar_fingers", show_default=True)
-@click.option("--reality", default="default", show_default=True, help="In config/realities.")
-@click.option("--output", type=click.Path(path_type=Path), help="Picture.  [default: runs/waypoints-ROBOT.png]")
-def main(robot: str, reality: str, output: Path | None) -> None:
-    """Draw how the tip follows its '8' and what is commanded."""
-    path = runs_dir() / f"waypoints-{robot}.png" if output is None else output
-    try:
-        draw_waypoints(load_robot(robot, "tip"), reality, path)
-    except SoftformError as error:
-        raise click.ClickException(str(error)) from error
-    click.echo(str(path))
-
-
-if __name__ == "__main__":
-    main()
+    write_figure(path, figure)

@@ -25,12 +25,12 @@ def rig(count: int | None, only: str | None, resume: Path | None, json_path: str
     disk, a clock that jumps, tendon motors. Prints how many were safe, how long it took to vent after a fault could be
     observed (on the emulated board's wire, and in its chambers), and to slacken; whether the driver ever said that all
     is safe while it was not; stored frames that were lost, and what hung. The whole script takes about 40 minutes, and
-    is kept in docs/safety.md; cut off, `--resume` goes on. docs/steps/bench-rig.md says what is right for each.
+    is kept in docs/safety.md; cut off, `--resume` goes on. docs/notes/bench-rig.md says what is right for each.
 
     \b
     Examples:
-      softform bench rig --json -
-      softform bench rig --only serial --count 12
+      ./softform bench rig --json -
+      ./softform bench rig --only serial --count 12
     """  # noqa: D301
     from softform_core.paths import home
     from softform_core.run_folder import new_run_folder

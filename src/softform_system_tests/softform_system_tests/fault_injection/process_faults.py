@@ -120,18 +120,13 @@ class EndedProcess:
     def _end_bystander(self, stack: RigStack, variant: str) -> Outcome:
         bag, written = stack.bag, stack.watch.written_messages
         moment, ended = self._end(stack.required(variant))
-        wrong, reported, lost = None, "its end, by the launch", 0
-        if variant == RECORDER:
-            lost = lost_messages(bag, written)
-        elif wait_for(lambda: variant in stack.watch.bringup_state, _REPORTED_SECONDS):
-            reported = stack.watch.bringup_state
-        else:
-            wrong = "nobody reported it"
-        wrong = disturbance(stack, moment) or wrong
-        return judged(wrong, f"held; reported: {reported}", hung=not ended, lost_frames=lost)
+        lost = lost_messages(bag, written) if variant == RECORDER else 0
+        reported = wait_for(lambda: variant in stack.watch.bringup_state, _REPORTED_SECONDS)
+        wrong = disturbance(stack, moment) or (None if reported else "nobody reported it")
+        return judged(wrong, f"held; reported: {stack.watch.bringup_state}", hung=not ended, lost_frames=lost)
 
 
-_ENDED = ("commander", DRIVER, "guardian", RIG, *_BYSTANDERS, RECORDER, "collector while collecting", MANAGER, "launch")
+_ENDED = ("commander", DRIVER, "guardian", RIG, *_BYSTANDERS, "collector while collecting", MANAGER, "launch")
 KILL_9 = FaultClass(_ENDED, EndedProcess(signal.SIGKILL).inject)
 SIGTERM = FaultClass(_ENDED, EndedProcess(signal.SIGTERM).inject)
 

@@ -26,6 +26,7 @@ from softform_system_tests.fault_injection.wire_log_reader import WireLogReader
 
 NAMESPACE = "softform"
 LIFECYCLE_NODES = (
+    "bag_recorder",
     "rig",
     "actuation",
     "scanner",
@@ -213,7 +214,7 @@ class RigStack:
 
     def _missing(self) -> list[str]:
         running = self.processes.nodes()
-        return [name for name in (*LIFECYCLE_NODES, RECORDER) if name not in running]
+        return [name for name in LIFECYCLE_NODES if name not in running]
 
     def replace_what_is_gone(self) -> None:
         """Start what is gone and bring it up; nothing is reset.

@@ -6,7 +6,8 @@ from rclpy.serialization import deserialize_message
 
 from softform_core.errors import SoftformError
 from softform_interfaces.msg import ActuatorCommand
-from softform_recording.replayed_topics import OpenRecording, bag_parts
+from softform_recording.bag_reading import bag_parts
+from softform_recording.replayed_topics import OpenRecording
 from softform_ros.conversions import stamp_from_seconds
 from softform_system_tests.fault_injection.commander import RATE
 from softform_system_tests.fault_injection.fault_class import FaultClass, rejects, vents_unheard

@@ -2,17 +2,17 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-
-from rosbags.rosbag2 import Reader
-from rosbags.rosbag2.errors import ReaderError
+from tempfile import TemporaryDirectory
 
 from softform_core.errors import SoftformError
 from softform_core.frames.marker_store import open_marker_frames
 from softform_core.frames.recording import FrameStatus
 from softform_interfaces.action import CollectDataset
-from softform_recording.parts import part_folders
+from softform_recording.bag_reading import bag_parts
+from softform_recording.replayed_topics import OpenRecording
 from softform_recording.salvage import salvage_bag
 from softform_ros.action_caller import ActionCaller
 from softform_system_tests.fault_injection.fault_class import vents_unheard
@@ -101,26 +101,19 @@ def frames_lost_while_collecting(stack: RigStack, fault: Callable[[RigStack], tu
 
 
 def readable_messages(bag: Path) -> int:
-    """Number of messages of a recording, all its parts, that can be read; what was not closed is salvaged."""
-    return sum(map(_readable_of_part, part_folders(bag)))
+    """Number of messages of a recording, all its parts, that are whole; of one that was not closed, once salvaged."""
+    counts: list[int] = []
 
-
-def _readable_of_part(bag: Path) -> int:
-    if not wait_for(lambda: _is_salvaged(bag), _LET_GO_SECONDS):
-        return 0
-    try:
-        with Reader(bag) as reader:
-            return sum(1 for _ in reader.messages())
-    except (ReaderError, OSError, ValueError, AssertionError):
-        return 0
-
-
-def _is_salvaged(bag: Path) -> bool:
-    try:
-        salvage_bag(bag)
-    except (SoftformError, ReaderError, OSError, ValueError):
+    def is_read() -> bool:
+        with suppress(SoftformError), OpenRecording(bag_parts(bag)) as recording:
+            counts.append(sum(1 for _ in recording.messages(recording.topics([], with_commands=True))))
+            return True
+        with suppress(SoftformError), TemporaryDirectory() as folder:
+            counts.append(salvage_bag(bag, Path(folder) / "whole")[0])
+            return True
         return False
-    return True
+
+    return counts[-1] if wait_for(is_read, _LET_GO_SECONDS) else 0
 
 
 def lost_messages(bag: Path, written: int) -> int:

@@ -21,8 +21,8 @@ def fuzz(inputs: int, only: tuple[str, ...], seed: int, jobs: int | None, json_p
 
     \b
     Examples:
-      softform bench fuzz --inputs 1000000 --json -
-      softform bench fuzz --only natnet --inputs 20000
+      ./softform bench fuzz --inputs 1000000 --json -
+      ./softform bench fuzz --only natnet --inputs 20000
     """  # noqa: D301
     from softform_core.executors import default_jobs
     from softform_core.plugins import plugin_kinds

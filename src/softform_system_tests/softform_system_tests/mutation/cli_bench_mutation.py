@@ -30,8 +30,8 @@ def mutation(jobs: int | None, write: Path | None, json_path: str | None) -> Non
 
     \b
     Examples:
-      softform bench mutation --json -
-      softform bench mutation --write docs/safety.md
+      ./softform bench mutation --json -
+      ./softform bench mutation --write docs/safety.md
     """  # noqa: D301
     from softform_core.executors import default_jobs
     from softform_system_tests.mutation.measure import measure

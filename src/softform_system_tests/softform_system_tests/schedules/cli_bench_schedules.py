@@ -25,8 +25,8 @@ def schedules(seeds: int, first: int, jobs: int | None, json_path: str | None) -
 
     \b
     Examples:
-      softform bench schedules --seeds 10000 --json -
-      softform bench schedules --seeds 1 --first 8737
+      ./softform bench schedules --seeds 10000 --json -
+      ./softform bench schedules --seeds 1 --first 8737
     """  # noqa: D301
     from softform_core.executors import default_jobs
     from softform_system_tests.schedules.explore import explore

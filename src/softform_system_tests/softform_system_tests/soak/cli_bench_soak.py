@@ -20,8 +20,8 @@ def soak(minutes: float, json_path: str | None) -> None:
 
     \b
     Examples:
-      softform bench soak --minutes 60 --json -
-      softform bench soak --minutes 5
+      ./softform bench soak --minutes 60 --json -
+      ./softform bench soak --minutes 5
     """  # noqa: D301
     from softform_core.run_folder import new_run_folder
     from softform_system_tests.soak.soak import soak as soak_stack

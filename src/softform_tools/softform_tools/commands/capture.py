@@ -32,11 +32,10 @@ def capture(
 
     \b
     Examples:
-      softform capture --output now.ply
-      softform capture --output now.ply --target target.ply --unit mm --json - | jq .measured.mean_error
-      softform capture --output markers.csv
+      ./softform capture --output now.ply
+      ./softform capture --output now.ply --target target.ply --unit mm --json - | jq .measured.mean_error
+      ./softform capture --output markers.csv
     """  # noqa: D301 - click reads the escape as "keep these lines"
-    from softform_client.client import ShapeClient
     from softform_core.shapes.read import read_shape
     from softform_core.units import MM_PER_M
 
@@ -44,7 +43,7 @@ def capture(
         raise SoftformError(f"{output} is of no type that is written.", f"End it with {', '.join(_VIA)}.")
     via = _VIA[output.suffix.lower()]
     shape = None if target is None else read_shape(target, unit)
-    with ShapeClient(namespace, frame, goals.PATIENCE) as client, goals.Progress() as bar:
+    with goals.connected(namespace, frame) as client, goals.Progress() as bar:
         result = goals.carried_out(
             lambda: client.capture(
                 shape, via=via, captures=captures, on_feedback=lambda feedback: bar.note(feedback.stage)

@@ -145,7 +145,7 @@ def _driven(node: "Node") -> "tuple[Robot, list[str]]":
     from softform_actuation.assembly import device_family, parameters_of, ports_of
     from softform_core.robots import load_robot
 
-    robot = load_robot(_parameters(node, ["robot"])["robot"])
+    robot = load_robot(_parameters(node, ["robot"])["robot"]).in_namespace(node.get_namespace())
     values = _parameters(node, [row.name for row in parameters_of(robot)])
     ports = zip(robot.devices, ports_of(values, robot), strict=True)
     return robot, [device_family(device.kind).adapters({**values, "port": port})[-1] for device, port in ports]

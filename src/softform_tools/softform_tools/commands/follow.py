@@ -9,7 +9,8 @@ from softform_tools.commands import goals
 
 
 @click.command()
-@click.argument("path", type=click.Path(path_type=Path), metavar="CSV")
+@click.argument("path", type=click.Path(path_type=Path), metavar="TABLE")
+@goals.UNIT_OPTION
 @click.option("--point", default="", metavar="NAME", help="Frame of the robot's description that is led.")
 @click.option("--uv", nargs=2, type=float, help="Surface point that is led, if no frame is named.  [default: 0.5 0.5]")
 @click.option("--plan-only", is_flag=True, help="Solve, and move nothing.")
@@ -19,6 +20,7 @@ from softform_tools.commands import goals
 @goals.stack_options
 def follow(
     path: Path,
+    unit: str,
     point: str,
     uv: tuple[float, float] | None,
     namespace: str,
@@ -28,29 +30,28 @@ def follow(
 ) -> None:
     """Lead the robot of a running stack along a path; it holds the end.
 
-    The first row of the file names its columns: x,y,z in m for a tip or a point of the surface, or the names of all
-    actuators with values in their unit; and time, in s after the start, if each waypoint is due at its time. Ctrl-C
-    cancels, and the robot stays where it is. Exits with 1 if the goal ends with an error, with 2 if it could not be
-    sent.
+    The table (as `import tips` takes) has columns x,y,z for a tip or a point of the surface, or the names of all
+    actuators with values in their unit, whatever --unit; and time, in s after the start, if each waypoint is due at its
+    time. Ctrl-C cancels, and the robot stays where it is. Exits with 1 if the goal ends with an error, with 2 if it
+    could not be sent.
 
     \b
     Examples:
-      softform follow eight.csv
-      softform follow eight.csv --point tip
-      softform follow eight.csv --plan-only --json - | jq .solve.max_error
-      softform follow motion.csv                     as `softform plan --output motion.csv` writes it
+      ./softform follow eight.csv
+      ./softform follow eight.csv --point tip
+      ./softform follow eight.csv --plan-only --json - | jq .solve.max_error
+      ./softform follow motion.csv                     as `./softform plan --output motion.csv` writes it
     """  # noqa: D301 - click reads the escape as "keep these lines"
     import numpy as np
 
-    from softform_client.client import ShapeClient
     from softform_core.units import MM_PER_M
     from softform_interfaces.action import FollowWaypoints
     from softform_tools.commands.tables import read_path
 
     if point and uv:
         raise click.UsageError("--point and --uv name two points. Give one of them.")
-    with ShapeClient(namespace, frame, goals.PATIENCE) as client:
-        points, times = read_path(path, client.robot(), np.array(uv or (0.5, 0.5)), point)
+    with goals.connected(namespace, frame) as client:
+        points, times = read_path(path, client.robot(), np.array(uv or (0.5, 0.5)), point, unit)
         count = len(points.points if hasattr(points, "points") else points.values)
         with goals.Progress(count, "waypoint") as bar:
 

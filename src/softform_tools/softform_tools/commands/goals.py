@@ -3,8 +3,10 @@
 import math
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from threading import Timer
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +19,7 @@ from softform_core.cli.shared import report_figures
 from softform_core.text import LONGEST_MESSAGE, printable
 
 if TYPE_CHECKING:  # commands are listed without ROS
+    from softform_client.client import GoalFailedError, ShapeClient
     from softform_interfaces.msg import ActuatorValues
 
 Result = TypeVar("Result")
@@ -26,11 +29,13 @@ EXIT_FAILED, EXIT_INTERRUPTED = 1, 130
 PATIENCE = 20.0
 """s within which a node of the stack must answer."""
 
+_START_SECONDS = 120.0  # that a stack may take to come up
+_SILENCE_SECONDS = 2.0
 _POLL_SECONDS = 0.2
 _BULKY = {"sensor_msgs/PointCloud2"}
 
 UNIT_OPTION = click.option(
-    "--unit", type=click.Choice(["m", "mm"]), default="m", show_default=True, help="Unit of the files with shapes."
+    "--unit", type=click.Choice(["m", "mm"]), default="m", show_default=True, help="Unit of shapes and places in files."
 )
 ACCEPT_OPTION = click.option(
     "--accept-unreachable", is_flag=True, help="Take the nearest shape even if it misses what is asked widely."
@@ -85,6 +90,40 @@ class Progress:
         self._bar.close()
 
 
+@contextmanager
+def told_if_long(line: str) -> Iterator[Callable[[], None]]:
+    """Say on standard error what is waited for, once that has taken 2 s; what is yielded makes that unnecessary."""
+    soon = Timer(_SILENCE_SECONDS, lambda: click.echo(line, err=True))
+    soon.daemon = True
+    soon.start()
+    try:
+        yield soon.cancel
+    finally:
+        soon.cancel()
+
+
+@contextmanager
+def connected(namespace: str, frame: str) -> Iterator["ShapeClient"]:
+    """A client of a stack that runs; of one that starts, once it is up, with what it does meanwhile on standard error.
+
+    Raises:
+        SoftformError: If no stack answers.
+    """
+    from softform_client.client import ShapeClient
+    from softform_ros.stack_state import wait_while_starting
+
+    with told_if_long(f"waiting up to {PATIENCE:g} s for a stack in /{namespace.strip('/')}") as quiet:
+
+        def say(line: str) -> None:
+            quiet()
+            click.echo(line, err=True)
+
+        wait_while_starting(namespace, _START_SECONDS, say)
+        client = ShapeClient(namespace, frame, PATIENCE).connect()
+    with client:
+        yield client
+
+
 def _terminate(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
@@ -94,8 +133,8 @@ def carried_out(
 ) -> Result:
     """Result of a goal; Ctrl-C and SIGTERM cancel it, and the robot stays where it is.
 
-    Exits with `EXIT_FAILED` if it ends with an error code, which is shown with its text, with `EXIT_INTERRUPTED` if it
-    was cancelled.
+    Exits with `EXIT_FAILED` if it ends with an error code, which is shown with its name and text, with
+    `EXIT_INTERRUPTED` if it was cancelled.
 
     Raises:
         SoftformError: If the goal could not be sent.
@@ -116,9 +155,15 @@ def carried_out(
         try:
             return ending.result()
         except GoalFailedError as failure:
-            told = f"[{failure.code}] {failure} {(advice or {}).get(failure.code, '')}".strip()
+            told = f"[{failure.code} {_name_of(failure)}] {failure} {(advice or {}).get(failure.code, '')}".strip()
             click.echo(printable(told, LONGEST_MESSAGE, lines=True), err=True)
             sys.exit(EXIT_INTERRUPTED if is_interrupted else EXIT_FAILED)
+
+
+def _name_of(failure: "GoalFailedError") -> str:
+    """The name that the action gives to an error code."""
+    kind = type(failure.result)
+    return next((name for name in dir(kind) if name.isupper() and getattr(kind, name) == failure.code), "unknown")
 
 
 def tell(lines: list[str], result: Any, json_path: str | None) -> None:

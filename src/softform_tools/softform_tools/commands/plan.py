@@ -11,7 +11,7 @@ from softform_tools.commands import goals
 @click.command()
 @click.argument("target", type=click.Path(path_type=Path), metavar="FILE")
 @click.option("--obstacle", type=click.Path(path_type=Path), required=True, help="What to keep clear of.")
-@click.option("--output", type=click.Path(path_type=Path), help="CSV for the motion, which `softform follow` takes.")
+@click.option("--output", type=click.Path(path_type=Path), help="CSV for the motion, which `./softform follow` takes.")
 @goals.UNIT_OPTION
 @click.option("--clearance", default=0.0, help="m that must stay, beside the model's uncertainty.  [default: 0]")
 @goals.values_option("--start", "Where the motion begins.  [default: where the robot is]")
@@ -36,19 +36,18 @@ def plan(
 
     \b
     Examples:
-      softform plan target.ply --obstacle stick.stl --unit mm --clearance 0.003 --output motion.csv
-      softform follow motion.csv
+      ./softform plan target.ply --obstacle stick.stl --unit mm --clearance 0.003 --output motion.csv
+      ./softform follow motion.csv
     """  # noqa: D301 - click reads the escape as "keep these lines"
     import numpy as np
 
-    from softform_client.client import ShapeClient
     from softform_core.shapes.read import read_shape
     from softform_core.units import MM_PER_M
     from softform_interfaces.action import PlanToShape
     from softform_tools.commands.tables import write_table
 
     shape, in_the_way = read_shape(target, unit), read_shape(obstacle, unit)
-    with ShapeClient(namespace, frame, goals.PATIENCE) as client, goals.Progress() as bar:
+    with goals.connected(namespace, frame) as client, goals.Progress() as bar:
 
         def note(feedback: PlanToShape.Feedback) -> None:
             bar.note(f"{feedback.stage}, {feedback.elapsed:.1f} s, {feedback.states_checked} surfaces checked")

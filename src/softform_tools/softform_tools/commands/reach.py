@@ -17,7 +17,7 @@ MODES = ("plan-only", "plan-and-move", "plan-move-and-verify", "closed-loop")
 @click.option("--mode", type=click.Choice(MODES), default="plan-and-move", show_default=True, help="What to do.")
 @POSE_OPTION
 @click.option("--partial", is_flag=True, help="The target shows only a part of the shape.")
-@goals.values_option("--seed", "Where the solver starts, one value for each actuator.")
+@goals.values_option("--seed", "Where the solver (and the robot in a closed loop) starts.")
 @click.option("--starts", default=0, help="Of a global search.  [default: the node's]")
 @goals.values_option("--preferred", "Of all solutions the one nearest to these values.")
 @click.option("--preference", default=0.0, help="mm² that an actuator's whole range is worth.  [default: the node's]")
@@ -32,16 +32,18 @@ def reach(
 ) -> None:
     """Bring the robot of a running stack to a shape; it holds the shape afterwards.
 
-    FILE is a mesh or cloud (PLY, OBJ, STL, PCD, XYZ). Ctrl-C cancels, and the robot stays where it is; `softform stop`
-    makes it safe. Exits with 1 if the goal ends with an error, with 2 if it could not be sent.
+    FILE is a mesh or cloud (PLY, OBJ, STL, PCD, XYZ). Ctrl-C cancels, and the robot stays where it is; `./softform
+    release` lets go of the shape, `./softform stop` makes the robot safe. Exits with 1 if the goal ends with an error,
+    with 2 if it could not be sent.
 
     \b
     Examples:
-      softform reach target.ply --unit mm
-      softform reach target.ply --mode plan-only --json - | jq .solve.mean_error
-      softform reach part.stl --unit mm --pose place --mode closed-loop
+      ./softform reach target.ply --unit mm
+      ./softform reach target.ply --mode plan-only --json - | jq .solve.mean_error
+      ./softform reach part.stl --unit mm --pose place --mode closed-loop
     """  # noqa: D301 - click reads the escape as "keep these lines"
-    from softform_client.client import Mode, ShapeClient
+    from softform_client.client import Mode
+    from softform_core.evaluation.look import look_at
     from softform_core.shapes.placing import placed
     from softform_core.shapes.read import read_shape
     from softform_core.units import MM_PER_M
@@ -49,9 +51,11 @@ def reach(
 
     shape = read_shape(target, unit)
     chosen = Mode[mode.upper().replace("-", "_")]
-    with ShapeClient(namespace, frame, goals.PATIENCE) as client, goals.Progress() as bar:
+    with goals.connected(namespace, frame) as client, goals.Progress() as bar:
         if pose == PLACE:
             shape = placed(shape, client.robot())
+        if not frame:
+            click.echo(look_at(shape, client.robot(), pose).line(), err=True)
 
         def note(feedback: ReachShape.Feedback) -> None:
             place = f" (round {feedback.round})" if feedback.round else ""

@@ -16,7 +16,7 @@ _LAST_SECONDS = 1.0
 
 
 @click.command()
-@click.argument("path", type=click.Path(path_type=Path), metavar="FOLDER|CSV")
+@click.argument("path", type=click.Path(path_type=Path), metavar="FOLDER|TABLE")
 @goals.UNIT_OPTION
 @click.option(
     "--rate", default=50.0, show_default=True, type=click.FloatRange(0.1, 200.0), help="Targets a second, Hz."
@@ -25,23 +25,23 @@ _LAST_SECONDS = 1.0
 def stream(path: Path, unit: Any, rate: float, namespace: str, frame: str, json_path: str | None) -> None:
     """Let the robot of a running stack follow the shapes of a folder, or its tip the places of a table.
 
-    Shapes (PLY, OBJ, STL, PCD, XYZ) are sent in the order of their names. The first row of a table names its columns,
-    x,y,z in m; with a column time, in s, places in between are interpolated. All are read before the first is sent. The
+    Shapes (PLY, OBJ, STL, PCD, XYZ) are sent in the order of their names. A table (as `import tips` takes) has columns
+    x,y,z; with a column time, in s, places in between are interpolated. All are read before the first is sent. The
     robot holds the last one. Ctrl-C ends the stream: the robot holds what it has. Exits with 1 if the servo does not
     follow at the end, with 2 if nothing could be sent.
 
     \b
     Examples:
-      softform stream breathing/ --unit mm
-      softform stream breathing/ --rate 10 --json - | jq .mean_error
-      softform stream eight.csv                      for a robot with a tip
+      ./softform stream breathing/ --unit mm
+      ./softform stream breathing/ --rate 10 --json - | jq .mean_error
+      ./softform stream eight.csv                      for a robot with a tip
     """  # noqa: D301 - click reads the escape as "keep these lines"
-    from softform_client.client import ShapeClient
+    from softform_core.shapes.read import EXTENSIONS
     from softform_core.units import MM_PER_M
     from softform_interfaces.msg import ServoState
     from softform_tools.commands.tables import read_places
 
-    is_table = path.suffix.lower() == ".csv"
+    is_table = not path.is_dir() and path.suffix.lower() not in EXTENSIONS
     named = [] if is_table else _shapes(path, unit)
 
     def targets(bar: goals.Progress) -> Iterator[Any]:
@@ -51,9 +51,9 @@ def stream(path: Path, unit: Any, rate: float, namespace: str, frame: str, json_
         yield from itertools.repeat(named[-1][1], max(1, round(_LAST_SECONDS * rate)))
 
     last, is_interrupted = ServoState(), False
-    with ShapeClient(namespace, frame, goals.PATIENCE) as client:
+    with goals.connected(namespace, frame) as client:
         if is_table:
-            places = read_places(path, client.robot(), rate)
+            places = read_places(path, client.robot(), rate, unit)
             named = [(f"{number / rate:.1f} s", place) for number, place in enumerate(places)]
         with goals.Progress(len(named), "place" if is_table else "shape") as bar:
             try:
@@ -75,6 +75,6 @@ def _shapes(folder: Path, unit: Any) -> list[tuple[str, Any]]:
     if not files:
         raise SoftformError(
             f"{folder} holds no shapes.",
-            f"Give a folder of files of type {', '.join(EXTENSIONS)}, or a CSV file with the places of a tip.",
+            f"Give a folder of files of type {', '.join(EXTENSIONS)}, or a table with the places of a tip.",
         )
     return [(path.name, read_shape(path, unit)) for path in files]

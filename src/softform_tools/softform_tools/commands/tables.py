@@ -1,6 +1,5 @@
-"""Paths as CSV files: points of a tip or of a surface, or values of the actuators, with or without times."""
+"""Paths as tables: points of a tip or of a surface, or values of the actuators, with or without times."""
 
-import csv
 import io
 from pathlib import Path
 
@@ -10,6 +9,8 @@ from softform_client.client import ActuatorPath, PointPath
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
+from softform_core.importing.checks import in_si
+from softform_core.importing.table import read_table
 from softform_core.robots import Robot
 
 _POINT = ["x", "y", "z"]
@@ -17,46 +18,46 @@ _TIME = "time"
 _MOST_PLACES = 1_000_000
 
 
-def read_path(path: Path, robot: Robot, uv: Array, point: str = "") -> tuple[PointPath | ActuatorPath, Array | None]:
+def read_path(
+    path: Path, robot: Robot, uv: Array, point: str = "", unit: str = "m"
+) -> tuple[PointPath | ActuatorPath, Array | None]:
     """A path of the file, and the time at which each waypoint is due, s, or None.
 
     Args:
-        path: A CSV file whose first row names its columns: `x,y,z` in m, or the robot's actuators in their unit, in any
-            order; and, if wanted, `time` in s after the start.
+        path: A table (`importing.table.read_table`) with columns `x,y,z`, or the robot's actuators in their unit,
+            in any order; and, if wanted, `time` in s after the start.
         robot: Robot that follows it.
         uv: (2,) which point of a surface is led.
         point: Which frame of the robot is led, if not that point.
+        unit: Of x, y and z: m or mm.
 
     Raises:
-        SoftformError: If the file cannot be read, has other columns, or holds anything but numbers.
+        SoftformError: If the file cannot be read, has other columns, or lacks a value.
     """
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            names, *rows = [[word.strip() for word in row] for row in csv.reader(file) if row]
-            table = np.array(rows, dtype=np.float64)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else f"it is no table of numbers ({error})"
-        raise SoftformError(f"{path} cannot be read: {reason}.", "Name the columns in its first row.") from error
-    fits = table.ndim == 2 and table.shape[1] == len(names)
-    columns = {name: table[:, index] for index, name in enumerate(names)} if fits else {}
-    times = columns.pop(_TIME, None)
+    table = read_table(path)
+    names = {name.casefold() for name in table.columns}
+    timed = [_TIME] * (_TIME in names)
     for wanted in (_POINT, robot.actuators):
-        if sorted(columns) == sorted(wanted) and len(names) == len(wanted) + (times is not None):
-            values = np.stack([columns[name] for name in wanted], axis=1)
-            return (PointPath(values, uv, point) if wanted is _POINT else ActuatorPath(values)), times
+        if names == {name.casefold() for name in [*wanted, *timed]} and len(names) == len(table.columns):
+            values = table.numbers([*wanted, *timed])
+            lacking = np.flatnonzero(~np.isfinite(values).all(axis=1))
+            if len(lacking):
+                raise SoftformError(f"{path} lacks a value in {table.rows(lacking)}.", "Complete or delete it.")
+            led, times = values[:, : len(wanted)], values[:, -1] if timed else None
+            return (PointPath(in_si(led, unit, "m"), uv, point) if wanted is _POINT else ActuatorPath(led)), times
     raise SoftformError(
-        f"{path} has the columns {', '.join(names)} and {len(rows)} rows.",
-        f"Give {','.join(_POINT)} (m) or {','.join(robot.actuators)} ({robot.unit}), and {_TIME} (s) if wanted.",
+        f"{path} has the columns {', '.join(table.columns)}.",
+        f"Give {','.join(_POINT)} or {','.join(robot.actuators)} ({robot.unit}), and {_TIME} (s) if wanted.",
     )
 
 
-def read_places(path: Path, robot: Robot, rate: float) -> Array:
+def read_places(path: Path, robot: Robot, rate: float, unit: str = "m") -> Array:
     """Places (n, 3) m of the tip, so many a second, of a file that `read_path` reads; between times they go straight.
 
     Raises:
         SoftformError: If it cannot be read, holds no places, the robot has no tip, or the times make no sense.
     """
-    points, times = read_path(path, robot, np.full(2, 0.5))
+    points, times = read_path(path, robot, np.full(2, 0.5), unit=unit)
     if robot.surfaces or not isinstance(points, PointPath):
         raise SoftformError(f"{path} holds no stream for '{robot.name}'.", "Stream places x,y,z of a tip, or shapes.")
     if times is None:

@@ -16,6 +16,7 @@ from softform_tools.status.stack_status import (
 )
 
 _COLOURS = {"OK": "green", "WARN": "yellow", "ERROR": "red", "STALE": "red", "": None}
+_MESSAGE_AT = 44  # column
 _DRIVER_COLOURS = {"safe": "green", "running": "cyan", "holding": "yellow", "making safe": "yellow"}
 
 
@@ -31,8 +32,11 @@ def screen(status: StackStatus, width: int) -> str:
     lines += ["", _cut(f"  {'topic':<30} {'Hz':>8}  last message", width)]
     lines += [_topic_line(topic, width) for topic in status.topics]
     lines.append("")
-    lines += [click.style(_cut(f"! {trouble}", width), fg="red") for trouble in status.troubles]
-    if not status.troubles:
+    lines += [click.style(_wrapped(f"! {trouble}", width, 2), fg="red") for trouble in status.troubles]
+    warned = ", ".join(node.name for node in status.nodes if node.level == "WARN")
+    if warned and not status.troubles:
+        lines.append(click.style(_wrapped(f"no trouble, but warnings of {warned}", width, 2), fg="yellow"))
+    elif not status.troubles:
         lines.append(click.style("all is well", fg="green"))
     return "\n".join(lines)
 
@@ -98,7 +102,7 @@ def _node_line(node: NodeStatus, width: int) -> str:
     state = node.state if node.state != UNMANAGED else "-"
     level = click.style(f"{node.level or '-':<6}", fg=_COLOURS[node.level])
     text = f"  {node.name:<20} {click.style(f'{state:<13}', fg='red' if node.trouble else None)} {level}"
-    return f"{text} {_cut(node.message, width - 44)}"
+    return f"{text} {_wrapped(_MESSAGE_AT * ' ' + node.message, width, _MESSAGE_AT).lstrip()}".rstrip()
 
 
 def _topic_line(topic: TopicStatus, width: int) -> str:
@@ -114,6 +118,11 @@ def _age(seconds: float | None) -> str:
     if seconds < 120.0:
         return f"{seconds:.1f} s ago"
     return f"{seconds / 60.0:.0f} min ago"
+
+
+def _wrapped(text: str, width: int, indent: int) -> str:
+    """The whole text in lines, those after the first indented: its end says what to do."""
+    return textwrap.fill(text, max(width, indent + 20), subsequent_indent=" " * indent)
 
 
 def _cut(text: str, width: int) -> str:

@@ -1,0 +1,104 @@
+"""Ten targets as they come: faces, a figure, land; with holes, debris, in parts, off-centre, of any size."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
+from scipy.spatial import Delaunay
+
+from softform_core.arrays import Array
+from softform_core.shapes.target import TargetShape
+
+_SIZE, _HEIGHT = 0.32, 0.03  # m, of the sheet and of a relief upon it
+_FACE = np.array(  # x, y, half width, half length and height: oval, nose, its tip, eyes, mouth, chin, brow
+    [
+        *([0.0, 0.0, 0.75, 0.95, 1.0], [0.0, 0.05, 0.13, 0.32, 0.5], [0.0, -0.05, 0.2, 0.12, 0.25]),
+        *([-0.35, 0.3, 0.16, 0.12, -0.25], [0.35, 0.3, 0.16, 0.12, -0.25], [0.0, -0.4, 0.28, 0.09, 0.18]),
+        *([0.0, -0.7, 0.25, 0.18, 0.25], [0.0, 0.55, 0.5, 0.12, 0.15]),
+    ]
+)
+_BONES = np.array(  # from x, y to x, y, and how thick: head, trunk, arms, legs
+    [
+        *([0.0, 0.71, 0.0, 0.73, 0.22], [0.0, 0.35, 0.0, -0.2, 0.3], [-0.3, 0.4, -0.75, -0.05, 0.14]),
+        *([0.3, 0.4, 0.8, 0.55, 0.14], [-0.15, -0.25, -0.3, -0.9, 0.17], [0.15, -0.25, 0.3, -0.9, 0.17]),
+    ]
+)
+
+
+def face(xy: Array) -> Array:
+    """Height of a face over places (N, 2) in the square of side 2; about 1 at most."""
+    x, y, width, length, height = _FACE.T
+    hills = height * np.exp(-(((xy[:, :1] - x) / width) ** 2) - ((xy[:, 1:] - y) / length) ** 2)
+    return np.asarray(hills.sum(axis=1)) / 1.5
+
+
+def figure(xy: Array) -> Array:
+    """Height of a lying figure, 0 beside it."""
+    start, along, thick = _BONES[:, :2], _BONES[:, 2:4] - _BONES[:, :2], _BONES[:, 4]
+    offset = xy[:, None] - start
+    part = np.clip(np.einsum("nbx,bx->nb", offset, along) / (along**2).sum(axis=1), 0.0, 1.0)
+    away = np.linalg.norm(offset - part[:, :, None] * along, axis=2) / thick
+    return np.asarray((thick / 0.3 * np.sqrt(np.maximum(1.0 - away**2, 0.0))).max(axis=1))
+
+
+def land(xy: Array, seed: int = 0) -> Array:
+    """Height of smoothed noise, 0 … 1."""
+    noise = gaussian_filter(np.random.default_rng(seed).standard_normal((128, 128)), 12.0, mode="wrap")
+    rows, columns = np.round(63.5 * (1.0 + np.clip(xy, -1.0, 1.0))).astype(int).T
+    return np.asarray(gaussian_filter((noise - noise.min()) / np.ptp(noise), 2.0)[rows, columns])
+
+
+def mesh(
+    height: Callable[[Array], Array],
+    side: int,
+    kept: Callable[[Array], NDArray[np.bool_]] | None = None,
+    size: float = _SIZE,
+) -> TargetShape:
+    """A relief of side^2 vertices over a square, m, of those triangles whose middles are kept."""
+    xy = np.stack(np.meshgrid(*[np.linspace(-1.0, 1.0, side)] * 2, indexing="ij"), axis=-1).reshape(-1, 2)
+    faces = Delaunay(xy).simplices
+    faces = faces if kept is None else faces[kept(xy[faces].mean(axis=1))]
+    return TargetShape.from_mesh(np.column_stack([0.5 * size * xy, _HEIGHT * height(xy)]), faces)
+
+
+def moved(shape: TargetShape, *offset: float) -> TargetShape:
+    """A mesh elsewhere, m."""
+    return TargetShape(shape.points + offset, None, shape.faces)
+
+
+def together(*shapes: TargetShape) -> TargetShape:
+    """Several meshes as one."""
+    starts = np.cumsum([0, *(len(shape.points) for shape in shapes)])
+    faces = [shape.faces + start for shape, start in zip(shapes, starts, strict=False) if shape.faces is not None]
+    return TargetShape.from_mesh(np.concatenate([shape.points for shape in shapes]), np.concatenate(faces))
+
+
+def _oval(xy: Array) -> NDArray[np.bool_]:
+    return np.asarray(np.hypot(xy[:, 0] / 0.75, xy[:, 1] / 0.97) < 1.0)
+
+
+def _mask(xy: Array) -> NDArray[np.bool_]:
+    holes = np.random.default_rng(3).uniform(-0.7, 0.7, (25, 2))
+    eyes = np.hypot(np.abs(xy[:, 0]) - 0.35, xy[:, 1] - 0.3) < 0.1
+    return np.asarray(_oval(xy) & ~eyes & (np.linalg.norm(xy[:, None] - holes, axis=2).min(axis=1) > 0.04))
+
+
+def reliefs() -> dict[str, TargetShape]:
+    """The ten by name, m."""
+    random = np.random.default_rng(2)
+    crumb, hill = mesh(lambda xy: 0.0 * xy[:, 0], 2, size=0.006), mesh(face, 41, _oval, 0.15)
+    crumbs = [moved(crumb, *at) for at in random.uniform([-0.16, -0.16, -0.03], [0.16, 0.16, 0.08], (12, 3))]
+    dense = mesh(lambda xy: land(xy, 5), 160).sample(40_000).points
+    return {
+        "face": mesh(face, 81, _oval),
+        "mask with holes": mesh(face, 101, _mask),
+        "face and debris": together(mesh(face, 81, _oval), *crumbs),
+        "figure": mesh(figure, 121, lambda xy: figure(xy) > 0.0),
+        "land, coarse": mesh(land, 13),
+        "land, dense and noisy": TargetShape.from_cloud(dense + 2e-4 * random.standard_normal(dense.shape)),
+        "two parts": together(moved(hill, -0.085, 0.01, 0.0), moved(hill, 0.085, 0.01, 0.0)),
+        "off-centre": moved(mesh(land, 61), 0.08, -0.04, 0.0),
+        "larger": mesh(lambda xy: land(xy, 7), 81, size=0.48),
+        "smaller": mesh(face, 61, _oval, 0.2),
+    }
