@@ -350,7 +350,10 @@ class ActuationNode(SoftformLifecycleNode):
                 if executor is not None:
                     executor.wake()  # a result set from another thread does not wake it by itself
 
-        self._workers.submit(answer)
+        try:
+            self._workers.submit(answer)
+        except RuntimeError:  # no thread can be started: commands that come late are better than no answer to a stop
+            answer()
         return await answered
 
     def _answer(self, work: Callable[[], str], response: Answer) -> Answer:

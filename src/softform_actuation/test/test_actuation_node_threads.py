@@ -57,6 +57,21 @@ def test_stop_is_answered_though_a_callback_beside_it_failed(node: ActuationNode
     assert answer is not None and answer.success, answer
 
 
+def test_a_stop_is_answered_though_no_thread_can_be_started(
+    node: ActuationNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(work: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(node._workers, "submit", full)
+    node._driver = SimpleNamespace(  # type: ignore[assignment]
+        begin_stop=lambda: True, end_stop=lambda is_made_safe: "Measured at rest.", held_for=0.0, fingerprint="membrane"
+    )
+    with BackgroundNode("operator", SPACE) as operator:
+        answer = call_service(operator, "actuation_stop", Trigger, "stop", Trigger.Request(), 10.0)
+    assert answer is not None and answer.success and answer.message == "Measured at rest.", answer
+
+
 def test_a_node_that_cannot_tell_what_it_measures_makes_safe_and_ends(
     node: ActuationNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
