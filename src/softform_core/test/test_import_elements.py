@@ -147,6 +147,7 @@ DAMAGED = {
     "16 cells where 15": FILES["e.vtk"].replace("CELLS 16", "CELLS 15"),
     "type 12": FILES["e.vtk"].replace("9 9 9", "12 9 9"),
     "73 numbers where 80": FILES["e.vtk"].split("CELL_TYPES")[0][:-20],
+    "80 cells where 16": FILES["e.vtk"].replace("CELLS 16 80\n4", "CELLS 16 80\n-1"),
     "no triangles": FILES["e.vtk"].split("CELLS")[0],
     "does not begin": "nothing",
     "nothing of VTK": "<svg/>",
@@ -242,6 +243,7 @@ REFUSED = {
     "cylindrical": SHEET.replace("*Node", "*Node, system=C"),
     "not 4 nodes": SHEET.replace("1, 1, 2, 7, 6", "1, 1, 2, 7"),
     "no surface elements": inp_nodes(POINTS),
+    "others: none": inp_nodes(POINTS) + "*Element, type=S4R,",
 }
 
 

@@ -191,6 +191,14 @@ def test_what_does_not_move_or_moves_twice_is_refused(folder):
     assert "one shape under different actuations" in bring(folder).output
 
 
+def test_a_field_without_a_value_somewhere_is_named(folder):
+    export_with_field(folder, "displacement")
+    mesh = meshio.read(folder / "8.vtu")
+    mesh.point_data["displacement"][60] = np.nan
+    mesh.write(folder / "8.vtu")
+    assert re.search(r"'displacement' of \S+8.vtu is NaN", bring(folder).output)
+
+
 def test_two_rows_of_one_shape_are_named_even_if_the_import_goes_on(folder):
     write_table(folder, "obj", [0, 3, 8, 17, 12])
     (folder / "12.obj").write_bytes((folder / "3.obj").read_bytes())

@@ -347,6 +347,7 @@ def test_a_look_tells_parts_holes_unit_place_and_what_lies_beside():
     debris = TargetShape(np.concatenate([mesh.points, mesh.points[:9] + 1.0]))
     look = look_at(debris, robot)
     assert look.parts > 1 and look.holes is None and look.area_mm2 is None
+    assert look_at(TargetShape(np.repeat(debris.points, 2, axis=0)), robot).parts == look.parts
     assert look_at(debris, robot, "free").beside_robot_share is None
     assert look_at(debris, load_robot("three_chamber")).beside_robot_share is None
 

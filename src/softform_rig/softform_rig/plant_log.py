@@ -99,12 +99,10 @@ def read_plant_log(path: Path, row_period: float | None = None) -> PlantLog:
     if row_period is not None and not row_period > 0.0:
         raise SoftformError(f"A row cannot last {row_period} s.", "Give a positive --row-period.")
     table = read_table(path, _UNNAMED, gaps=True)
-    measured, targets, inflate, deflate, times = (_column(table, name) for name in _NAMED)
-    missing = [
-        name for name, column in zip(_UNNAMED, (measured, targets, inflate, deflate), strict=False) if column is None
-    ]
-    if measured is None or targets is None or inflate is None or deflate is None:
+    found = {name: column for name in _NAMED if (column := _column(table, name)) is not None}
+    if missing := [name for name in _UNNAMED[:4] if name not in found]:
         raise SoftformError(f"{path} has no column '{missing[0]}' among {', '.join(table.columns)}.", _HELP)
+    measured, targets, inflate, deflate = (found[name] for name in _UNNAMED[:4])
     if np.isnan(targets).all():
         raise SoftformError(f"{path} has no target.", _HELP)
     if (furthest := float(np.nanmax(np.abs(targets)))) > _VALID_RANGE:
@@ -118,7 +116,7 @@ def read_plant_log(path: Path, row_period: float | None = None) -> PlantLog:
     targets, inflate, deflate = (_held(column) for column in (targets, inflate, np.abs(deflate)))
     full_scale = 1.0 if max(inflate.max(), deflate.max()) <= 1.0 else FULL_SCALE
     duties = (np.clip(inflate / full_scale, 0.0, 1.0), np.clip(deflate / full_scale, 0.0, 1.0))
-    period = row_period or (ROW_PERIOD if times is None else _period(path, times))
+    period = row_period or (_period(path, found["time"]) if "time" in found else ROW_PERIOD)
     log = PlantLog(path.name, period, measured, targets, *duties, lost)
     # The simulation begins at a reading: rows before the first have nothing to begin with.
     return replace(log.part(int(np.argmax(~np.isnan(measured))), len(log)), lost_rows=lost)

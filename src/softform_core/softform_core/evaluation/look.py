@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
@@ -17,15 +16,7 @@ from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import Robot
 from softform_core.shapes.read import UNITS, Unit
 from softform_core.shapes.target import TargetShape
-from softform_core.surface.mesh import (
-    Indices,
-    border_edges,
-    closed_loops,
-    directed_edges,
-    doubled_areas,
-    parts_of,
-    with_seams_joined,
-)
+from softform_core.surface.mesh import Indices, border_loops, connected, doubled_areas, parts_of, with_seams_joined
 from softform_core.units import MM_PER_M
 
 _SAMPLES = 5000
@@ -135,13 +126,13 @@ def _parts_and_holes(points: Array, faces: Indices) -> tuple[int, int]:
     faces = with_seams_joined(points, faces)
     parts, part = parts_of(faces)
     largest = faces[part == np.bincount(part, doubled_areas(points, faces)).argmax()]
-    return parts, max(len(closed_loops(directed_edges(largest)[border_edges(largest)])) - 1, 0)
+    return parts, max(len(border_loops(largest)) - 1, 0)
 
 
 def _parts_of_cloud(shape: TargetShape) -> int:
     """Parts of a cloud that lie apart."""
-    points = shape.sample(_SAMPLES).points
+    points = np.unique(shape.sample(_SAMPLES).points, axis=0)  # what was scanned twice would have no spacing
     tree = cKDTree(points)
     spacing = float(np.median(tree.query(points, 2)[0][:, 1]))
-    near = tree.sparse_distance_matrix(tree, _APART * spacing)
-    return int(connected_components(near, directed=False, return_labels=False))
+    near = tree.query_pairs(_APART * spacing, output_type="ndarray")
+    return int(connected(near, len(points)).max()) + 1

@@ -162,19 +162,17 @@ def _add(path: Path, what: str, known: dict[int, _T], given: Iterator[tuple[int,
 def _blocks(path: Path, depth: int = 0) -> Iterator[tuple[str, dict[str, str], Rows]]:
     """Keywords in capitals, their options, and the cells of their lines of data; includes are followed."""
     keyword, options, data = "", dict[str, str](), list[list[str]]()
-    lines = (line.strip() for line in path.read_text(encoding="utf-8-sig", errors="replace").splitlines())
+    lines = filter(None, map(str.strip, path.read_text(encoding="utf-8-sig", errors="replace").splitlines()))
     for line in lines:
-        if not line.startswith("*") and line:
+        if not line.startswith("*"):
             data.append([cell.strip() for cell in line.split(",")])
-        elif line and not line.startswith("**"):
+        elif not line.startswith("**"):
             yield keyword, options, data
-            while line.endswith(","):
-                line += next(lines, "")
+            while line.endswith(",") and (more := next(lines, "")):
+                line += more
             keyword, *words = (" ".join(word.split()) for word in line[1:].upper().split(","))
-            options, data = (
-                {name.strip(): value.strip(' "') for name, _, value in (w.partition("=") for w in words)},
-                [],
-            )
+            pairs = (word.partition("=") for word in words)
+            options, data = {name.strip(): value.strip(' "') for name, _, value in pairs}, []
             if keyword == "INCLUDE" and depth < _DEEPEST:
                 name = re.sub("(?i).*input *= *", "", line).strip(' "')
                 yield from _blocks(path.parent / name, depth + 1)

@@ -20,8 +20,6 @@ _SMALLEST = 0.02
 """Places that all lie within this part of the robot's size are in another unit."""
 _LEAST_RANGE = 0.005
 """Actuations that use less of the range than this are in another unit."""
-_SAME = 1e-6
-"""Distance over the robot's size: outputs closer together count as one."""
 
 
 def in_si(values: Array, unit: str, wanted: str) -> Array:
@@ -104,15 +102,14 @@ def groups(robot: Robot, actuations: Array) -> tuple[NDArray[np.int64], NDArray[
     return first, group.ravel()
 
 
-def unique_rows(robot: Robot, table: Table, actuations: Array, outputs: Array) -> NDArray[np.int64]:
-    """Rows that remain when an actuation (n, m) and its outputs (n, …) m come twice.
+def unique_rows(robot: Robot, table: Table, actuations: Array, outputs: NDArray) -> NDArray[np.int64]:
+    """Rows that remain when an actuation (n, m) and what names its output (n,) come twice.
 
     Raises:
         SoftformError: If one actuation has different outputs: a static model can learn one of them only.
     """
     first, group = groups(robot, actuations)
-    apart = np.abs(outputs - outputs[first[group]]).reshape(len(outputs), -1).max(axis=1)
-    differing = np.flatnonzero(apart > _SAME * robot.body.size)
+    differing = np.flatnonzero(outputs != outputs[first[group]])
     if len(differing):
         twin = first[group[differing[0]]]
         raise SoftformError(

@@ -1,5 +1,6 @@
 """A table of actuations and scans, captured elsewhere, as a store of frames."""
 
+import contextlib
 import hashlib
 import logging
 from collections.abc import Sequence
@@ -105,14 +106,10 @@ def import_frames(
 
 def _first_readable(files: Sequence[Path], unit: Unit) -> Array:
     """Points (M, 3) m of the first scan that can be read; the error of the first if none can."""
-    first: SoftformError | None = None
     for file in files:
-        try:
+        with contextlib.suppress(SoftformError):
             return read_shape(file, unit).points
-        except SoftformError as error:
-            first = first or error
-    assert first is not None
-    raise first
+    return read_shape(files[0], unit).points
 
 
 def _judged(robot: Robot, judge: ShapeJudge, store: FrameStore, actuation: Array, points: Array) -> FrameQuality:

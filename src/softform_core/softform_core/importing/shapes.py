@@ -93,8 +93,7 @@ def import_shapes(
     table, actuations = read_actuations(path, robot, actuation, actuation_unit)
     files = table.files(meshes)
     # A mesh that comes twice under one actuation is one; two meshes under one actuation are a contradiction.
-    _, number = np.unique([str(file.resolve()) for file in files], return_inverse=True)
-    kept = unique_rows(robot, table, actuations, number.reshape(-1, 1).astype(np.float64))
+    kept = unique_rows(robot, table, actuations, np.array([str(file.resolve()) for file in files]))
     actuations, files = actuations[kept], [files[row] for row in kept]
 
     reach = robot.actuation_max - robot.actuation_min
@@ -125,6 +124,10 @@ def import_shapes(
                 "Export all shapes of one mesh, without remeshing or reordering.",
             )
         points = _moved(files[sample], mesh, resting, field)[repaired.kept]
+        if not np.isfinite(points).all():
+            raise SoftformError(
+                f"The field '{field}' of {files[sample]} is NaN or infinite at points of the mesh.", "Export it again."
+            )
         check_scale(robot, table, points)
         place = np.round(points / (_SAME_SHAPE * robot.body.size)) + 0.0
         if (twin := seen.setdefault(place.tobytes(), sample)) != sample:

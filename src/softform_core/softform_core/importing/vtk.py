@@ -205,7 +205,7 @@ class _Legacy(io.BytesIO):
         else:
             self.seek(place)
             given, begin = self.numbers(size, "int"), [0]
-            while begin[-1] < size:
+            while begin[-1] < size and len(begin) <= size:  # damaged lengths may lead backwards
                 begin.append(begin[-1] + 1 + int(given[begin[-1]]))
             _check(len(begin) - 1, count, "cells")
             ends = np.array(begin[1:]) - np.arange(1, len(begin))

@@ -4,7 +4,6 @@ import re
 from collections import Counter
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.shapes.text import Parsed, numbers, plain_text, shown
@@ -54,10 +53,7 @@ def read_obj(content: bytes) -> Parsed:
         raise SoftformError("A face names a vertex by something else than its number.", "Export the file again.")
     index = np.where(given < 0.0, given + np.repeat(before, sizes), given - 1.0).astype(np.int64)
     notes = [f"{count} lines '{word.decode()}' are no polygons: not read" for word, count in unread.items()]
-    return numbers(b" ".join(places)).reshape(-1, 3), by_size(index, np.array(sizes, dtype=np.int64)), notes
-
-
-def by_size(index: NDArray[np.int64], sizes: NDArray[np.int64]) -> list[NDArray[np.integer]]:
-    """Polygons (P, n) for each number of corners n of 3 at least, of all corners in one row and the sizes of each."""
-    starts = np.cumsum(sizes) - sizes
-    return [index[starts[sizes == size][:, None] + np.arange(size)] for size in np.unique(sizes) if size > 2]
+    counts = np.array(sizes, dtype=np.int64)
+    starts = np.cumsum(counts) - counts
+    polygons = [index[starts[counts == size][:, None] + np.arange(size)] for size in np.unique(counts)]
+    return numbers(b" ".join(places)).reshape(-1, 3), polygons, notes

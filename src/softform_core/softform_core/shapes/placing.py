@@ -9,14 +9,7 @@ from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform, centroid
 from softform_core.robots import Robot
 from softform_core.shapes.target import NEIGHBOURS, TargetShape
-from softform_core.surface.mesh import (
-    border_edges,
-    closed_loops,
-    directed_edges,
-    doubled_areas,
-    parts_of,
-    with_seams_joined,
-)
+from softform_core.surface.mesh import border_loops, doubled_areas, parts_of, with_seams_joined
 
 _SAMPLES = 20_000
 _FACES = 0.1
@@ -80,7 +73,7 @@ def _body_and_rim(target: TargetShape) -> tuple[TargetShape, Array | None]:
     part = parts_of(faces)[1]
     faces = faces[part == np.bincount(part, doubled_areas(points, faces)).argmax()]
     body = TargetShape(points, None, faces)
-    loops = [points[loop] for loop in closed_loops(directed_edges(faces)[border_edges(faces)])]
+    loops = [points[loop] for loop in border_loops(faces)]
     rim = max(loops, key=lambda loop: np.linalg.norm(loop - np.roll(loop, 1, axis=0), axis=1).sum(), default=None)
     if rim is not None:
         enclosed = np.linalg.norm(np.cross(rim, np.roll(rim, 1, axis=0)).sum(axis=0))

@@ -28,8 +28,8 @@ def read_stl(content: bytes) -> Parsed:
     promised = int.from_bytes(content[HEADER_BYTES - 4 : HEADER_BYTES], "little")
     if len(content) == HEADER_BYTES + TRIANGLE_BYTES * promised:
         corners = np.frombuffer(content, _TRIANGLE, offset=HEADER_BYTES)["corners"].astype(np.float64).reshape(-1, 3)
-    elif _START.match(decoded(content).lstrip()) and b"\0" not in decoded(content):
-        corners = _ascii_corners(plain_text(content))
+    elif _START.match((text := decoded(content)).lstrip()) and b"\0" not in text:
+        corners = _ascii_corners(plain_text(text))
     else:
         raise SoftformError(
             f"It promises {promised} triangles but has {len(content)} bytes.",

@@ -70,7 +70,7 @@ def joined_vertices(points: Array, used: NDArray[np.integer]) -> Indices:
         return one
     places = points[used]
     pairs = cKDTree(places).query_pairs(SAME_PLACE * float(np.ptp(places, axis=0).max()), output_type="ndarray")
-    group = _connected(pairs, len(used))
+    group = connected(pairs, len(used))
     _, first = np.unique(group, return_index=True)
     one[used] = used[first[group]]
     return one
@@ -89,13 +89,14 @@ def parts_of(faces: Indices) -> tuple[int, Indices]:
     edges = np.sort(directed_edges(faces).reshape(-1, 2), axis=1)
     _, edge = np.unique(edges, axis=0, return_inverse=True)
     face = np.repeat(np.arange(len(faces)), 3)
-    label = _connected(np.column_stack([face, len(faces) + edge.ravel()]), 4 * len(faces))
+    label = connected(np.column_stack([face, len(faces) + edge.ravel()]), 4 * len(faces))
     found, part = np.unique(label[: len(faces)], return_inverse=True)
     return len(found), part
 
 
-def closed_loops(edges: NDArray[np.integer]) -> list[Indices]:
-    """Loops of vertices in order, along edges (N, 2) of any sense; none passes a vertex twice. Open ends drop out."""
+def border_loops(faces: NDArray[np.integer]) -> list[Indices]:
+    """Closed loops of vertices in order, along `border_edges`; none passes a vertex twice. Open ends drop out."""
+    edges = directed_edges(faces)[border_edges(faces)]
     ways: dict[int, list[int]] = {vertex: [] for vertex in np.unique(edges).tolist()}
     for a, b in edges.tolist():
         ways[a].append(b)
@@ -122,7 +123,7 @@ def closed_loops(edges: NDArray[np.integer]) -> list[Indices]:
     return loops
 
 
-def _connected(pairs: Indices, count: int) -> Indices:
+def connected(pairs: NDArray[np.integer], count: int) -> Indices:
     """Number of the connected component of each of `count` nodes, joined by pairs (N, 2)."""
     graph = coo_matrix((np.ones(len(pairs), dtype=bool), pairs.T), shape=(count, count))
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
@@ -155,10 +156,7 @@ def boundary_loops(faces: Indices, count: int) -> list[Indices]:
         )
     if np.unique(keys).size != keys.size:
         raise ParametrisationError("Neighbouring faces turn in opposite senses.", "Orient all faces alike.")
-    parts, _ = connected_components(
-        coo_matrix((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(count, count)), directed=False
-    )
-    if parts != 1:
+    if (parts := int(connected(edges, count).max()) + 1) != 1:
         raise ParametrisationError(f"The mesh has {parts} separate parts.", "Give one connected mesh.")
     boundary = directed[~np.isin(keys, reverse)]
     if not len(boundary):

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from softform_core.surface.mesh import (
     Array,
     Indices,
     ParametrisationError,
     checked_mesh,
+    connected,
     directed_edges,
     doubled_areas,
     joined_vertices,
@@ -100,7 +99,7 @@ def _against_the_rest(points: Array, faces: Indices) -> np.ndarray:
     one, other, count = one // 3, other // 3, len(faces)
     start = np.concatenate([one, one + count])
     end = np.concatenate([other + disagree * count, other + ~disagree * count])
-    _, label = connected_components(coo_matrix((np.ones(len(start)), (start, end)), (2 * count,) * 2), directed=False)
+    label = connected(np.column_stack([start, end]), 2 * count)
     if (label[:count] == label[count:]).any():
         raise ParametrisationError("The mesh is one-sided, like a Moebius strip.", "Check the mesh.")
     turned = label[:count] != label[0]
