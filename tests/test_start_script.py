@@ -39,11 +39,11 @@ def test_a_link_is_followed(checkout, tmp_path):
         assert done.stdout.strip() == str(checkout)
 
 
-def looked_at(tmp_path, **environment):
+def looked_at(tmp_path, functions=FUNCTIONS, **environment):
     """Run the script's look at the middleware; exit status and what it says."""
     script = tmp_path / "softform"
     script.write_text(
-        FUNCTIONS.replace('root=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")', f"root={ROOT}")
+        functions.replace('root=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")', f"root={ROOT}")
         + "\nPATH=$venv/bin:$PATH\ncheck_middleware\n",
         encoding="utf-8",
     )
@@ -79,6 +79,15 @@ def test_what_ros_would_stumble_over_is_said_in_one_sentence(tmp_path, name, val
     assert "line" not in said and len(said.splitlines()) == 2
 
 
+def test_another_library_of_ros_is_no_middleware(tmp_path):
+    (tmp_path / "ros" / "lib").mkdir(parents=True)
+    for name in ("rcl", "rmw_zenoh_cpp"):
+        (tmp_path / "ros" / "lib" / f"lib{name}.so").touch()
+    given = FUNCTIONS.replace("ros_prefix=/opt/ros/jazzy", f"ros_prefix={tmp_path}/ros")
+    assert looked_at(tmp_path, given, RMW_IMPLEMENTATION="rmw_zenoh_cpp") == (0, "")
+    assert "RMW_IMPLEMENTATION is 'rcl'" in looked_at(tmp_path, given, RMW_IMPLEMENTATION="rcl")[1]
+
+
 @pytest.mark.parametrize(
     "environment",
     [
@@ -112,6 +121,11 @@ def test_who_may_write_into_the_checkout_keeps_all_there(tmp_path):
     assert "SOFTFORM_RUNS" not in found and "MPLCONFIGDIR" not in found
 
 
+def test_who_removed_what_runs_wrote_goes_on_writing_there(tmp_path):
+    (tmp_path / ".venv").mkdir()
+    assert "SOFTFORM_RUNS" not in settings(tmp_path, HOME=tmp_path / "me") and (tmp_path / "runs").is_dir()
+
+
 def test_who_may_not_has_caches_logs_and_runs_of_their_own(tmp_path):
     """A checkout that is not there cannot be written either; tests run as root, who may write all that is."""
     (tmp_path / "me").mkdir()
@@ -135,5 +149,6 @@ def test_compiled_kernels_are_taken_along(tmp_path):
     cache = tmp_path / "checkout" / ".venv" / "numba_cache"
     cache.mkdir(parents=True)
     (cache / "kernel.nbi").write_text("compiled")
+    (tmp_path / "checkout" / "runs").symlink_to("/proc/none")
     found = settings(tmp_path / "checkout", HOME=tmp_path / "me")
     assert (Path(found["NUMBA_CACHE_DIR"]) / "kernel.nbi").read_text() == "compiled"

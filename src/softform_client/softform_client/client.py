@@ -269,7 +269,7 @@ class ShapeClient:
         """
         goal = FollowGoal(
             as_path(path),
-            as_values(times, "times"),
+            as_values(times, "times", "waypoint"),
             plan_only,
             as_values(seed, "seed"),
             without_sim_to_real,

@@ -1,6 +1,5 @@
 """What programs give the client: taken where it is clear what is meant; else an error says how to give it."""
 
-from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
@@ -38,25 +37,24 @@ def as_shape(given: Any, what: str = "target") -> TargetShape:
 
 
 def as_shape_or_values(given: Any) -> TargetShape | Array:
-    """A shape as `as_shape` takes it, or actuator values (k,).
+    """A shape as `as_shape` takes it, or numbers (k,): actuator values, or a place.
 
     Raises:
         SoftformError: If it is neither.
     """
-    if isinstance(given, np.ndarray | Sequence) and not isinstance(given, str):
-        numbers = _numbers(given, "target", "Give a shape, or one value for each actuator.")
-        if numbers.ndim == 1:
-            return numbers
-    return as_shape(given)
+    if isinstance(given, TargetShape | str | PathLike) or hasattr(given, "vertices"):
+        return as_shape(given)
+    numbers = _numbers(given, "target", "Give a shape, or a number for each actuator or coordinate.")
+    return numbers if numbers.ndim == 1 else as_shape(numbers)
 
 
-def as_values(given: ArrayLike | None, what: str) -> Array | None:
-    """Actuator values as an array, or None.
+def as_values(given: ArrayLike | None, what: str, each: str = "actuator") -> Array | None:
+    """Values, one for each of something, as an array; or None.
 
     Raises:
         SoftformError: If they are no numbers.
     """
-    return None if given is None else _numbers(given, what, "Give one number for each actuator, or None.")
+    return None if given is None else _numbers(given, what, f"Give one number for each {each}, or None.")
 
 
 def as_path(given: Any) -> Path:

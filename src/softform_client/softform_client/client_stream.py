@@ -13,7 +13,7 @@ from sensor_msgs.msg import PointCloud2
 from shape_msgs.msg import Mesh
 from std_msgs.msg import Header
 
-from softform_client.client_inputs import as_shape
+from softform_client.client_inputs import as_shape, as_shape_or_values
 from softform_client.reach_messages import as_light, features_to_message, triangles_to_message
 from softform_core.arrays import Array
 from softform_core.shapes.features import FeaturePoints
@@ -78,9 +78,10 @@ def _packing(target: Target) -> tuple[str, Callable[[str, Time], Any]]:
     """The topic of a target, and what makes its message of a frame and a stamp."""
     if isinstance(target, FeaturePoints):
         return "target_points", partial(features_to_message, target)
-    if not isinstance(target, TargetShape) and np.shape(target) == (3,):
-        return "target_tip", partial(_tip_message, np.asarray(target, dtype=np.float64))
-    light = as_light(as_shape(target))
+    taken = as_shape_or_values(target)
+    if isinstance(taken, np.ndarray) and taken.shape == (3,):
+        return "target_tip", partial(_tip_message, taken)
+    light = as_light(as_shape(taken))
     if light.faces is not None:
         return "target_mesh", partial(_mesh_message, light)
     return "target_shape", partial(cloud_from_points, light.points)

@@ -98,7 +98,12 @@ def test_shapes_are_a_path(sent):
         (lambda: CLIENT.follow(PointPath(np.ones((4, 2)))), r"points of shape \(4, 2\)"),
         (lambda: CLIENT.follow(ShapePath(("a.ply",))), "The waypoint 1 is given as a path"),
         (lambda: CLIENT.follow(ActuatorPath([[1, 2], [3]])), "The path is a list and not an array of numbers"),
+        (lambda: CLIENT.follow([SHAPE], times="soon"), "The times is a str .* Give one number for each waypoint"),
         (lambda: _packing("x.ply"), "is given as a path"),
+        (lambda: _packing([[1, 2], [3]]), "The target is a list and not an array of numbers"),
+        (lambda: _packing("abc"), "is given as a path"),
+        (lambda: _packing(["a", "b", "c"]), "The target is a list and not an array of numbers"),
+        (lambda: _packing(np.ones(9)), r"has shape \(9,\)"),
     ],
 )
 def test_what_is_not_clear_is_said_before_anything_is_sent(sent, call, complaint):

@@ -165,9 +165,8 @@ def _append(file: Path, writer: BagWriter) -> tuple[int, int]:
     reader = McapReader(file)
     reader.open()
     try:
-        there = {(one.topic, one.msgtype): one for one in writer.connections}
         known = [one for one in reader.connections if one.msgdef.format is not MessageDefinitionFormat.NONE]
-        new = {one.id: there.get((one.topic, one.msgtype)) or _connect(writer, one) for one in known}
+        new = {one.id: _connected(writer, one) for one in known}
         count = 0
         for recorded, moment, data in reader.messages_scan(known):
             writer.write(new[recorded.id], moment, data)
@@ -177,7 +176,11 @@ def _append(file: Path, writer: BagWriter) -> tuple[int, int]:
         reader.close()
 
 
-def _connect(writer: BagWriter, recorded: Connection) -> Connection:
+def _connected(writer: BagWriter, recorded: Connection) -> Connection:
+    """The connection for messages of a recorded one; several may be alike, in one file and in parts."""
+    for one in writer.connections:
+        if (one.topic, one.msgtype, one.ext) == (recorded.topic, recorded.msgtype, recorded.ext):
+            return one
     assert isinstance(recorded.ext, ConnectionExtRosbag2)
     return writer.add_connection(
         recorded.topic,

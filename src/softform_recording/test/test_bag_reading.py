@@ -218,6 +218,19 @@ def test_messages_out_of_order_are_saved_in_order(tmp_path):
     assert times(tmp_path / "whole") == [1, 2, 3]
 
 
+def test_channels_that_are_alike_become_one(tmp_path):
+    """As files have that were merged."""
+    definitions = standard_definitions()
+    with Writer(tmp_path / "walk", version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        for moment, topic in enumerate(("/left", "/rght")):
+            writer.write(writer.add_connection(topic, TYPE, typestore=definitions), moment, text(moment))
+    file = tmp_path / "walk" / "walk.mcap"
+    file.write_bytes(file.read_bytes()[:-100].replace(b"/rght", b"/left"))
+    assert salvage_bag(file, tmp_path / "whole")[0] == 2 and times(tmp_path / "whole") == [0, 1]
+    with Reader(tmp_path / "whole") as whole:
+        assert [one.topic for one in whole.connections] == ["/left"]
+
+
 def test_salvage_says_what_is_no_bag(tmp_path):
     with pytest.raises(SoftformError, match="holds no .mcap file"):
         salvage_bag(tmp_path, tmp_path / "whole")

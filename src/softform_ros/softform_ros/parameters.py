@@ -148,7 +148,8 @@ def with_read_files(words: Sequence[str]) -> list[str]:
     for at in _files(words):
         content = {section: {VALUES: values} for section, values in read_parameter_file(Path(words[at])).items()}
         descriptor = os.memfd_create("parameters")
-        os.write(descriptor, json.dumps(content).encode())
+        text = json.dumps(content, ensure_ascii=False)  # escaped pairs of surrogates are no YAML
+        os.write(descriptor, text.encode())
         changed[at] = f"/proc/self/fd/{descriptor}"
     return changed
 

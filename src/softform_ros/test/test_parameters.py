@@ -4,10 +4,12 @@ from array import array
 from pathlib import Path
 
 import pytest
+import rclpy
+from rclpy.node import Node
 
 from softform_core.errors import SoftformError
 from softform_ros.parameter_docs import with_current_tables
-from softform_ros.parameters import Parameter, parameter_table_markdown
+from softform_ros.parameters import Parameter, parameter_table_markdown, with_read_files
 
 DOCS = Path(__file__).parents[3] / "docs" / "nodes"
 
@@ -92,6 +94,20 @@ def test_a_path_below_the_home_folder_is_one(monkeypatch):
     monkeypatch.setenv("HOME", "/home/me")
     assert Parameter("folder", "", "Folder.").taken("~/scans") == "/home/me/scans"
     assert Parameter("folders", [""], "Folders.").taken(["~/a", "b~/c"]) == ["/home/me/a", "b~/c"]
+
+
+def test_every_text_comes_through_to_rcl(tmp_path):
+    file = tmp_path / "p.yaml"
+    file.write_text("/**:\n  ros__parameters: {folder: /\u00e9/\U0001f600, bounds: [.inf, 1]}\n", encoding="utf-8")
+    context = rclpy.Context()
+    rclpy.init(args=with_read_files(["--ros-args", "--params-file", str(file)]), context=context)
+    try:
+        node = Node("n", context=context, automatically_declare_parameters_from_overrides=True)
+        assert node.get_parameter("folder").value == "/\u00e9/\U0001f600"
+        assert list(node.get_parameter("bounds").value) == [float("inf"), 1.0]
+        node.destroy_node()
+    finally:
+        rclpy.shutdown(context=context)
 
 
 NODE = """

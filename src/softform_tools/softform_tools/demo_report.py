@@ -159,7 +159,7 @@ def draw_run(run: DemoRun, figures: DemoResult, robot: Robot, reality: str) -> N
             cloud = points_from_cloud(result.measured.shape)
             measured = measure_errors(cloud, run.target, RigidTransform(), rest_surface)
             shapes.append(MeasuredShape(name, measured.points, measured.errors * MM_PER_M, measured.even))
-    rest = resting_errors(robot, run.target)
+    rest = measure_errors(rest_surface.shape.points, run.target, RigidTransform(), rest_surface)
     write_picture(
         figures.report,
         run.target,
@@ -225,6 +225,5 @@ def resting_errors(robot: Robot, target: TargetShape) -> MeasuredErrors:
     Raises:
         SoftformError: If the target lies nowhere over the robot, or the robot's model is missing.
     """
-    pipeline = load_pipeline(robot, _REST_SAMPLES)
-    points = pipeline.points(robot.rest_actuation) / MM_PER_M
-    return measure_errors(points, target, RigidTransform(), resting_surface(pipeline, robot))
+    rest = resting_surface(load_pipeline(robot, _REST_SAMPLES), robot)
+    return measure_errors(rest.shape.points, target, RigidTransform(), rest)

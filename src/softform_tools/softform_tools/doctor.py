@@ -113,8 +113,8 @@ def _pins(file: Path) -> dict[str, str]:
 
 def _installed(folder: Path | None = None) -> dict[str, str]:
     """Versions of the packages in a folder, or else of this Python's, by name."""
-    found = distributions() if folder is None else distributions(path=[str(folder)])
-    return {_normalised(one.metadata["Name"]): one.version for one in found}
+    found = list(distributions() if folder is None else distributions(path=[str(folder)]))
+    return {_normalised(one.metadata["Name"]): one.version for one in reversed(found)}  # the first is what is imported
 
 
 def _normalised(name: str) -> str:

@@ -57,6 +57,17 @@ def test_packages_that_differ_from_the_lock(checkout):
     assert "2 of 2 differ" in finding.message and "no-such-package missing (pinned 1.0)" in finding.message
 
 
+def test_of_a_package_that_is_there_twice_the_one_that_is_imported_counts(checkout, monkeypatch):
+    """As where the system's packages are seen behind the environment's own."""
+    for folder, version_of in (("own", "2.0"), ("system", "1.0")):
+        (checkout / folder / f"twice-{version_of}.dist-info").mkdir(parents=True)
+        named = f"Name: twice\nVersion: {version_of}\n"
+        (checkout / folder / f"twice-{version_of}.dist-info" / "METADATA").write_text(named)
+    monkeypatch.setattr(sys, "path", [str(checkout / "own"), *sys.path, str(checkout / "system")])
+    (checkout / "requirements.txt").write_text("twice==2.0\n")
+    assert findings(doctor.check_packages)[0].level is Level.OK
+
+
 def extra(checkout, name, *pins, install=""):
     """Write the list of an extra."""
     install = install or f".venv/bin/pip install -r requirements-{name}.txt"

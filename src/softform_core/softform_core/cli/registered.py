@@ -23,10 +23,15 @@ class RegisteredCommands(click.Group):
     def _found(self) -> dict[str, EntryPoint]:
         return {point.name: point for point in entry_points(group=self.entry_point_group)}
 
+    @cached_property
+    def _by_heading(self) -> dict[str, list[str]]:
+        others = sorted(self._found.keys() - {name for names in self.sections.values() for name in names})
+        headed = {**self.sections, "Others" if self.sections else "Commands": others}
+        return {heading: [name for name in names if name in self._found] for heading, names in headed.items()}
+
     def list_commands(self, ctx: click.Context | None) -> list[str]:
         """Names of the registered commands."""
-        order = [name for names in self.sections.values() for name in names]
-        return sorted(self._found, key=lambda name: (order.index(name) if name in order else len(order), name))
+        return [name for names in self._by_heading.values() for name in names]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of this name, or None."""
@@ -47,14 +52,8 @@ class RegisteredCommands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands of each section with the whole first sentence of their help."""
-        left = self.list_commands(ctx)
-        for heading, names in {**self.sections, "Others" if self.sections else "Commands": tuple(left)}.items():
-            rows = []
-            for name in [name for name in left if name in names]:
-                left.remove(name)
-                command = self.get_command(ctx, name)
-                assert command is not None
-                rows.append((name, command.get_short_help_str(sys.maxsize)))
+        for heading, names in self._by_heading.items():
+            rows = [(name, self._found[name].load().get_short_help_str(sys.maxsize)) for name in names]
             if rows:
                 with formatter.section(heading):
                     formatter.write_dl(rows)

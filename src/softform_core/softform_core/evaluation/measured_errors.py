@@ -4,7 +4,7 @@ Every captured point is measured to the target's surface (exactly on a mesh, by 
 other way round, as a scan has holes. Each error is then replaced by the median over the point and the eight that are
 measured nearest to it on the target: a stray point takes its surroundings' error, noise counts less, and neither mean
 nor maximum hangs on single points; an error that spans more than a few points stays. Points without a counterpart on
-the target (`shapes.counterpart`) have nothing to be compared with and are left out. The mean is taken over an even
+the target (`inverse.counterpart`) have nothing to be compared with and are left out. The mean is taken over an even
 selection of the points, so that each part of the target that was seen counts by its area, not by how densely the
 scanner looked at it.
 """

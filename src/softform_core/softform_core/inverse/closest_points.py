@@ -37,17 +37,11 @@ class Matches:
     distances: Array
     on_border: NDArray[np.bool_]
 
-    def along_normals(self, points: Array) -> Array:
-        """Distances of the query points (P, 3) mm from the tangent planes, (P,) mm, positive where normals point."""
-        return np.asarray(np.einsum("px,px->p", points - self.points, self.normals))
-
-    def sideways(self, points: Array) -> Array:
-        """How far off the normals the query points (P, 3) mm lie, (P,) mm."""
-        return np.sqrt(np.maximum(self.distances**2 - self.along_normals(points) ** 2, 0.0))
-
     def beyond_rim(self, points: Array, most_mm: float) -> NDArray[np.bool_]:
         """Which of the query points (P, 3) mm lie beside the rim, off its normals by more than that; (P,)."""
-        return np.asarray(self.on_border & (self.sideways(points) > most_mm))
+        along_normal = np.einsum("px,px->p", points - self.points, self.normals)
+        sideways = np.sqrt(np.maximum(self.distances**2 - along_normal**2, 0.0))
+        return np.asarray(self.on_border & (sideways > most_mm))
 
 
 class ClosestPoints(Protocol):

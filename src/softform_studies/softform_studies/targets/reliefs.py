@@ -62,11 +62,6 @@ def mesh(
     return TargetShape.from_mesh(np.column_stack([0.5 * size * xy, _HEIGHT * height(xy)]), faces)
 
 
-def moved(shape: TargetShape, *offset: float) -> TargetShape:
-    """A mesh elsewhere, m."""
-    return TargetShape(shape.points + offset, None, shape.faces)
-
-
 def together(*shapes: TargetShape) -> TargetShape:
     """Several meshes as one."""
     starts = np.cumsum([0, *(len(shape.points) for shape in shapes)])
@@ -88,7 +83,9 @@ def reliefs() -> dict[str, TargetShape]:
     """The ten by name, m."""
     random = np.random.default_rng(2)
     crumb, hill = mesh(lambda xy: 0.0 * xy[:, 0], 2, size=0.006), mesh(face, 41, _oval, 0.15)
-    crumbs = [moved(crumb, *at) for at in random.uniform([-0.16, -0.16, -0.03], [0.16, 0.16, 0.08], (12, 3))]
+    crumbs = [
+        crumb.transformed(np.eye(3), at) for at in random.uniform([-0.16, -0.16, -0.03], [0.16, 0.16, 0.08], (12, 3))
+    ]
     dense = mesh(lambda xy: land(xy, 5), 160).sample(40_000).points
     return {
         "face": mesh(face, 81, _oval),
@@ -97,8 +94,8 @@ def reliefs() -> dict[str, TargetShape]:
         "figure": mesh(figure, 121, lambda xy: figure(xy) > 0.0),
         "land, coarse": mesh(land, 13),
         "land, dense and noisy": TargetShape.from_cloud(dense + 2e-4 * random.standard_normal(dense.shape)),
-        "two parts": together(moved(hill, -0.085, 0.01, 0.0), moved(hill, 0.085, 0.01, 0.0)),
-        "off-centre": moved(mesh(land, 61), 0.08, -0.04, 0.0),
+        "two parts": together(*(hill.transformed(np.eye(3), np.array([x, 0.01, 0.0])) for x in (-0.085, 0.085))),
+        "off-centre": mesh(land, 61).transformed(np.eye(3), np.array([0.08, -0.04, 0.0])),
         "larger": mesh(lambda xy: land(xy, 7), 81, size=0.48),
         "smaller": mesh(face, 61, _oval, 0.2),
     }

@@ -110,18 +110,19 @@ def connected(namespace: str, frame: str) -> Iterator["ShapeClient"]:
         SoftformError: If no stack answers.
     """
     from softform_client.client import ShapeClient
+    from softform_ros.background_node import full_namespace
     from softform_ros.stack_state import wait_while_starting
 
-    with told_if_long(f"waiting up to {PATIENCE:g} s for a stack in /{namespace.strip('/')}") as quiet:
+    with told_if_long(f"waiting up to {PATIENCE:g} s for a stack in {full_namespace(namespace)}") as quiet:
 
         def say(line: str) -> None:
             quiet()
             click.echo(line, err=True)
 
         wait_while_starting(namespace, _START_SECONDS, say)
-        client = ShapeClient(namespace, frame, PATIENCE).connect()
-    with client:
-        yield client
+        with ShapeClient(namespace, frame, PATIENCE) as client:
+            quiet()
+            yield client
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

@@ -62,9 +62,9 @@ def release(namespace: str) -> None:
 
 
 def _call(service: str, namespace: str, server: str, call: Callable[["Node"], Any]) -> None:
-    from softform_ros.background_node import BackgroundNode
+    from softform_ros.background_node import BackgroundNode, full_namespace
 
-    space = f"/{namespace.strip('/')}"
+    space = full_namespace(namespace)
     waiting = told_if_long(f"waiting up to {PATIENCE:g} s for what the {server} in {space} says of '{service}'")
     with BackgroundNode(f"{service}_{os.getpid()}", namespace) as node, waiting:
         answer = call(node)
