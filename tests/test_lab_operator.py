@@ -57,7 +57,12 @@ def wait_for(found, seconds, what):
 
 def test_register_then_reach_a_shape_and_measure_it(stack, tmp_path):
     folder = stack.run_dir / "scans"
-    scan = wait_for(lambda: sorted(folder.glob("*.ply")) if folder.is_dir() else None, 30.0, "a scan")[-1]
+    ready = time.time() + 3.0  # the chambers were tested as the driver was activated: the robot comes to rest
+
+    def scans_at_rest():
+        return [one for one in sorted(folder.glob("*.ply")) if one.stat().st_mtime > ready]
+
+    scan = wait_for(scans_at_rest, 30.0, "a scan")[0]
     wait_for(lambda: "./softform register SCAN --robot membrane --unit mm --name bench" in stack.log, 20.0, "a word")
     listed = run("register", scan, "--unit", "mm", "--name", "bench", code=2)
     assert "which of 8 placements" in listed.stderr and "--choose" in listed.stderr

@@ -112,13 +112,18 @@ class Host:
 
     def ask(self) -> str:
         self.send(b"N\n")
-        asked = [line[1] for line in self.hear(0.15) if line[0] == "N"]
+        deadline = time.monotonic() + BUSY_MACHINE
+        while not (asked := [line[1] for line in self.hear(0.15) if line[0] == "N"]) and time.monotonic() < deadline:
+            pass
         return asked[0] if asked else ""
 
     def arm(self) -> None:
         self.challenge = self.ask()
         self.send(seal("A", self.challenge))
+        deadline = time.monotonic() + BUSY_MACHINE
         self.hear(0.1)
+        while self.state != "armed" and time.monotonic() < deadline:
+            self.hear(0.05)
         assert self.state == "armed"
 
     def beat(self, number: int) -> None:

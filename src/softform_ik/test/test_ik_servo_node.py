@@ -222,8 +222,12 @@ def test_bad_targets_are_rejected_and_the_last_good_command_kept(following, stan
 
 def test_a_stream_that_is_rejected_from_its_start_is_told_why_at_once(controller, cloud, wait_for):
     count = len(controller.states)
-    controller.publish(cloud_from_points(cloud(HIDDEN), "world", controller.now()))
-    wait_for(lambda: controller.states[count:], "a state", seconds=5.0)
+    # Streamed: the first ones go by while the node does not know yet who sends.
+    controller.target = lambda: cloud_from_points(cloud(HIDDEN), "world", controller.now())
+    try:
+        wait_for(lambda: controller.states[count:], "a state", seconds=5.0)
+    finally:
+        controller.target = None
     assert "The newest target was rejected: TF knows no frame 'world'" in controller.states[count].reason
     assert controller.states[count].state != ServoState.OFF or controller.states[count].reason.startswith("The newest")
 
