@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from softform_core.errors import SoftformError
+from softform_core.files import made_folder, write_atomically
 
 
 class _Loader(yaml.CSafeLoader):
@@ -61,10 +62,21 @@ def read_yaml(path: str | Path) -> Any:
         raise SoftformError(f"{path} cannot be read: {error.strerror or error}.", "Check the path.") from error
     except UnicodeDecodeError as error:
         raise SoftformError(f"{path} is not valid YAML: it is not UTF-8.", "Save it as UTF-8.") from error
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         reason = (getattr(error, "problem", None) or str(error)) + (f" in line {mark.line + 1}" if mark else "")
         raise SoftformError(f"{path} is not valid YAML: {reason}.", "Correct the file; indent by blanks.") from error
+
+
+def write_yaml(path: Path, content: object) -> None:
+    """Write a file of YAML, and its folder.
+
+    Raises:
+        SoftformError: If it cannot be written.
+    """
+    made_folder(path.parent)
+    text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=120)
+    write_atomically(path, text.encode())
 
 
 def _check_once(node: yaml.Node | None, seen: set[int]) -> None:

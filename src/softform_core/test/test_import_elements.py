@@ -98,6 +98,53 @@ def test_every_form_of_vtk_holds_the_same_sheet(tmp_path, name):
         assert mesh.left_out == ("1 points and lines",)
 
 
+CONCAVE = "# vtk DataFile Version 3.0\nt\nASCII\nDATASET POLYDATA\nPOINTS {} float\n{}\nPOLYGONS {} {}\n{}\n"
+
+
+@pytest.mark.parametrize(
+    ("corners", "polygons", "area_of_all"),
+    [
+        ([[100, 0], [0, 0], [0, 100], [-100, 100], [-100, -100], [100, -100]], [[0, 1, 2, 3, 4, 5]], 30_000.0),
+        ([[-160, -160], [0, -100], [160, -160], [0, 160]], [[0, 1, 2, 3], [1, 2, 3, 0]], 83_200.0),
+    ],
+)
+def test_polygons_of_vtk_may_be_concave(tmp_path, corners, polygons, area_of_all):
+    points = np.column_stack([corners, np.zeros(len(corners), dtype=int)])
+    rows = [[len(one), *one] for one in polygons]
+    (tmp_path / "a.vtk").write_text(CONCAVE.format(len(points), text(points), len(rows), np.size(rows), text(rows)))
+    assert area(read_vtk(tmp_path / "a.vtk")) == pytest.approx(area_of_all)
+
+
+def test_convex_polygons_of_vtk_keep_their_triangles_however_they_bend(tmp_path):
+    angle = np.arange(6) * np.pi / 3.0
+    found = []
+    for bend in (0.0, 0.3, -0.2):
+        points = np.stack([np.cos(angle), np.sin(angle), bend * np.cos(2.0 * angle)], axis=1)
+        (tmp_path / "a.vtk").write_text(CONCAVE.format(6, text(points), 1, 7, "6 0 1 2 3 4 5"))
+        found.append(read_vtk(tmp_path / "a.vtk").faces.tolist())
+    assert found == [[[0, 1, 2], [0, 2, 3], [0, 3, 4], [0, 4, 5]]] * 3
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        f"TEXTURE_COORDINATES t 2 float\n{text(MOVES[:, :2])}",
+        f"COLOR_SCALARS c 3\n{text(MOVES)}",
+        f"SCALARS s float\nLOOKUP_TABLE own\n{text(X)}\nLOOKUP_TABLE own 2\n0 0 0 1 1 1 1 1",
+        "",
+    ],
+)
+@pytest.mark.parametrize("kind", ["VECTORS U double", "SCALARS U double 3\nLOOKUP_TABLE default"])
+def test_the_displacement_is_found_behind_colours_and_as_scalars(tmp_path, before, kind):
+    (tmp_path / "a.vtk").write_text(FILES["e.vtk"] + f"POINT_DATA 25\n{before}\n{kind}\n{text(MOVES)}\n")
+    np.testing.assert_allclose(read_vtk(tmp_path / "a.vtk").fields["U"], MOVES)
+
+
+def test_xml_may_begin_with_a_byte_order_mark(tmp_path):
+    (tmp_path / "a.vtu").write_text("\ufeff" + FILES["a.vtu"], encoding="utf-8")
+    assert len(read_vtk(tmp_path / "a.vtu").faces) == 32
+
+
 @pytest.mark.parametrize("settings", [{"binary": False}, {"compression": None}, {"compression": "zlib"}])
 def test_vtu_of_another_writer(tmp_path, settings):
     meshio.vtu.write(tmp_path / "a.vtu", meshio.Mesh(POINTS, {"quad": QUADS}, {"U": MOVES}), **settings)
@@ -220,6 +267,21 @@ def test_includes_are_followed(tmp_path):
     (tmp_path / "Mesh.inp").write_text(SHEET)
     (tmp_path / "a.inp").write_text("*Heading\n*Include, input = Mesh.inp\n*Step\n")
     assert len(read_inp(tmp_path / "a.inp").faces) == 32
+
+
+def test_nodes_and_elements_may_be_in_files_of_their_own(tmp_path):
+    nodes, elements = inp_nodes(POINTS), inp_elements(QUADS)
+    (tmp_path / "n.txt").write_text("** by a tool\n" + nodes.split("\n", 1)[1].replace("e+", "D+"))
+    (tmp_path / "e.txt").write_text(elements.split("\n", 1)[1])
+    (tmp_path / "a.inp").write_text('*Node, input="n.txt", nset=all\n*Element, INPUT = e.txt, type=S4R\n')
+    mesh = read_inp(tmp_path / "a.inp")
+    np.testing.assert_allclose(mesh.points, POINTS, atol=1e-9)
+    assert len(mesh.faces) == 32
+
+
+def test_exponents_may_be_fortrans(tmp_path):
+    (tmp_path / "a.inp").write_text(inp_nodes(POINTS * 1e-9).replace("e-", "D-") + inp_elements(QUADS))
+    np.testing.assert_allclose(read_inp(tmp_path / "a.inp").points, POINTS * 1e-9, atol=1e-15)
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,8 @@ def test_whatever_its_dress_a_table_says_the_same(tmp_path, text, line):
         ('p,x,note\n1,2,"two\nlines"\n3,4\n', "Line 4 of .* has 2 cells"),
         (PLAIN.replace("\n0,2", '\n"0,2'), "no table: unexpected end of data"),
         (PLAIN.replace("y\n", "x\n"), "names 'x' twice"),
+        (COMMAS.replace("116,0", "1.116,0"), "row of .* begins with 0, 1,25, 1.116,0 holds text"),
+        ("p,x\n" + "1.50,2.00\n" * 3 + "1.50,2.", "last row of .*, '2.', ends within a number"),
         (b"PK\x03\x04\x00\x00", "a spreadsheet saved as CSV"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "Run: git lfs pull"),
     ],
@@ -109,6 +111,24 @@ def test_columns_are_named_as_they_are_or_nearly(tmp_path):
     assert table.numbers(wanted).tolist() == [[1.0, 3.0, 2.0, 4.0]]
     with pytest.raises(SoftformError, match="no column 'q'. Its columns are \"Dr.*1, kPa\", P, p, Tip  X.*double quot"):
         table.numbers(["q"])
+
+
+def test_names_with_blanks_stand_apart_by_more_than_one(tmp_path):
+    text = "% Model:       arm.mph\n% p (kPa)     Displacement, x (mm)\n0       1.5\n3.5     -2\n"
+    table = table_of(tmp_path, text)
+    assert table.numbers(["p (kPa)", "Displacement, x (mm)"]).tolist() == [[0.0, 1.5], [3.5, -2.0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        *[("p (kPa)", "kPa"), ("p [psi]", "psi"), ("p/bar", "bar"), ("p_kPa", "kPa"), ("p, mm", "mm"), ("x (m)", "m")],
+        *[("p", ""), ("p_m", ""), ("p in", ""), ("v (mm/s)", ""), ("chamber (left)", ""), ("F [N]", "")],
+    ],
+)
+def test_a_header_tells_units(tmp_path, name, unit):
+    assert table_of(tmp_path, f"{name};q\n1;2\n3;4\n").unit(name) == unit
+    assert table_of(tmp_path, "p,x\nkPa,mm\n1,2\n").unit("x") == "mm"
 
 
 def test_latin_letters_of_windows_are_read(tmp_path):

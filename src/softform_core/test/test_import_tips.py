@@ -143,12 +143,25 @@ def test_rows_that_cannot_be_are_named(folder, samples, spoil, says):
         (["--actuation-unit", "Pa"], "Check --actuation-unit"),
         (["--actuation-unit", "mm"], "the robot takes Pa"),
         (["--tip", "x,y,height"], "has no column 'height'. Its columns are p1, p2, p3, x, y, z"),
+        (["--tip", "x,x,z"], "--actuation and --tip name column 'x' twice"),
+        (["--tip", "p1,y,z"], "--actuation and --tip name column 'p1' twice"),
         (["--tip", "x,y"], "--tip names 2 columns, 'foreign' has 3"),
     ],
 )
 def test_wrong_units_and_columns_are_named(folder, samples, options, says):
     result = bring(folder, write(folder / "fem.csv", samples[0][:40], samples[1][:40]), *options)
     assert result.exit_code == 2 and says in result.output
+
+
+@pytest.mark.parametrize("column", [0, 3])
+def test_a_unit_that_the_header_contradicts_is_refused(folder, samples, column):
+    path = write(folder / "fem.csv", samples[0][:40], samples[1][:40])
+    names, units = ["p1", "p2", "p3", "x", "y", "z"], ["kPa"] * 3 + ["mm"] * 3
+    units[column] = {"kPa": "psi", "mm": "cm"}[units[column]]
+    path.write_text(path.read_text().replace("\n", f"\n{','.join(units)}\n", 1))
+    result = bring(folder, path)
+    assert result.exit_code == 2
+    assert f"Column '{names[column]}'" in result.output and f"is in {units[column]} by its header" in result.output
 
 
 def store_of(folder):
@@ -183,7 +196,9 @@ def test_one_zero_is_no_tip_and_coarse_digits_and_dead_zones_are_tips(folder, sa
     assert len(store_of(folder)) == 400
 
 
-@pytest.mark.parametrize("names", ["U1,U2,U3", "x,y,z", "disp_x,disp_y,disp_z", "U:U1,U:U2,U:U3"])
+@pytest.mark.parametrize(
+    "names", ["U1,U2,U3", "x,y,z", "disp_x,disp_y,disp_z", "U:U1,U:U2,U:U3", "u (mm),v (mm),w (mm)"]
+)
 def test_displacements_are_added_to_the_place_at_rest_or_refused(folder, samples, names):
     actuations, tips = samples[0].copy(), samples[1] - [0, 0, 0.116]
     actuations[0] = tips[0] = 0.0
@@ -196,6 +211,8 @@ def test_displacements_are_added_to_the_place_at_rest_or_refused(folder, samples
     np.testing.assert_allclose(store_of(folder).converged()[1], tips + [0, 0, 0.116], atol=1e-12)
     wrong = bring(folder, table, "--tip", names, "--displaced-from", "0,116")
     assert "--displaced-from names 2 columns" in wrong.output
+    for given in ("nan,0,116", "0,0,x"):
+        assert f"'{given}' are no numbers" in bring(folder, table, "--tip", names, "--displaced-from", given).output
 
 
 @pytest.mark.parametrize("repeats", ["mean", "first", "keep"])

@@ -153,6 +153,7 @@ READ = {
     "bom.ply": (BOM + ply(faces=FACES), MESH),
     "comment_first.ply": (ply(faces=FACES, form="binary_big_endian", before="comment by a scanner\n"), MESH),
     "columns.ply": (ply(DOME[:, ::-1], properties="double z\nfloat Y\nfloat x"), CLOUD),
+    "capitals.ply": (ply(faces=FACES).replace(b"t vertex", b"t Vertex").replace(b"t face", b"t FACE"), MESH),
     "strips.ply": (
         ply(after="element tristrips 1\nproperty list int int vertex_indices\n", body=f"{rows()}859 {strips()}\n"),
         MESH,
@@ -176,6 +177,9 @@ READ = {
     "percent.xyz": ("% Version: 6.1\n% x y z\n" + rows(), CLOUD),
     "count.xyz": ("//X;Y;Z;R\n441\n" + rows(layout="%f;%f;%f;255"), CLOUD),
     "no_end.xyz": (rows()[:-1], CLOUD),
+    "units_below.xyz": ('"z";"y";"x"\nmm;mm;mm\n' + rows(DOME[:, ::-1], "%f;%f;%f"), CLOUD),
+    "german.xyz": ("Nr;Y-Koordinate;X-Koordinate;Z-Koordinate\n" + rows(DOME[:, [1, 0, 2]], "7;%f;%f;%f"), CLOUD),
+    "normals_behind.xyz": (rows(DOME, "%g %g %g 0.6 0.0 0.8"), CLOUD),
     # K8 and what else PCD files have.
     "doubles.pcd": (pcd("f8 f8 f8"), CLOUD),
     "mixed.pcd": (pcd("f4 f8 f4"), CLOUD),
@@ -184,6 +188,7 @@ READ = {
     "capitals.pcd": (pcd("f4 f4 f4").replace(b"x y z", b"X Y Z").replace(b"F F F", b"f f f"), CLOUD),
     "bom.pcd": (BOM + pcd("f4 f4 f4"), CLOUD),
     "comments.pcd": (b"# f\xfcr Probe\n\n" + pcd("f4 f4 f4"), CLOUD),
+    "version_5.pcd": (pcd("f4 f4 f4").replace(b"FIELDS", b"COLUMNS").replace(b"WIDTH 441\nHEIGHT 1\n", b""), CLOUD),
     "packed.pcd": (pcd("u1 f8 f4 f8", True, "a z y x"), CLOUD),
     "no_end.pcd": (pcd("f4 f4 f4").split(b"binary\n")[0] + b"ascii\n" + rows()[:-1].encode(), CLOUD),
 }  # fmt: skip
@@ -225,6 +230,20 @@ REJECTED = {
     "no_index.ply": (ply(faces=[[0, 1, 1.5]]), "something else than its number"),
     "counted.xyz": (NUMBERED, "first column counts the rows"),
     "down.xyz": ("\n".join(NUMBERED.split("\n")[::-1]) + "\n", "first column counts the rows"),
+    "timed.xyz": ("".join(f"{n * 0.033:.3f} {x} {y} {z}\n" for n, (x, y, z) in enumerate(DOME)), "rows, or time"),
+    "shuffled.xyz": ("".join(f"{7 * n % 441} {x} {y} {z}\n" for n, (x, y, z) in enumerate(DOME)), "whole numbers"),
+    "colours_first.xyz": (rows(layout="90 120 60 %.4f %.4f %.4f"), "first column has whole numbers"),
+    "columns.xyz": ("\n".join(" ".join(map(str, axis)) for axis in [*DOME.T, X]) + "\n", "4 rows have 441 numbers"),
+    "heights.xyz": ("\n".join(" ".join(map(str, row)) for row in DOME[:, 2].reshape(21, 21)), "21 rows have 21 num"),
+    "halves.xyz": (rows(np.round(DOME * 2.0) / 2.0, "%.1f,%.1f,%.1f").replace(".", ","), "Commas seem to be decimal"),
+    "centimetres.xyz": ("x,y,z\ncm,cm,cm\n" + rows(layout="%f,%f,%f"), "in cm, but was to be read in mm"),
+    "inches.obj": ("# Units: inches\n" + obj(), "in inches, but was to be read in mm"),
+    "far.xyz": (rows().replace("24.0000", "1e10"), r"A coordinate is 1e\+10"),
+    "cut.obj": (rows(layout="v %.4f %.4f %.4f")[:-3], "ends within a number"),
+    "cut.ply": (ply()[:-3], "ends within a number"),
+    "whole_commas.ply": (ply(body=rows(DOME, "%d,%d,%d")), "'-160,-160,0' is no number"),
+    "page_below.ply": ("\ufeff\n <!DOCTYPE html>\n", "a web page"),
+    "packed.obj": (b"7z\xbc\xaf\x27\x1c", "packed"),
     "commas_and_points.ply": (ply(body=rows()[:600] + rows()[600:].replace(".", ",")), "'-.*,.*' is no number"),
     "page.stl": ("<!DOCTYPE html>\n", "a web page"),
     "names.xyz": ("".join(f"P{n} 1 2 {n}\n" for n in range(9)), "the first one is 'P0 1 2 0'"),
@@ -246,6 +265,16 @@ def test_what_cannot_be_read_right_is_rejected_with_the_reason(tmp_path, name):
     assert "unit" not in caught.value.next_step and caught.value.next_step
 
 
+@pytest.mark.parametrize(
+    "head", ["x [m],y [m],z [m]", "x_m;y_m;z_m", "x/m\ty/m\tz/m", "# unit: metres", "x y z\nm m m"]
+)
+def test_a_unit_that_the_file_contradicts_is_refused(tmp_path, head):
+    path = written(tmp_path, "a.xyz", f"{head}\n{rows()}")
+    assert len(read_shape(path, "m").points) == 441
+    with pytest.raises(SoftformError, match="in m, but was to be read in mm. State the unit m"):
+        read_shape(path, "mm")
+
+
 @pytest.mark.parametrize("nothing", ["nan", "-nan(ind)", "1.#QNAN", "inf", "0.0"])
 @pytest.mark.parametrize("kind", ["ply", "xyz", "pcd"])
 def test_what_was_not_measured_is_left_out_and_said(tmp_path, kind, nothing):
@@ -256,9 +285,31 @@ def test_what_was_not_measured_is_left_out_and_said(tmp_path, kind, nothing):
     assert read.notes == ("60 points that were not measured (NaN, or all zeros) were left out",)
 
 
+def test_what_was_not_measured_and_then_moved_is_left_out_but_no_points_that_come_twice(tmp_path):
+    read = read_file(written(tmp_path, "a.xyz", organised("0.1").replace("0.1 0.1 0.1", "-12.5 40.0 -500.0")), "mm")
+    assert len(read.shape.points) == 381 and read.shape.points[:, 2].min() == 0.0
+    assert read.notes == ("60 points at one place were left out, as if they were not measured",)
+    assert len(read_shape(written(tmp_path, "b.xyz", rows(np.repeat(DOME, 20, axis=0))), "mm").points) == 8820
+    assert len(read_shape(written(tmp_path, "c.xyz", rows(DOME) + rows(DOME[:1]) * 8), "mm").points) == 449
+
+
 def test_one_point_at_the_origin_is_one_of_the_surface(tmp_path):
     shape = read_shape(written(tmp_path, "flat.xyz", rows(DOME * [1.0, 1.0, 0.0])), "mm")
     assert len(shape.points) == 441
+
+
+def test_binary_stl_may_be_padded_and_has_no_triangles_that_are_one_point(tmp_path):
+    table = np.zeros(803, np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")]))
+    table["corners"][3:] = DOME[FACES] + 500.0
+    content = b"solid".ljust(80) + struct.pack("<I", 803) + table.tobytes() + b"\r\n\0\0"
+    read = read_file(written(tmp_path, "a.stl", content), "mm")
+    assert (len(read.shape.points), len(read.shape.faces)) == (441, 800) and read.shape.points.min() > 0.3
+    assert "3 triangles that are one point were left out" in read.notes
+
+
+def test_whole_numbers_by_commas_without_a_newline_are_not_cut(tmp_path):
+    content = rows(layout="%.0f,%.0f,%.0f,255") + "160,160,0,9"
+    assert len(read_shape(written(tmp_path, "a.xyz", content), "mm").points) == 442
 
 
 def test_what_is_not_used_is_said(tmp_path, caplog):

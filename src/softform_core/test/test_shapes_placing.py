@@ -53,6 +53,11 @@ def soup(points, faces):
     return points[faces].reshape(-1, 3), np.arange(faces.size).reshape(-1, 3)
 
 
+def noisy(points, faces, noise=1e-6):
+    """Corners that a program wrote triangle by triangle, not quite alike."""
+    return points + np.random.default_rng(0).uniform(-noise, noise, points.shape), faces
+
+
 def cut_at(points, faces):
     """A seam of textures: the triangles of each quarter have vertices of their own."""
     quarter = (points[faces].mean(axis=1)[:, :2] > 0.011) @ [1, 2]
@@ -154,3 +159,9 @@ def test_strays_of_a_cloud_do_not_move_it():
 def test_a_robot_without_a_surface_has_no_place_for_a_target():
     with pytest.raises(SoftformError, match="no surface"):
         placed(bump(), load_robot("three_chamber"))
+
+
+def test_sides_of_a_seam_may_lie_a_rounding_apart():
+    motion = placement(TargetShape.from_mesh(*noisy(*soup(*lifted_dome()))), ROBOT)
+    assert motion.translation == pytest.approx([0.0, 0.0, -0.04], abs=1e-5)
+    assert motion.rotation == pytest.approx(np.eye(3), abs=1e-4)

@@ -44,6 +44,7 @@ def test_a_file_tells_what_is_wrong_with_it(tmp_path):
         (b"a:\n\tb: 1", "in line 2.*indent by blanks"),
         (b"a: \xfc", "not UTF-8"),
         (b"a: {", "in line 2"),
+        (b"- " * 2000, "recursion"),
     ]:
         file.write_bytes(content)
         with pytest.raises(SoftformError, match=f"(?s)not valid YAML.*{why}"):

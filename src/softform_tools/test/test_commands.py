@@ -69,7 +69,7 @@ def test_a_frame_is_led_by_its_name_or_a_point_by_its_parameters(tmp_path):
     file = tmp_path / "path.csv"
     file.write_text("x,y,z\n0,0,0.1\n")
     path, _ = read_path(file, ROBOT, UV, "tip")
-    assert isinstance(path, PointPath) and path.point == "tip"
+    assert isinstance(path, PointPath) and path.output == "tip"
     done = CliRunner().invoke(follow, [str(file), "--point", "tip", "--uv", "0", "0"])
     assert done.exit_code == 2 and "Give one of them" in done.output
 
@@ -168,3 +168,16 @@ def test_an_error_is_told_by_its_code_and_the_name_of_that(capsys):
         goals.carried_out(call, lambda: None, {Code.UNREACHABLE: "Move it."})
     assert ended.value.code == goals.EXIT_FAILED
     assert capsys.readouterr().err == "[113 UNREACHABLE] It lies too far away. Move it.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("x [mm],y [mm],z [mm]\n0,0,118\n", r"has the columns x \[mm\]"),
+        ("x,y,z\nmm,mm,mm\n0,0,118\n", "is in mm by its header"),
+        ("time,x,y,z\nms,m,m,m\n0,0,0,0.118\n1000,0,0,0.118\n", "is in ms by its header"),
+    ],
+)
+def test_a_unit_that_the_header_contradicts_is_rejected(tmp_path, text, stated):
+    with pytest.raises(SoftformError, match=stated):
+        read(tmp_path, text)

@@ -98,7 +98,7 @@ def _surface(path: Path, part: _Part) -> ElementMesh:
 
 def _placed(points: Array, lines: Rows) -> Array:
     """Points (V, 3) where an instance has them: translated, then turned about an axis through two points."""
-    moves = [[float(cell) for cell in line if cell] for line in lines]
+    moves = [[_number(cell) for cell in line if cell] for line in lines]
     if moves:
         points = points + np.array((moves[0] + [0.0, 0.0, 0.0])[:3])
     if len(moves) > 1:
@@ -107,6 +107,11 @@ def _placed(points: Array, lines: Rows) -> Array:
         axis = (end - start) / np.linalg.norm(end - start)
         points = Rotation.from_rotvec(np.radians(angle) * axis).apply(points - start) + start
     return points
+
+
+def _number(cell: str) -> float:
+    """A number, whose exponent may be Fortran's; 0 if it is left out."""
+    return float(cell.upper().replace("D", "E") or 0.0)
 
 
 def _read(path: Path) -> tuple[dict[str, _Part], dict[str, tuple[str, Rows]]]:
@@ -126,7 +131,7 @@ def _read(path: Path) -> tuple[dict[str, _Part], dict[str, tuple[str, Rows]]]:
         elif keyword == "NODE":
             if options.get("SYSTEM", "R").upper() != "R":
                 raise SoftformError(f"{path} gives nodes in a cylindrical or spherical system.", "Export x, y and z.")
-            nodes = ((int(row[0]), tuple(float(cell or 0.0) for cell in row[1:4])) for row in data)
+            nodes = ((int(row[0]), tuple(_number(cell) for cell in row[1:4])) for row in data)
             _add(path, "node", parts.setdefault(scope, _Part()).nodes, nodes)
         elif keyword == "ELEMENT":
             _add_elements(path, parts.setdefault(scope, _Part()), options.get("TYPE", "").upper(), data)
@@ -160,12 +165,12 @@ def _add(path: Path, what: str, known: dict[int, _T], given: Iterator[tuple[int,
 
 
 def _blocks(path: Path, depth: int = 0) -> Iterator[tuple[str, dict[str, str], Rows]]:
-    """Keywords in capitals, their options, and the cells of their lines of data; includes are followed."""
+    """Keywords in capitals, their options, and the cells of their lines of data, which may be in files of their own."""
     keyword, options, data = "", dict[str, str](), list[list[str]]()
-    lines = filter(None, map(str.strip, path.read_text(encoding="utf-8-sig", errors="replace").splitlines()))
+    lines = _lines(path)
     for line in lines:
         if not line.startswith("*"):
-            data.append([cell.strip() for cell in line.split(",")])
+            data.append(_cells(line))
         elif not line.startswith("**"):
             yield keyword, options, data
             while line.endswith(",") and (more := next(lines, "")):
@@ -173,7 +178,19 @@ def _blocks(path: Path, depth: int = 0) -> Iterator[tuple[str, dict[str, str], R
             keyword, *words = (" ".join(word.split()) for word in line[1:].upper().split(","))
             pairs = (word.partition("=") for word in words)
             options, data = {name.strip(): value.strip(' "') for name, _, value in pairs}, []
-            if keyword == "INCLUDE" and depth < _DEEPEST:
-                name = re.sub("(?i).*input *= *", "", line).strip(' "')
-                yield from _blocks(path.parent / name, depth + 1)
+            if named := re.search(r'(?i),\s*input\s*=\s*("[^"]*"|[^,]*)', line):
+                source = path.parent / named[1].strip(' "')
+                if keyword != "INCLUDE":
+                    data = [_cells(row) for row in _lines(source) if not row.startswith("**")]
+                elif depth < _DEEPEST:
+                    yield from _blocks(source, depth + 1)
     yield keyword, options, data
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Lines that are not blank."""
+    return filter(None, map(str.strip, path.read_text(encoding="utf-8-sig", errors="replace").splitlines()))
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.split(",")]

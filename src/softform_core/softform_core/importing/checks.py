@@ -12,7 +12,7 @@ from softform_core.importing.table import Table, read_table
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M, PA_PER_KPA
 
-_IN_SI = {"Pa": ("Pa", 1.0), "kPa": ("Pa", PA_PER_KPA), "m": ("m", 1.0), "mm": ("m", 1.0 / MM_PER_M)}
+_IN_SI = {"Pa": ("Pa", 1.0), "kPa": ("Pa", PA_PER_KPA), "m": ("m", 1.0), "mm": ("m", 1.0 / MM_PER_M), "s": ("s", 1.0)}
 _RANGE_SLACK = 1e-6
 _LARGEST = 20.0
 """Places further from the origin than so many sizes of the robot are in another unit."""
@@ -32,6 +32,21 @@ def in_si(values: Array, unit: str, wanted: str) -> Array:
     if base != wanted:
         raise SoftformError(f"The values are stated in {unit}, the robot takes {wanted}.", "Correct the unit.")
     return values * factor
+
+
+def numbers_in_si(table: Table, columns: Sequence[str], unit: str, wanted: str) -> Array:
+    """Columns of a table (n, k), stated in Pa, kPa, m or mm, in the SI unit that is wanted.
+
+    Raises:
+        SoftformError: If the unit is of another quantity, or the table's header tells another; as `Table.numbers`.
+    """
+    for name in columns:
+        if table.unit(name).casefold() not in ("", unit.casefold()):
+            raise SoftformError(
+                f"Column '{name}' of {table.path} is in {table.unit(name)} by its header, not in {unit}.",
+                "State what the header says, or convert the column.",
+            )
+    return in_si(table.numbers(columns), unit, wanted)
 
 
 def check_columns(robot: Robot, option: str, names: Sequence[str], wanted: Sequence[str]) -> None:
@@ -56,7 +71,7 @@ def read_actuations(path: Path, robot: Robot, columns: Sequence[str], unit: str)
     """
     check_columns(robot, "--actuation", columns, robot.actuation_names)
     table = read_table(path)
-    actuations = in_si(table.numbers(columns), unit, robot.unit)
+    actuations = numbers_in_si(table, columns, unit, robot.unit)
     low, high, names = robot.actuation_min, robot.actuation_max, robot.actuation_names
     absent = np.flatnonzero(~np.isfinite(actuations).all(axis=1))
     if len(absent):

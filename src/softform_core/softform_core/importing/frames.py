@@ -17,7 +17,7 @@ from softform_core.frames.following import ShapeJudge
 from softform_core.frames.quality import FrameQuality, assess_cloud, measured_points, unfit_cloud
 from softform_core.frames.store import FrameStore, create_frames, open_frames
 from softform_core.geometry.rigid import RigidTransform
-from softform_core.importing.checks import check_columns, check_scale, in_si, read_actuations
+from softform_core.importing.checks import check_columns, check_scale, numbers_in_si, read_actuations
 from softform_core.provenance import made_now
 from softform_core.registration.scanner_pose import ScannerPlace, scanner_place
 from softform_core.robots import Robot
@@ -53,7 +53,7 @@ def import_frames(
     reached = commanded
     if measured is not None:
         check_columns(robot, "--measured", measured, robot.actuation_names)
-        reached = in_si(table.numbers(measured), actuation_unit, robot.unit)
+        reached = numbers_in_si(table, measured, actuation_unit, robot.unit)
         absent = np.flatnonzero(~np.isfinite(reached).all(axis=1))
         if len(absent):
             raise SoftformError(

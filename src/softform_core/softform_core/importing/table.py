@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.shapes.text import check_last_row
 
 _SHOWN = 5
 _LONGEST = 60  # characters of a line in a message
@@ -30,6 +31,9 @@ _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 _UNIT = re.compile(
     r"[\[(]?([hkM]?Pa|m?bar|psi|[mk]?N|[mcµμuk]?m|in|m?s|min|h|Hz|rad|deg|°|°?[CK]|m?V|m?A|counts?|%|-|1)?[\])]?"
 )
+_OF_UNIT = re.compile(r"[\[(/]\s*([^\s\[\](/]+?)\s*[\])]?$|(?<=[\s_,])((?:[hk]?Pa|m?bar|psi|[mc]m))$", re.IGNORECASE)
+_LENGTH_OR_PRESSURE = re.compile(r"[hkM]?Pa|m?bar|psi|[mcµμu]?m|in|inch", re.IGNORECASE)
+_TIME = re.compile(r"[mµμu]?s|min|h")
 _Row = tuple[int, list[str]]  # line, as an editor counts, and cells
 
 
@@ -67,6 +71,15 @@ class Table:
                 f"'{name}' of {self.path} has {len(found)} values, other columns {len(self)}.", "Give one value a row."
             )
         return found
+
+    def unit(self, name: str) -> str:
+        """The unit of a column (`column`) that the header tells, of times where a line of units does; "" if none."""
+        if name in self.units and (
+            _TIME.fullmatch(self.units[name]) or _LENGTH_OR_PRESSURE.fullmatch(self.units[name])
+        ):
+            return self.units[name]
+        found = match[1] or match[2] if (match := _OF_UNIT.search(name)) else ""
+        return found if _LENGTH_OR_PRESSURE.fullmatch(found) else ""
 
     def text(self, name: str) -> list[str]:
         """A column (`column`) as text."""
@@ -231,7 +244,11 @@ def _text_table(path: Path, content: bytes, unnamed: Sequence[str], gaps: bool) 
         )
     start = rows[first][0]
     told = [(at, cells) for at, line in remarks if at < start for _, cells in _rows([line], delimiter, True)]
-    names, header, units = _header(path, told + rows[:first], numeric, unnamed, start)
+    above = told + rows[:first]
+    if delimiter == " ":  # between numbers; names may have single blanks within
+        wide = [re.split(r"\s{2,}", lines[at - 1].strip(" \t\r\n#%")) for at, _ in above]
+        above = [(at, apart if len(apart) == width else cells) for (at, cells), apart in zip(above, wide, strict=True)]
+    names, header, units = _header(path, above, numeric, unnamed, start)
 
     kept: list[_Row] = []
     for line, cells in rows[first:]:
@@ -247,6 +264,8 @@ def _text_table(path: Path, content: bytes, unnamed: Sequence[str], gaps: bool) 
         kept.append((line, cells))
     if gaps and len(rows[-1][1]) < len(names):
         kept.pop()
+    elif not lines[-1].endswith(("\n", "\r")):
+        check_last_row([cells[len(names) - 1].encode() for _, cells in kept], f"The last row of {path}")
     columns = {name: np.array([cells[at] for _, cells in kept], dtype=object) for at, name in enumerate(names) if name}
     places = np.array([line for line, _ in kept])
     of_columns = dict(zip(names, units, strict=False))
@@ -308,6 +327,17 @@ def _header(
             )
         return list(unnamed[:width]), [], []
     header = names = fitting.pop()
+    numbers = [cell for cell in names if _NUMBER.fullmatch(cell)]
+    if (
+        fitting
+        and 2 * len(numbers) > len(names)
+        and len({*fitting[-1]}) == width
+        and not any(map(_is_value, fitting[-1]))
+    ):
+        raise SoftformError(
+            f"The row of {path} that begins with {', '.join(names)[:_LONGEST]} holds text where others have numbers.",
+            "Correct it; write numbers without grouped digits.",
+        )
     while (twice := [name for name in names if name and names.count(name) > 1]) and fitting:
         upper = fitting.pop()
         for at in range(1, len(upper)):

@@ -11,7 +11,7 @@ from scipy.spatial import KDTree
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.importing.checks import check_columns, check_scale, groups, in_si, read_actuations
+from softform_core.importing.checks import check_columns, check_scale, groups, in_si, numbers_in_si, read_actuations
 from softform_core.importing.table import Table
 from softform_core.importing.write import write_samples
 from softform_core.robots import Robot
@@ -27,7 +27,9 @@ _FAR = 3.0
 """A tip that comes again and again is none if it is so many times further from its neighbours' than they are apart."""
 _FEWEST_NEIGHBOURS = 3
 _LARGEST_SHARE_LOST = 0.5
-_DISPLACEMENT = re.compile(r"(^|[^a-z])(u|d|disp\w*|delta|displacement)[\s_.:-]*[123xyz]\b", re.IGNORECASE)
+_DISPLACEMENT = re.compile(
+    r"(^|[^a-z])((u|d|disp|delta)[\s_.:-]*[123xyz]\b|displ|deform|verschieb|d[eé]plac)|^[uvw]\b", re.IGNORECASE
+)
 _TAKE_THEM = "Give the place of the resting tip by --displaced-from (0,0,0 takes them as they are)."
 
 
@@ -71,8 +73,11 @@ def import_tips(
         SoftformError: If the table cannot be this robot's, or the store cannot be written.
     """
     check_columns(robot, "--tip", tip, ["x", "y", "z"][: robot.tip_dimensions])
+    named = [*actuation, *tip]
+    if twice := [name for name in named if named.count(name) > 1]:
+        raise SoftformError(f"--actuation and --tip name column '{twice[0]}' twice.", "Name one column for each.")
     table, actuations = read_actuations(path, robot, actuation, actuation_unit)
-    tips = in_si(table.numbers(tip), unit, "m")
+    tips = numbers_in_si(table, tip, unit, "m")
     absent = _absent(robot, actuations, tips)
     if absent.sum() > _LARGEST_SHARE_LOST * len(table):
         raise SoftformError(

@@ -5,6 +5,7 @@ PolyData, and passes over cells that it does not know.
 """
 
 import base64
+import codecs
 import io
 import re
 import zlib
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.importing.elements import ElementMesh, triangles
+from softform_core.shapes.polygons import cut_alike
 
 _NO_SURFACE = {0, 1, 2, 3, 4, 21, 35}  # points and lines
 _STRIP, _POLYGON, _PIXEL = 6, 7, 8
@@ -60,14 +62,15 @@ def read_vtk(path: Path) -> ElementMesh:
         OSError: If it cannot be read.
     """
     content = path.read_bytes()
+    content = content.removeprefix(codecs.BOM_UTF8)
     pieces = _xml(path, content) if content.lstrip().startswith(b"<") else [_legacy(content)]
     faces, others, first = [np.empty((0, 3), dtype=np.int64)], 0, 0
     for points, blocks, _ in pieces:
         for cells in blocks:
-            found = _faces_of(path, cells)
-            if len(found) and not 0 <= found.min() <= found.max() < len(points):
-                raise ValueError(f"a cell names point {found.max()} of {len(points)}")
-            faces.append(found + first)
+            named = cells.points
+            if len(named) and not 0 <= named.min() <= named.max() < len(points):
+                raise ValueError(f"a cell names point {named.max()} of {len(points)}")
+            faces.append(_faces_of(path, cells, points) + first)
             others += int(np.isin(cells.types, list(_NO_SURFACE)).sum())
         first += len(points)
     if not sum(map(len, faces)):
@@ -80,8 +83,8 @@ def read_vtk(path: Path) -> ElementMesh:
     return ElementMesh(points, np.concatenate(faces), fields, told)
 
 
-def _faces_of(path: Path, cells: _Cells) -> NDArray[np.int64]:
-    """Triangles (F, 3) of the cells that are surfaces."""
+def _faces_of(path: Path, cells: _Cells, points: Array) -> NDArray[np.int64]:
+    """Triangles (F, 3) of the cells over points (V, 3) that are surfaces."""
     sizes = np.diff(cells.ends, prepend=0)
     if len(cells.types) != len(sizes) or sizes.sum() != len(cells.points) or sizes.min(initial=0) < 0:
         raise ValueError(f"{len(sizes)} cells of {len(cells.types)} types with {len(cells.points)} points")
@@ -97,7 +100,7 @@ def _faces_of(path: Path, cells: _Cells) -> NDArray[np.int64]:
         if kind == _STRIP:
             faces += [elements[:, [i, i + 1 + i % 2, i + 2 - i % 2]] for i in range(size - 2)]
         elif kind == _POLYGON:
-            faces += [elements[:, [0, i, i + 1]] for i in range(1, size - 1)]
+            faces.append(cut_alike(points, elements) if size > 2 else faces[0])
         elif kind in _SURFACES:
             faces.append(triangles(elements[:, [0, 1, 3, 2]] if kind == _PIXEL else elements))
     return np.concatenate(faces)
@@ -241,7 +244,13 @@ def _legacy(content: bytes) -> _Piece:
             kept[words[1]] = file.numbers(width * count, words[2]).reshape(-1, width)
         elif section == "SCALARS":
             file.words()  # its table of colours
-            file.numbers(count * int((words + ["1"])[3]), words[2])
+            width = int((words + ["1"])[3])
+            kept[words[1]] = file.numbers(width * count, words[2]).reshape(-1, width)
+        elif section == "TEXTURE_COORDINATES":
+            file.numbers(count * int(words[2]), words[3])
+        elif section in ("COLOR_SCALARS", "LOOKUP_TABLE"):
+            size = count * int(words[2]) if section == "COLOR_SCALARS" else 4 * int(words[2])
+            file.numbers(size, "unsigned_char" if file.is_binary else "float")
         elif len(words) == 4 and words[1].isdigit():  # one of the arrays of a FIELD
             kept[words[0]] = file.numbers(int(words[1]) * int(words[2]), words[3]).reshape(int(words[2]), -1)
         elif section not in ("DATASET", "FIELD"):

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 
 from softform_core.errors import SoftformError
-from softform_core.shapes.text import Parsed, numbers, plain_text, shown
+from softform_core.shapes.text import Parsed, check_last_row, numbers, plain_text, shown
 
 _COMMENT = re.compile(rb"#[^\n]*")
 _CONTINUED = re.compile(rb"\\[ \t]*\n")
@@ -19,7 +19,8 @@ _SHAPES = (b"surf", b"curv", b"call")
 def read_obj(content: bytes) -> Parsed:
     """Read vertices and faces; a face's corners are the first of the indices `v/vt/vn`, negative ones count backwards.
 
-    A cut-off file is recognised only if it ends within a row, as the format has neither counts nor an end mark.
+    A cut-off file is recognised only if it ends within a row, or within a coordinate whose decimals are fewer than
+    all others', as the format has neither counts nor an end mark.
 
     Raises:
         SoftformError: If a row is none of the format, or holds too few numbers.
@@ -30,7 +31,10 @@ def read_obj(content: bytes) -> Parsed:
     sizes: list[int] = []
     before: list[int] = []
     unread: Counter[bytes] = Counter()
-    for line in text.split(b"\n"):
+    lines = text.split(b"\n")
+    if lines[-1].strip():
+        check_last_row([line for line in lines if line.split()[:1] == lines[-1].split()[:1]])
+    for line in lines:
         words = line.split()
         if not words:
             continue

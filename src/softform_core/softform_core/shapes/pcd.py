@@ -14,7 +14,7 @@ from softform_core.shapes.validate import check_count
 
 MAX_HEADER_BYTES = 1 << 16
 
-_KEYS = ("VERSION", "FIELDS", "SIZE", "TYPE", "COUNT", "WIDTH", "HEIGHT", "VIEWPOINT", "POINTS", "DATA")
+_KEYS = ("VERSION", "FIELDS", "COLUMNS", "SIZE", "TYPE", "COUNT", "WIDTH", "HEIGHT", "VIEWPOINT", "POINTS", "DATA")
 _LINE = re.compile(rb"(?:#[^\n]*|([A-Z]{1,9})([ \t][ \t!-~]{1,9000})|[ \t]*)\r?\n")
 _AXES = ("x", "y", "z")
 _SIZES = {"F": (4, 8), "I": (1, 2, 4, 8), "U": (1, 2, 4, 8)}
@@ -92,6 +92,8 @@ def _read_header(start: bytes) -> _Header:
         offset = line.end()
         if line[1] is not None:
             values[line[1].decode()] = line[2].decode().split()
+    # Up to version 0.5 fields were columns, and there was no width.
+    values = {"FIELDS": values.get("COLUMNS", []), "WIDTH": values["POINTS"], "HEIGHT": ["1"]} | values
     fields = [name.lower() for name in values["FIELDS"]]
     counts = _integers(values.get("COUNT", ["1"] * len(fields)))
     row: list[tuple[str, str, tuple[int]]] = []
@@ -102,7 +104,7 @@ def _read_header(start: bytes) -> _Header:
             raise ValueError(f"field '{name}' is of an unknown type")
         row.append((name if name in _AXES else str(len(row)), f"<{kind.lower()}{size}", (count,)))
     (points,), (width,), (height,) = (_integers(values[key]) for key in ("POINTS", "WIDTH", "HEIGHT"))
-    (encoding,) = values["DATA"]
+    (encoding,) = (word.lower() for word in values["DATA"])
     if width * height != points:
         raise ValueError(f"{width} x {height} points of {points}")
     if encoding not in ("ascii", "binary", "binary_compressed"):

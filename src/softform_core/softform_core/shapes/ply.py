@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.shapes.ply_header import PlyProperty, ply_header
-from softform_core.shapes.text import Parsed, numbers, plain_text
+from softform_core.shapes.text import Parsed, check_last_row, numbers, plain_text
 
 _COUNT = "number of "
 
@@ -22,7 +22,10 @@ def read_ply(content: bytes) -> Parsed:
     body, order, elements = content[header.body_offset :], header.byte_order, header.properties
     if not order:
         # From here on an ascii body is a binary one, all of whose numbers are doubles: line ends mean nothing.
-        body, order = numbers(plain_text(body)).astype("<f8").tobytes(), "<"
+        text = plain_text(body)
+        if not text.endswith(b"\n") and [*header.counts][-1:] == ["vertex"]:
+            check_last_row(text.split(b"\n"))
+        body, order = numbers(text).astype("<f8").tobytes(), "<"
         elements = {
             name: [PlyProperty(one.name, "f8", "f8" if one.count_kind else "") for one in listed]
             for name, listed in elements.items()

@@ -89,7 +89,7 @@ def ply_header(start: bytes) -> PlyHeader:
                     encoding = name
                 case ["comment", *_]:
                     comments.append(line.partition("comment")[2].strip())
-                case ["element", element, count] if element not in counts and count.isdecimal():
+                case ["element", name, count] if (element := name.lower()) not in counts and count.isdecimal():
                     counts[element], properties[element] = int(count), []
                 case ["property", "list", count_kind, kind, name] if _is_new(name, properties[element]):
                     properties[element].append(PlyProperty(name.lower(), _KINDS[kind], _KINDS[count_kind]))

@@ -38,6 +38,21 @@ def triangulated(points: Array, polygons: NDArray[np.integer]) -> NDArray[np.int
     return np.concatenate(parts)
 
 
+def cut_alike(points: Array, polygons: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Triangles (P (n - 2), 3) as `triangulated` gives them, but from the first corner to all others where it can be.
+
+    Bent polygons of one mesh so keep one set of triangles, whatever its shape; raises as `triangulated` does.
+    """
+    fans = polygons[:, [[0, corner, corner + 1] for corner in range(1, polygons.shape[1] - 1)]].astype(np.int64)
+    spokes = np.diff(points[fans], axis=2)
+    normals = np.cross(spokes[:, :, 0], spokes[:, :, 1])
+    is_fan = (np.einsum("pnc,pc->pn", normals, normals.sum(axis=1)) > 0.0).all(axis=1)
+    if is_fan.all():
+        return fans.reshape(-1, 3)
+    fans[~is_fan] = triangulated(points, polygons[~is_fan]).reshape(-1, *fans.shape[1:])
+    return fans.reshape(-1, 3)
+
+
 def _clipped(points: Array, left: NDArray[np.int64]) -> NDArray[np.int64]:
     triangles, row = [], np.arange(len(left))
     plane = _in_their_planes(points[left])

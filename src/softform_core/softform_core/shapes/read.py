@@ -6,6 +6,7 @@ meshio read some of them wrongly without a word (negative indices, tabs, concave
 Open3D ends the process on a damaged PLY file, rounds OBJ to single precision, and reads doubles of PCD as zeros.
 """
 
+import codecs
 import logging
 import unicodedata
 from collections.abc import Callable
@@ -21,12 +22,12 @@ from softform_core.errors import SoftformError
 from softform_core.shapes.obj import read_obj
 from softform_core.shapes.pcd import read_pcd
 from softform_core.shapes.ply import read_ply
-from softform_core.shapes.ply_header import ply_header
 from softform_core.shapes.polygons import triangulated
+from softform_core.shapes.stated_unit import stated_unit
 from softform_core.shapes.stl import read_stl
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.text import Parsed
-from softform_core.shapes.validate import check_count, check_points, measured
+from softform_core.shapes.validate import check_count, check_points, measured, one_place
 from softform_core.shapes.xyz import read_xyz
 from softform_core.units import MM_PER_M
 
@@ -48,9 +49,10 @@ MAX_FILE_BYTES = 256 * 1024**2
 LARGEST_COORDINATE = 1e9
 """In the file's unit; a larger number is a damaged one."""
 
+_LONGEST_MARK = 100  # bytes, with what may stand before it
 _MISTAKEN = (
     (b"version https://git-lfs", "a pointer of Git LFS", "Run: git lfs pull"),
-    ((b"\x1f\x8b", b"PK\x03\x04"), "packed, by gzip or as ZIP", "Unpack it."),
+    ((b"\x1f\x8b", b"PK", b"BZh", b"7z\xbc\xaf", b"\xfd7zXZ", b"Rar!"), "packed (gzip, ZIP or the like)", "Unpack it."),
     ((b"<!", b"<html", b"<?xml"), "a web page or XML", "Download the file itself, or export it again."),
 )
 
@@ -80,8 +82,9 @@ def read_file(path: str | Path, unit: Unit = "m") -> ReadShape:
     """Read a mesh or a cloud, in metres; a file without faces is a cloud.
 
     A cut-off OBJ file cannot be recognised, as the format has neither counts nor an end mark; the others are checked.
-    A PLY comment `unit mm`, as `write_ply` makes it, must agree with `unit`. Polygons are cut into triangles. Of a
-    cloud points that were not measured are left out (`shapes.validate.measured`), of a mesh vertices without a face.
+    What a file says of its unit at its start, as a comment (`unit mm`) or in names of columns (`x [mm]`), must agree
+    with `unit`. Polygons are cut into triangles. Of a cloud points that were not measured are left out
+    (`shapes.validate.measured` and `one_place`), of a mesh triangles that are one point, and vertices without a face.
 
     Args:
         path: A .ply, .obj, .stl, .pcd or .xyz file; a name may be written with composed or decomposed letters.
@@ -97,11 +100,11 @@ def read_file(path: str | Path, unit: Unit = "m") -> ReadShape:
     _check_file(path)
     try:
         content = path.read_bytes()
-        for start, what, cure in _MISTAKEN:
-            if content.startswith(start):
+        start = content[:_LONGEST_MARK].removeprefix(codecs.BOM_UTF8).lstrip()
+        for mark, what, cure in _MISTAKEN:
+            if start.startswith(mark):
                 raise SoftformError(f"It is {what}, not the file itself.", cure)
-        if path.suffix.lower() == ".ply":
-            _check_unit(ply_header(content).comment("unit"), unit)
+        _check_unit(stated_unit(content, path.suffix.lower() == ".xyz"), unit)
         with np.errstate(all="ignore"):  # a damaged number becomes NaN, which is told
             points, polygons, notes = _READERS[path.suffix.lower()](content)
             return _made(points, polygons, notes, unit)
@@ -130,6 +133,9 @@ def _made(points: Array, polygons: list[NDArray[np.integer]], notes: list[str], 
         raise SoftformError("It holds no shape.", "It is empty, damaged or truncated: export it again.")
     check_count(len(points), "file")
     faces = np.concatenate([np.empty((0, 3), np.int64), *(triangulated(points, one) for one in polygons)])
+    is_point = np.ptp(faces, axis=1) == 0
+    if is_point.any() and not is_point.all():
+        notes, faces = [*notes, f"{is_point.sum()} triangles that are one point were left out"], faces[~is_point]
     if len(faces):
         used = np.zeros(len(points), dtype=bool)
         used[faces] = True
@@ -141,19 +147,23 @@ def _made(points: Array, polygons: list[NDArray[np.integer]], notes: list[str], 
         points, left_out = points[kept], len(points) - int(kept.sum())
         if left_out:
             notes = [*notes, f"{left_out} points that were not measured (NaN, or all zeros) were left out"]
-    points = check_points(points, "file")
-    largest = float(np.abs(points).max())
+        if len(points) and (again := one_place(points)).any():
+            notes = [*notes, f"{again.sum()} points at one place were left out, as if they were not measured"]
+            points = points[~again]
+    largest = float(np.abs(points).max(initial=0.0))
     if largest > LARGEST_COORDINATE:
         raise SoftformError(f"A coordinate is {largest:.3g}.", "The file is damaged: export it again.")
+    points = check_points(points, "file")
     points = points / (MM_PER_M if unit == "mm" else 1.0)
     shape = TargetShape.from_mesh(points, faces) if len(faces) else TargetShape.from_cloud(points)
     return ReadShape(shape, tuple(notes))
 
 
 def _check_unit(stated: str | None, unit: Unit) -> None:
-    if stated in UNITS and stated != unit:
+    if stated not in (None, unit):
         raise SoftformError(
-            f"It says that it is in {stated}, but was to be read in {unit}.", f"State the unit {stated}."
+            f"It says that it is in {stated}, but was to be read in {unit}.",
+            f"State the unit {stated}." if stated in UNITS else f"Export it in {' or '.join(UNITS)}.",
         )
 
 

@@ -26,14 +26,17 @@ def read_stl(content: bytes) -> Parsed:
         SoftformError: If the file is neither, is cut off, or holds something else.
     """
     promised = int.from_bytes(content[HEADER_BYTES - 4 : HEADER_BYTES], "little")
-    if len(content) == HEADER_BYTES + TRIANGLE_BYTES * promised:
-        corners = np.frombuffer(content, _TRIANGLE, offset=HEADER_BYTES)["corners"].astype(np.float64).reshape(-1, 3)
+    end = HEADER_BYTES + TRIANGLE_BYTES * promised
+    if len(content) >= end and not content[end:].strip(b"\r\n\0"):
+        table = np.frombuffer(content, _TRIANGLE, promised, HEADER_BYTES)
+        corners = table["corners"].astype(np.float64).reshape(-1, 3)
     elif _START.match((text := decoded(content)).lstrip()) and b"\0" not in text:
         corners = _ascii_corners(plain_text(text))
     else:
         raise SoftformError(
-            f"It promises {promised} triangles but has {len(content)} bytes.",
-            "The file is truncated or not STL: export it again.",
+            "It is no STL file: neither text that begins with 'solid', nor binary, as it "
+            f"promises {promised} triangles but has {len(content)} bytes.",
+            "The file is truncated or of another type: export it again.",
         )
     order = np.lexsort(corners.T)  # ten times as fast as numpy's `unique` of rows
     is_first = np.append(True, (np.diff(corners[order], axis=0) != 0.0).any(axis=1))[: len(order)]

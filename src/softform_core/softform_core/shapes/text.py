@@ -60,11 +60,12 @@ def numbers(text: bytes) -> Array:
     try:
         return np.fromstring(text, sep=" ")
     except ValueError:
-        text = respelled(text)
+        plain = respelled(text)
     try:
-        return np.fromstring(text, sep=" ")
+        return np.fromstring(plain, sep=" ")
     except ValueError as error:
-        bad = next((word for word in text.split() if not is_number(word)), text)
+        words = zip(text.split(), plain.split(), strict=True)
+        bad = next((word for word, own in words if not is_number(own)), text)
         raise SoftformError(
             f"'{shown(bad)}' is no number.",
             "Write points as decimal marks throughout." if b"," in bad else "Correct it, or export the file again.",
@@ -82,8 +83,10 @@ def is_number(word: bytes) -> bool:
     return _NUMBER.fullmatch(word) is not None
 
 
-def check_last_row(rows: list[bytes]) -> None:
+def check_last_row(rows: list[bytes], what: str = "The last row") -> None:
     """See that the last row of a file that ends without a newline is not cut within its last number.
+
+    Where commas part columns, rows are to be the last cells alone; `what` names the row in errors.
 
     Raises:
         SoftformError: If it has fewer decimals than the others, of which all have the same number.
@@ -92,7 +95,7 @@ def check_last_row(rows: list[bytes]) -> None:
     is_fixed = len(set(decimals[:-1])) == 1 and decimals[0] > 1  # by a program: hands write 0.5 and 1
     if is_fixed and decimals[-1] < decimals[0]:
         raise SoftformError(
-            f"The last row, '{shown(rows[-1])}', ends within a number.", "The file is truncated: export it again."
+            f"{what}, '{shown(rows[-1])}', ends within a number.", "The file is truncated: export it again."
         )
 
 

@@ -4,18 +4,30 @@ import re
 
 import numpy as np
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.shapes.text import Parsed, check_last_row, is_number, plain_text, respelled, shown
 
 _COMMENT = re.compile(rb"(?:#|//|%)+\s*")
 _UNIT = re.compile(rb"\[.*?\]|\(.*?\)")
 _AXIS = re.compile(
-    rb"""["']?(?:(?:points?|pos(?:ition)?|coord(?:inate)?s?)[\s_:.]*([xyz012])|([xyz])(?:[_ ]?m{1,2})?)["']?""",
-    re.IGNORECASE,
+    rb"""["']?(?:(?:points?|pos(?:ition)?|coord(?:inate)?s?)[\s_:.]*([xyz012])
+    |([xyz])(?:[_ /]?[mc]?m|[\s_-]*[ck]oord\w*)?)["']?""",
+    re.IGNORECASE | re.VERBOSE,
 )
+_UNITS = re.compile(rb"[\"']?(?:[mc]?m|-)[\"']?", re.IGNORECASE)
 _DECIMAL_COMMAS = re.compile(rb"[-+]?\d*,?\d+(?:e[-+]?\d+)?", re.IGNORECASE)
 _PADDED = re.compile(rb"(?:^|,)\s*[-+]?0\d+\s*(?:,|$)", re.MULTILINE)
+_COMMAS_TWICE = (
+    "Commas seem to be decimal marks and to separate columns, too.",
+    "Separate columns by semicolons or blanks.",
+)
 _BY_NAME = "Name the columns in a row before the points, such as: id x y z."
+_MOST_UNNAMED = 16
+_MOST_IN_FEW_ROWS = 10
+_SAMPLED = 1000
+_EVEN = 0.5
+"""Steps of a clock that was rounded differ by less than this part of one."""
 
 
 def read_xyz(content: bytes) -> Parsed:
@@ -45,11 +57,9 @@ def read_xyz(content: bytes) -> Parsed:
             f"It has {len(rows)} rows of the {promised} that it promises.", "The file is truncated: export it again."
         )
     if not text.endswith(b"\n"):
-        check_last_row(rows)
+        check_last_row([row.rpartition(b",")[2] for row in rows] if separator == b"," else rows)
     if separator == b"," and columns is None and b"." not in text and _PADDED.search(text):
-        raise SoftformError(
-            "Commas seem to be decimal marks and to separate columns, too.", "Separate columns by semicolons or blanks."
-        )
+        raise SoftformError(*_COMMAS_TWICE)
     delimiter = None if separator is None else separator.decode()
     try:
         try:
@@ -63,15 +73,37 @@ def read_xyz(content: bytes) -> Parsed:
         ) from error
     if table.shape[1] < 3:
         raise SoftformError(f"Its rows have {table.shape[1]} numbers.", "Export rows of x y z.")
-    steps = np.diff(table[:, 0])
-    if (
-        columns is None
-        and table.shape[1] > 3
-        and (steps % 1.0 == 0.0).all()
-        and abs(np.sign(steps).sum()) == len(steps)
-    ):
-        raise SoftformError("Its first column counts the rows.", _BY_NAME)
+    if columns is None:
+        _check_first_three(rows, table, separator)
     return table[:, columns or [0, 1, 2]], [], []
+
+
+def _check_first_three(rows: list[bytes], table: Array, separator: bytes | None) -> None:
+    """See that the first three columns of a table (n, k) without names may be x, y and z.
+
+    Raises:
+        SoftformError: If they count rows or time, are numbers of something, or are whole numbers and decimals in turn.
+    """
+    width = table.shape[1]
+    if width > _MOST_UNNAMED or width >= max(len(table), _MOST_IN_FEW_ROWS):
+        raise SoftformError(f"Its {len(table)} rows have {width} numbers, which are not named.", _BY_NAME)
+    behind = table[:, 1::2]  # the decimals, if every second comma is a mark
+    if separator == b"," and width in (6, 8) and np.isin(behind, np.arange(10.0)).all():
+        raise SoftformError(*_COMMAS_TWICE)
+    if width < 4:
+        return
+    steps = np.diff(table[:, 0])
+    if abs(np.sign(steps).sum()) == len(steps) and (
+        (steps % 1.0 == 0.0).all() or np.ptp(steps) < _EVEN * abs(np.median(steps))
+    ):
+        raise SoftformError("Its first column counts the rows, or time.", _BY_NAME)
+    are_normals = width > 5 and np.allclose(np.linalg.norm(table[:, 3:6], axis=1), 1.0, atol=0.01)
+    if are_normals or (table[:, 0] % 1.0).any():
+        return
+    written = [[cell.lstrip(b"+-").isdigit() for cell in _cells(row, separator)] for row in rows[:_SAMPLED]]
+    are_whole = np.asarray(np.all(written, axis=0))
+    if are_whole[0] and (~are_whole).sum() > 2:
+        raise SoftformError("Its first column has whole numbers, three others have not.", _BY_NAME)
 
 
 def _separator(row: bytes) -> bytes | None:
@@ -97,7 +129,8 @@ def _columns(head: list[bytes], separator: bytes | None, width: int) -> tuple[li
     """Which of the columns are x, y and z, None if that is not said, and how many rows are promised, if that is."""
     promised, columns = None, None
     for line in head:
-        names = _cells(_UNIT.sub(b"", _COMMENT.sub(b"", line, count=1)), separator)
+        title = _UNIT.sub(b"", _COMMENT.sub(b"", line, count=1))
+        names = [cell.strip(b" ,;") for cell in _cells(title, separator)]
         if len(names) != width:
             names = re.split(rb"[\s,;]+", b" ".join(names).strip())
         axes = [match[1] or match[2] if (match := _AXIS.fullmatch(name)) else b"" for name in names]
@@ -109,6 +142,8 @@ def _columns(head: list[bytes], separator: bytes | None, width: int) -> tuple[li
             columns = columns if len(names) == width else None
         elif len(names) == 1 and names[0].isdigit():
             promised = int(names[0])
+        elif columns and all(map(_UNITS.fullmatch, names)):
+            continue  # see `stated_unit`
         elif 2 * sum(map(is_number, names)) > len(names):
             raise SoftformError(f"The row '{shown(line)}' is damaged.", "Correct it, or export the file again.")
         elif len(names) == width and not _COMMENT.match(line):

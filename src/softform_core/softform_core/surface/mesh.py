@@ -14,6 +14,9 @@ Indices = NDArray[np.int64]
 SAME_PLACE = 1e-6
 """Distance over the mesh's size: vertices that are closer together are one."""
 
+SEAM = 1e-5
+"""As `SAME_PLACE`, of two sides of a seam."""
+
 
 class ParametrisationError(SoftformError):
     """The mesh cannot be flattened."""
@@ -63,13 +66,16 @@ def border_edges(faces: NDArray[np.integer]) -> NDArray[np.bool_]:
     return border.reshape(-1, 3)
 
 
-def joined_vertices(points: Array, used: NDArray[np.integer]) -> Indices:
-    """The first of those of the `used` vertices that lie at the same place (`SAME_PLACE`), for each of (V, 3); (V,)."""
+def joined_vertices(points: Array, used: NDArray[np.integer], within: float = SAME_PLACE) -> Indices:
+    """The first of those of the `used` vertices that lie at one place, for each of (V, 3); (V,).
+
+    Places are one if they lie `within` this part of the size of all apart.
+    """
     one = np.arange(len(points))
     if not len(used):
         return one
     places = points[used]
-    pairs = cKDTree(places).query_pairs(SAME_PLACE * float(np.ptp(places, axis=0).max()), output_type="ndarray")
+    pairs = cKDTree(places).query_pairs(within * float(np.ptp(places, axis=0).max()), output_type="ndarray")
     group = connected(pairs, len(used))
     _, first = np.unique(group, return_index=True)
     one[used] = used[first[group]]
@@ -79,9 +85,16 @@ def joined_vertices(points: Array, used: NDArray[np.integer]) -> Indices:
 def with_seams_joined(points: Array, faces: NDArray[np.integer]) -> Indices:
     """Faces (F, 3) that name vertices (V, 3) at one place alike: a seam of textures, or of a soup, is no border.
 
-    Only vertices on a border are looked at: inside a mesh there is nothing to be joined.
+    Only vertices on a border are looked at: inside a mesh there is nothing to be joined. What a file rounded, or wrote
+    triangle by triangle, may lie `SEAM` of the size apart, but no more than a tenth of the shortest edge there.
     """
-    return joined_vertices(points, np.unique(directed_edges(faces)[border_edges(faces)]))[faces]
+    edges = directed_edges(faces)[border_edges(faces)]
+    if not len(edges):
+        return faces.astype(np.int64)
+    used = np.unique(edges)
+    lengths = np.linalg.norm(points[edges[:, 0]] - points[edges[:, 1]], axis=1)
+    shortest = float(lengths.min() / max(np.ptp(points[used], axis=0).max(), 1e-300))
+    return joined_vertices(points, used, max(SAME_PLACE, min(SEAM, 0.1 * shortest)))[faces]
 
 
 def parts_of(faces: Indices) -> tuple[int, Indices]:

@@ -9,7 +9,7 @@ from softform_client.client import ActuatorPath, PointPath
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
-from softform_core.importing.checks import in_si
+from softform_core.importing.checks import numbers_in_si
 from softform_core.importing.table import read_table
 from softform_core.robots import Robot
 
@@ -39,12 +39,15 @@ def read_path(
     timed = [_TIME] * (_TIME in names)
     for wanted in (_POINT, robot.actuators):
         if names == {name.casefold() for name in [*wanted, *timed]} and len(names) == len(table.columns):
-            values = table.numbers([*wanted, *timed])
+            stated, si = (unit, "m") if wanted is _POINT else (robot.unit, robot.unit)
+            values = numbers_in_si(table, wanted, stated, si)
+            if timed:
+                values = np.column_stack([values, numbers_in_si(table, timed, "s", "s")])
             lacking = np.flatnonzero(~np.isfinite(values).all(axis=1))
             if len(lacking):
                 raise SoftformError(f"{path} lacks a value in {table.rows(lacking)}.", "Complete or delete it.")
             led, times = values[:, : len(wanted)], values[:, -1] if timed else None
-            return (PointPath(in_si(led, unit, "m"), uv, point) if wanted is _POINT else ActuatorPath(led)), times
+            return (PointPath(led, uv, point) if wanted is _POINT else ActuatorPath(led)), times
     raise SoftformError(
         f"{path} has the columns {', '.join(table.columns)}.",
         f"Give {','.join(_POINT)} or {','.join(robot.actuators)} ({robot.unit}), and {_TIME} (s) if wanted.",
