@@ -47,7 +47,7 @@ _MARKS = {
     ),
 }
 
-_ENDINGS = {"_node": "stack", "_cluster": "stack", "_whole_range": "training", "open3d_comparison": "training"}
+_ENDINGS = {"_node": "stack", "_cluster": "stack", "_whole_range": "training"}
 
 # The range that is free of ephemeral ports on Linux.
 _HIGHEST_ROS_DOMAIN = 101

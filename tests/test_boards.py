@@ -16,10 +16,10 @@ from softform_actuation.states import State
 from softform_core.plant import load_plant
 from softform_core.robots import load_robot
 from softform_pneumatics.boards.binary_board import BinaryBoard
+from softform_rig.board_emulation import make_board
 from softform_rig.emulated_board import Sensors
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import parse_fault
-from softform_rig.make_device import make_board
 from softform_rig.pseudo_terminal import PseudoTerminal
 
 ROBOT = load_robot("membrane")

@@ -32,7 +32,7 @@ from softform_interfaces.action import CollectDataset
 from softform_ros.action_caller import ActionCaller
 from softform_ros.background_node import BackgroundNode
 from softform_ros.frames import Frames
-from softform_ros.service_calls import call_driver, call_service
+from softform_ros.service_calls import asked_parameters, call_driver, call_service
 
 ROBOT = load_robot("membrane")
 STACK = {"motion_capture": "true", "solvers": "false"}
@@ -226,23 +226,19 @@ def test_a_pulled_cable_ends_collecting_and_the_same_command_goes_on(stack, oper
     assert np.nanmax(np.ptp(recording.positions[..., 2], axis=0)) > 0.005  # the markers move with the robot
 
 
-def test_a_silent_scanner_is_named(stack, operator, tmp_path):
-    def set_timeout(seconds: float) -> None:
-        value = Parameter("capture_timeout", value=seconds).to_parameter_msg()
-        request = SetParameters.Request(parameters=[value])
-        answer = ask(operator, "collector", SetParameters, "collector/set_parameters", request)
-        assert answer.results[0].successful
-
-    set_timeout(2.0)
+def test_a_silent_scanner_is_named_after_the_time_that_is_set_for_the_next_goal(stack, operator, tmp_path):
+    value = Parameter("capture_timeout", value=2.0).to_parameter_msg()
+    request = SetParameters.Request(parameters=[value])
+    assert ask(operator, "collector", SetParameters, "collector/set_parameters", request).results[0].successful
     scanner = stack.process("scanner_node")
     scanner.suspend()
     try:
         result = collected(tmp_path / "frames.zarr", "--frames", "2")
     finally:
         scanner.resume()
-        set_timeout(20.0)
     assert result.exit_code != 0 and "No captured_cloud" in result.output and "frame 0" in result.output
     assert list(open_recording(tmp_path / "frames.zarr").pending) == [0, 1]
+    assert asked_parameters(operator, "collector", ["capture_timeout"], 10.0) == {"capture_timeout": 60.0}
 
 
 def rejected(*arguments: str) -> str:

@@ -132,7 +132,7 @@ def _lead_surface(robot: Robot, client: ShapeClient) -> None:
     # The last patch names its middle: /tf tells its place, and it is led by its name.
     named = place_from_message(frame).translation
     assert np.linalg.norm(named - middles[-1]) < 1e-3
-    assert max(client.follow(PointPath(named[None], point="middle"), plan_only=True).errors) < 1e-4
+    assert max(client.follow(PointPath(named[None], output="middle"), plan_only=True).errors) < 1e-4
 
     captured = client.capture()
     points = points_from_cloud(captured.cloud)

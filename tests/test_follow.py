@@ -11,12 +11,21 @@ import pytest
 from click.testing import CliRunner
 
 from softform_client import client_stream
-from softform_client.client import CaptureCode, FollowCode, GoalFailedError, NotConnectedError, PointPath, ShapeClient
+from softform_client.client import (
+    CaptureCode,
+    FollowCode,
+    GoalFailedError,
+    Mode,
+    NotConnectedError,
+    PointPath,
+    ShapeClient,
+)
 from softform_core.cli.main import main
 from softform_core.errors import SoftformError
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
+from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ActuatorState, DriverState, MarkerFrame, ServoState
@@ -80,6 +89,14 @@ def test_the_tip_is_captured_where_it_is(client, path):
     assert failure.value.code == CaptureCode.INVALID_TARGET
     with pytest.raises(GoalFailedError, match="not captured via 'scanner'"):
         client.capture(via="scanner")
+
+
+def test_the_tip_reaches_a_place_and_is_seen_there(client, path):
+    place = path.points[1]
+    result = client.reach(None, Mode.PLAN_AND_MOVE, features=FeaturePoints.of([[0.0, 0.0]], [place], output=["tip"]))
+    assert result.solve.mean_error < 1e-4 and result.solve.used_sim_to_real
+    tip = client.capture().markers.position[0]
+    assert np.linalg.norm(place - [tip.x, tip.y, tip.z]) < 2e-3
 
 
 def test_a_stream_of_places_is_followed_and_seen_where_it_leads(client, path):

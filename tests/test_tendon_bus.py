@@ -25,7 +25,7 @@ from softform_core.robots import load_robot
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import parse_fault
 from softform_rig.live_body import LiveBody
-from softform_rig.make_device import make_motors
+from softform_rig.motor_emulation import EMULATION, make_motors
 from softform_rig.pseudo_terminal import PseudoTerminal
 from softform_rig.reality import load_reality
 from softform_rig.tendon_motor import TICKS_A_TURN
@@ -111,7 +111,8 @@ class Bench:
     def __init__(self, folder: Path, reality: str = "ideal") -> None:
         self.folder = folder
         described = load_reality(reality, ROBOT)
-        self.bus, self.body = make_motors(ROBOT, ROBOT.devices[0], described), LiveBody(ROBOT, described)
+        self.bus = make_motors(ROBOT, ROBOT.devices[0], described.errors_of(EMULATION))
+        self.body = LiveBody(ROBOT, described)
         self.schedule = FaultSchedule()
         self.terminal = PseudoTerminal(self.bus, folder / "bus", self.schedule)
         self.terminal.start()

@@ -14,8 +14,6 @@ from softform_core.robots import load_robot
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ActuatorState, DriverState
 from softform_interfaces.srv import InjectFault
-from softform_rig.fault_messages import request_from_fault
-from softform_rig.faults import parse_fault
 from softform_ros.background_node import BackgroundNode
 from softform_ros.qos import ACTUATOR_STATE_READER, DIAGNOSTICS, FAULT_EVENTS, LATCHED_STATE
 from softform_ros.service_calls import call_driver, call_service
@@ -160,9 +158,7 @@ def test_a_driver_that_is_killed_midway_leaves_slack_tendons(stack, client, path
 
 
 def _inject(heard, fault):
-    answer = call_service(
-        heard.node, "rig", InjectFault, "rig/inject_fault", request_from_fault(parse_fault(fault)), 10.0
-    )
+    answer = call_service(heard.node, "rig", InjectFault, "rig/inject_fault", InjectFault.Request(fault=fault), 10.0)
     assert answer is not None and answer.success, answer
 
 

@@ -17,7 +17,6 @@ from softform_core.robots import load_robot
 from softform_interfaces.msg import DriverState
 from softform_interfaces.srv import InjectFault
 from softform_pneumatics.cli_channels import channels
-from softform_rig.fault_messages import request_from_fault
 from softform_rig.faults import parse_fault
 from softform_rig.parameters import REGISTRATION
 from softform_rig.reality import load_reality
@@ -53,7 +52,7 @@ def reach_goal(operator: Operator) -> None:
 
 
 def inject(operator: Operator, fault: str) -> InjectFault.Response:
-    request = request_from_fault(parse_fault(fault))
+    request = InjectFault.Request(fault=fault)
     return call_service(operator.node, "rig", InjectFault, "rig/inject_fault", request, 10.0)
 
 

@@ -2,7 +2,7 @@ from setuptools import find_packages, setup
 
 setup(
     name="softform_actuation",
-    version="0.1.0",
+    version="0.2.0",
     packages=find_packages(exclude=["test"]),
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/softform_actuation"]),
@@ -16,7 +16,7 @@ setup(
     description="The driver core: one commander at a time, deadlines, latch and guardian; its node.",
     license="Apache-2.0",
     entry_points={
-        "console_scripts": ["actuation_node = softform_actuation.actuation_node:main"],
+        "console_scripts": ["actuation_node = softform_ros.start:main"],
         "softform.robot_checks": ["devices = softform_actuation.assembly:check_devices"],
     },
 )

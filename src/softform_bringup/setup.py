@@ -17,7 +17,7 @@ def installed(*folders: str) -> list[tuple[str, list[str]]]:
 
 setup(
     name="softform_bringup",
-    version="0.1.0",
+    version="0.2.0",
     packages=find_packages(exclude=["test"]),
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/softform_bringup"]),
@@ -33,7 +33,7 @@ setup(
     license="Apache-2.0",
     entry_points={
         "console_scripts": [
-            "bringup_manager_node = softform_bringup.bringup_manager_node:main",
+            "bringup_manager_node = softform_ros.start:main",
         ],
     },
 )

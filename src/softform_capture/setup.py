@@ -2,7 +2,7 @@ from setuptools import find_packages, setup
 
 setup(
     name="softform_capture",
-    version="0.1.0",
+    version="0.2.0",
     packages=find_packages(exclude=["test"]),
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/softform_capture"]),
@@ -22,11 +22,10 @@ setup(
     license="Apache-2.0",
     entry_points={
         "console_scripts": [
-            "camera_tracker_node = softform_capture.camera_tracker_node:main",
-            "motion_capture_node = softform_capture.motion_capture_node:main",
-            "scanner_node = softform_capture.scanner_node:main",
+            "camera_tracker_node = softform_ros.start:main",
+            "motion_capture_node = softform_ros.start:main",
+            "scanner_node = softform_ros.start:main",
         ],
-        "softform.bench": ["open3d = softform_capture.open3d_comparison:open3d"],
         "softform.commands": [
             "calibrate-cameras = softform_capture.cli_calibrate_cameras:calibrate_cameras",
             "print-code = softform_capture.cli_print_code:print_code",

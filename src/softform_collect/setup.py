@@ -2,7 +2,7 @@ from setuptools import find_packages, setup
 
 setup(
     name="softform_collect",
-    version="0.1.0",
+    version="0.2.0",
     packages=find_packages(exclude=["test"]),
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/softform_collect"]),
@@ -16,7 +16,7 @@ setup(
     description="The collector: captured frames for learning, and the command that collects them.",
     license="Apache-2.0",
     entry_points={
-        "console_scripts": ["collector_node = softform_collect.collector_node:main"],
+        "console_scripts": ["collector_node = softform_ros.start:main"],
         "softform.commands": ["collect = softform_collect.cli_collect:collect"],
     },
 )

@@ -1,16 +1,56 @@
+import shutil
+from pathlib import Path
+
 from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
+
+_CONFIG = Path(__file__).resolve().parents[2] / "config"
+
+
+class BuildWithDescriptions(build_py):
+    """Puts the descriptions that ship beside the code: a wheel has no checkout around it (`softform_core.paths`)."""
+
+    def run(self) -> None:
+        """Build, then copy robots, realities and the plant; not where this package lies alone."""
+        super().run()
+        shipped = Path(self.build_lib) / "softform_core" / "shipped" / "config"
+        for part in ("robots", "realities", "plant.yaml") if _CONFIG.is_dir() and not self.editable_mode else ():
+            for file in [_CONFIG / part] if part.endswith(".yaml") else (_CONFIG / part).rglob("*.yaml"):
+                copy = shipped / file.relative_to(_CONFIG)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, copy)
+
 
 setup(
     name="softform_core",
-    version="0.1.0",
+    version="0.2.0",
     packages=find_packages(exclude=["test"]),
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/softform_core"]),
         ("share/softform_core", ["package.xml"]),
     ],
-    install_requires=["setuptools"],
+    cmdclass={"build_py": BuildWithDescriptions},
+    python_requires=">=3.11",
+    install_requires=[  # requirements.in names what the whole workspace needs, requirements.txt pins it
+        "click>=8.1",
+        "matplotlib>=3.8",
+        "numba>=0.61",
+        "numpy>=2.0",
+        "pydantic>=2.7",
+        "pymetis>=2023.1",
+        "pyyaml>=6.0",
+        "scikit-fem>=10.0",
+        "scipy>=1.14",
+        "tensorboard>=2.16",
+        "threadpoolctl>=3.5",
+        "torch>=2.4",
+        "tqdm>=4.66",
+        "zarr>=3.0.8,<4",
+    ],
     extras_require={  # "test": by this `colcon test` knows what runs the tests
         "test": ["pytest"],
+        "scans": ["open3d-cpu"],  # normals of clouds; pinned in requirements-no-deps.txt
+        "planning": ["ompl>=2.0", "python-fcl>=0.7"],  # motions clear of obstacles
         "parquet": ["pyarrow"],
         "mkl": ["pypardiso"],  # pinned in requirements-pardiso.txt
         "gmsh": ["gmsh"],  # pinned in requirements-gmsh.txt
@@ -23,7 +63,7 @@ setup(
     description="Softform without ROS: robots, simulation, surfaces, networks, kinematics and their command line.",
     license="Apache-2.0",
     entry_points={
-        "console_scripts": ["softform = softform_core.cli.main:main"],
+        "console_scripts": ["softform = softform_core.cli.main:start"],
         "softform.bodies": [
             "freeform = softform_core.bodies.freeform.description:FreeformBody",
             "membrane = softform_core.bodies.membrane.description:MembraneBody",
@@ -33,6 +73,10 @@ setup(
             "tendon_rod = softform_core.bodies.tendon_rod.description:TendonRodBody",
             "bellows = softform_core.bodies.bellows.description:BellowsBody",
             "layered = softform_core.bodies.layered.description:LayeredBody",
+        ],
+        "softform.models": [
+            "learned = softform_core.forward.live_pipeline:learned",
+            "fem = softform_core.forward.simulated_models:fem",
         ],
         "softform.imports": [
             "tips = softform_core.cli.import_:tips",

@@ -2,7 +2,7 @@ from setuptools import find_packages, setup
 
 setup(
     name="softform_ik",
-    version="0.1.0",
+    version="0.2.0",
     packages=find_packages(exclude=["test"]),
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/softform_ik"]),
@@ -17,8 +17,8 @@ setup(
     license="Apache-2.0",
     entry_points={
         "console_scripts": [
-            "inverse_kinematics_node = softform_ik.inverse_kinematics_node:main",
-            "motion_planner_node = softform_ik.motion_planner_node:main",
+            "inverse_kinematics_node = softform_ros.start:main",
+            "motion_planner_node = softform_ros.start:main",
         ],
     },
 )

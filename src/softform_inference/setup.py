@@ -2,7 +2,7 @@ from setuptools import find_packages, setup
 
 setup(
     name="softform_inference",
-    version="0.1.0",
+    version="0.2.0",
     packages=find_packages(exclude=["test"]),
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/softform_inference"]),
@@ -17,7 +17,7 @@ setup(
     license="Apache-2.0",
     entry_points={
         "console_scripts": [
-            "shape_predictor_node = softform_inference.shape_predictor_node:main",
+            "shape_predictor_node = softform_ros.start:main",
         ],
     },
 )

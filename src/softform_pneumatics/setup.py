@@ -2,7 +2,7 @@ from setuptools import find_packages, setup
 
 setup(
     name="softform_pneumatics",
-    version="0.1.0",
+    version="0.2.0",
     packages=find_packages(exclude=["test"]),
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/softform_pneumatics"]),

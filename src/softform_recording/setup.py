@@ -2,7 +2,7 @@ from setuptools import find_packages, setup
 
 setup(
     name="softform_recording",
-    version="0.1.0",
+    version="0.2.0",
     packages=find_packages(exclude=["test"]),
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/softform_recording"]),
@@ -16,7 +16,7 @@ setup(
     description="Bags: recorder, replay and salvage.",
     license="Apache-2.0",
     entry_points={
-        "console_scripts": ["bag_recorder_node = softform_recording.bag_recorder_node:main"],
+        "console_scripts": ["bag_recorder_node = softform_ros.start:main"],
         "softform.imports": ["bag = softform_recording.cli_import_bag:bag"],
         "softform.commands": [
             "record = softform_recording.cli_record:record",

@@ -2,7 +2,7 @@ from setuptools import find_packages, setup
 
 setup(
     name="softform_rig",
-    version="0.1.0",
+    version="0.2.0",
     packages=find_packages(exclude=["test"]),
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/softform_rig"]),
@@ -17,7 +17,12 @@ setup(
     license="Apache-2.0",
     entry_points={
         "console_scripts": [
-            "rig_node = softform_rig.rig_node:main",
+            "rig_node = softform_ros.start:main",
+        ],
+        "softform.emulations": [
+            "dead_man = softform_rig.dead_man_emulation:EMULATION",
+            "dynamixel = softform_rig.motor_emulation:EMULATION",
+            "pneumatic_board = softform_rig.board_emulation:EMULATION",
         ],
         "softform.commands": [
             "rig = softform_rig.cli_rig:rig",

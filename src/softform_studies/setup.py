@@ -2,7 +2,7 @@ from setuptools import find_packages, setup
 
 setup(
     name="softform_studies",
-    version="0.1.0",
+    version="0.2.0",
     packages=find_packages(exclude=["test"]),
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/softform_studies"]),
@@ -28,20 +28,18 @@ setup(
             "ik = softform_studies.cli_bench:ik",
             "sim2real = softform_studies.cli_sim_to_real:sim2real",
             "planning = softform_studies.cli_planning:planning",
-            "import = softform_studies.cli_imported:import_",
-            "torsos = softform_studies.cli_torsos:torsos",
-            "targets = softform_studies.cli_targets:targets",
+            "import = softform_studies.cli_bench:import_",
+            "torsos = softform_studies.cli_bench:torsos",
+            "targets = softform_studies.cli_bench:targets",
         ],
         "softform.bench.ik": [
             "prediction = softform_studies.ik.ik_prediction:prediction",
             "solver = softform_studies.ik.ik_solver:solver",
             "algorithm2 = softform_studies.ik.ik_algorithm2:algorithm2",
-            "compiled = softform_studies.ik.ik_compiled:compiled",
             "scaling = softform_studies.ik.ik_scaling:scaling",
             "bounds = softform_studies.ik.ik_bounds:bounds",
             "streaming = softform_studies.streaming.bench_streaming:streaming",
             "waypoints = softform_studies.waypoints.bench_waypoints:waypoints",
-            "planning = softform_studies.planned_motion.bench:planning",
         ],
     },
 )

@@ -2,7 +2,7 @@ from setuptools import find_packages, setup
 
 setup(
     name="softform_system_tests",
-    version="0.1.0",
+    version="0.2.0",
     packages=find_packages(exclude=["test"]),
     package_data={"softform_system_tests.fault_injection": ["*.c"]},
     data_files=[

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+import numpy as np
 from builtin_interfaces.msg import Time as TimeMessage
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import SingleThreadedExecutor
@@ -24,19 +25,23 @@ from softform_actuation.lease import Asked, Grant, LeaseCode, LeaseError
 from softform_actuation.parameters import PARAMETERS
 from softform_actuation.sleep import SleepWatch
 from softform_actuation.states import DriverReport, Readings, State
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.forward.history import History, HistoryKeeper
 from softform_core.network_reach import require_local
 from softform_core.priority import lock_memory
 from softform_core.robots import Robot, load_robot
 from softform_core.service_notify import notify
 from softform_core.text import printable
-from softform_interfaces.msg import ActuatorCommand, ActuatorState, DriverState
+from softform_interfaces.msg import ActuationHistory, ActuatorCommand, ActuatorState, DriverState
 from softform_interfaces.srv import Lease, Reset
 from softform_ros import qos
 from softform_ros.alone import require_alone
 from softform_ros.asked import age_of
+from softform_ros.conversions import seconds_from_stamp
 from softform_ros.diagnostics import ERROR, OK, WARN, Health
 from softform_ros.guarded_node import GuardedNode, spin
+from softform_ros.histories import history_message
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.parameters import declare_parameters, read_parameters
 from softform_ros.timers import create_steady_timer
@@ -48,6 +53,8 @@ _QUEUED_STATES = 64
 _SWITCH_SECONDS = 0.0005  # how long the executor may keep the interpreter while the driver's thread is due
 _NANOSECONDS = 1e-9
 _MOST_DENIED = 32
+_HISTORY_SECONDS = 0.1
+"""Between two publications of the history at least."""
 
 
 class ActuationNode(SoftformLifecycleNode):
@@ -61,6 +68,8 @@ class ActuationNode(SoftformLifecycleNode):
         """Make topics and services; the devices are opened by `configure`."""
         super().__init__("actuation", PARAMETERS, hardware_id="actuation")
         self._driver: Driver | None = None
+        self._keeper: HistoryKeeper | None = None
+        self._history, self._history_sent = History(), -_HISTORY_SECONDS
         self._robot: Robot | None = None
         self._interruption = threading.Event()
         self._ends = threading.Event()
@@ -75,6 +84,7 @@ class ActuationNode(SoftformLifecycleNode):
         self._is_working = False
         self._denied: dict[str, str] = {}  # why, of each who was denied the lease since it was given last
         self._readings_publisher = self.create_publisher(ActuatorState, "actuator_state", qos.ACTUATOR_STATE)
+        self._history_publisher = self.create_publisher(ActuationHistory, "actuation_history", qos.LATCHED_STATE)
         self._state_publisher = self.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE)
         self.create_subscription(ActuatorCommand, "actuator_command", self._on_command, qos.ACTUATOR_COMMAND)
         # A callback that awaits keeps its group from all else: these take seconds.
@@ -126,6 +136,8 @@ class ActuationNode(SoftformLifecycleNode):
         """Open the devices and reject a robot that they cannot drive; nothing moves."""
         self._interruption.clear()
         robot = self._robot = load_robot(self.parameters["robot"])
+        if self._keeper is None or self._keeper.robot.fingerprint() != robot.fingerprint():
+            self._keeper = HistoryKeeper(robot)  # devices that are opened anew have the same body
         values = self._all_values(robot)
         require_local(os.environ, ports_of(values, robot), bool(self.parameters["network"]))
         self.opened.enter_context(require_alone(self, "driver_state"))
@@ -249,12 +261,24 @@ class ActuationNode(SoftformLifecycleNode):
         age = Duration(seconds=time.monotonic() - readings.captured)
         message = ActuatorState(
             name=self._robot.actuators,
-            unit=[self._robot.unit] * len(self._robot.actuators),
+            unit=self._robot.actuator_units,
             value=readings.values.tolist(),
             status=readings.status.tolist(),
         )
         message.header.stamp = (self.get_clock().now() - age).to_msg()
         self._readings_publisher.publish(message)
+        self._publish_history(readings.values, message.header.stamp)
+
+    def _publish_history(self, values: Array, stamp: TimeMessage) -> None:
+        """Tell where the robot turned back, if it did since this was told last."""
+        assert self._robot is not None and self._keeper is not None
+        if not np.isfinite(values).all():
+            return
+        self._keeper.note(values, seconds_from_stamp(stamp))
+        history, now = self._keeper.history, time.monotonic()
+        if history != self._history and now - self._history_sent >= _HISTORY_SECONDS:
+            self._history, self._history_sent = history, now
+            self._history_publisher.publish(history_message(history, self._robot, stamp))
 
     def _on_command(self, message: ActuatorCommand) -> None:
         if self._driver is None:

@@ -81,7 +81,7 @@ def make_driver(
     """
     settings = DriverSettings(**{each.name: values[each.name] for each in fields(DriverSettings)})
     devices = make_devices(values, robot, interrupted)
-    warnings = () if robot.quantity != "pressure" or has_dead_man(robot.devices) else (NO_DEAD_MAN,)
+    warnings = () if "pressure" not in robot.actuator_quantities or has_dead_man(robot.devices) else (NO_DEAD_MAN,)
     return Driver(devices, robot, settings, on_report, on_readings, latch_of(values, robot), warnings)
 
 
@@ -135,13 +135,14 @@ def served_by_devices(robot: Robot) -> list[ServedActuators]:
                 device.name,
                 [robot.actuators[index] for index in indices],
                 list(device.channels),
-                robot.unit,
+                [robot.actuator_quantities[index] for index in indices],
                 robot.actuator_min[indices],
                 robot.actuator_max[indices],
                 robot.slew_rate[indices],
                 robot.safe[indices],
-                robot.tolerances,
+                robot.actuator_tolerances.of(indices),
                 device.settings,
+                robot.actuator_quantities,
             )
         )
     return parts

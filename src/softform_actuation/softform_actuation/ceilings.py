@@ -4,8 +4,9 @@ import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from softform_actuation.device import ServedActuators
 from softform_actuation.state_files import state_file
@@ -17,7 +18,8 @@ OVERRIDE = "SOFTFORM_CEILINGS"
 """Environment variable by which tests name another file."""
 
 MACHINE_FILE = Path("/etc/softform/ceilings.yaml")
-"""Of whoever looks after the machine: name of a port, as `DeviceFamily.adapters` tells it, -> `Bounds`."""
+"""Of whoever looks after the machine: name of a port, as `DeviceFamily.adapters` tells it, -> `Bounds`, or a list of
+them, one for each unit."""
 
 _log = logging.getLogger(__name__)
 
@@ -30,7 +32,13 @@ class Bounds(BaseModel, extra="forbid", allow_inf_nan=False):
     unit: str
 
 
-USUAL = [Bounds(minimum=-100e3, maximum=200e3, unit="Pa"), Bounds(minimum=-0.5, maximum=0.5, unit="m")]
+_OfEachUnit = Annotated[list[Bounds], Field(min_length=1)]
+
+USUAL = [
+    Bounds(minimum=-100e3, maximum=200e3, unit="Pa"),
+    Bounds(minimum=-0.5, maximum=0.5, unit="m"),
+    Bounds(minimum=-3.2, maximum=3.2, unit="rad"),
+]
 """For ports that the file does not name: more takes somebody who has thought about it."""
 
 
@@ -42,7 +50,7 @@ def check_ceiling(served: ServedActuators, names: Sequence[str]) -> None:
     """
     file = Path(os.environ.get(OVERRIDE) or MACHINE_FILE)
     try:
-        ceilings = TypeAdapter(dict[str, Bounds]).validate_python(read_yaml(file) or {})
+        ceilings = TypeAdapter(dict[str, Bounds | _OfEachUnit]).validate_python(read_yaml(file) or {})
     except SoftformError as error:
         if not isinstance(error.__cause__, FileNotFoundError):
             raise SoftformError(f"The ceilings of {file} cannot be read: {error.message}", error.next_step) from error
@@ -50,10 +58,9 @@ def check_ceiling(served: ServedActuators, names: Sequence[str]) -> None:
     except ValueError as error:  # a ValidationError is one
         raise SoftformError(f"The ceilings of {file} cannot be read: {error}.", "Correct the file.") from error
     own = {name: ceilings[name] for name in names if name in ceilings}
-    usual = {f"a port that {file} does not name": bounds for bounds in USUAL if bounds.unit == served.unit}
-    for name, bounds in (own or usual).items():
+    for name, bounds in (own or {f"a port that {file} does not name": USUAL}).items():
         step = f"Correct the description; if what hangs there bears more, say so in {file}."
-        _require_within(served, bounds, f"the ceiling of {name}", step)
+        _require_within(served, [bounds] if isinstance(bounds, Bounds) else bounds, f"the ceiling of {name}", step)
 
 
 def check_range(served: ServedActuators, names: Sequence[str]) -> None:
@@ -68,32 +75,36 @@ def check_range(served: ServedActuators, names: Sequence[str]) -> None:
     is_there = not adapter.startswith("/") or os.path.exists(adapter)
     if not is_there or os.path.realpath(adapter).startswith("/dev/pts/") or not served.actuators:
         return
-    path = state_file(adapter, "range")
+    path, kept = state_file(adapter, "range"), TypeAdapter(_OfEachUnit)
     confirm = f"If it is right for what hangs there, confirm it once: rm {path}"
     try:
-        before = Bounds.model_validate_json(path.read_bytes())
+        before = kept.validate_json(path.read_bytes())
         _require_within(served, before, f"the range that {adapter} was driven in before", confirm)
     except FileNotFoundError:
         before = None
     except (OSError, ValidationError) as error:
         raise SoftformError(f"The range before of {adapter} cannot be read: {error}.", confirm) from error
-    low, high = float(served.actuator_min.min()), float(served.actuator_max.max())
-    now = Bounds(minimum=low, maximum=high, unit=served.unit)
+    now = []
+    for unit in dict.fromkeys(served.units):
+        of_unit = [index for index, other in enumerate(served.units) if other == unit]
+        low, high = float(served.actuator_min[of_unit].min()), float(served.actuator_max[of_unit].max())
+        now.append(Bounds(minimum=low, maximum=high, unit=unit))
     if now == before:
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, now.model_dump_json().encode())
+        write_atomically(path, kept.dump_json(now))
     except (OSError, SoftformError) as error:  # it must not keep the driver from making safe; the latch says it, too
         _log.warning("the range is not kept: %s", error)
 
 
-def _require_within(served: ServedActuators, bounds: Bounds, whose: str, step: str) -> None:
-    for index, name in enumerate(served.actuators):
+def _require_within(served: ServedActuators, of_units: Sequence[Bounds], whose: str, step: str) -> None:
+    for index, (name, unit) in enumerate(zip(served.actuators, served.units, strict=True)):
         low, high = served.actuator_min[index], served.actuator_max[index]
-        if served.unit != bounds.unit or low < bounds.minimum or high > bounds.maximum:
+        bounds = next((one for one in of_units if one.unit == unit), of_units[0])
+        if unit != bounds.unit or low < bounds.minimum or high > bounds.maximum:
             raise SoftformError(
-                f"{name} of '{served.robot}' goes from {low:g} to {high:g} {served.unit}; "
+                f"{name} of '{served.robot}' goes from {low:g} to {high:g} {unit}; "
                 f"{whose} is {bounds.minimum:g} to {bounds.maximum:g} {bounds.unit}.",
                 step,
             )

@@ -35,8 +35,9 @@ def check_command(robot: Robot, names: Sequence[str], units: Sequence[str], valu
             f"The command has {len(names)} names, {len(units)} units and {len(values)} values.",
             "Give one name and one unit for each value.",
         )
+    unit_of = dict(zip(robot.actuators, robot.actuator_units, strict=True))
     for name, unit in zip(names, units, strict=True):
-        if unit != robot.unit:
+        if unit != unit_of.get(name, unit):
             raise CommandRejectedError(
                 f"The command gives {name} in '{unit}'.", f"Robot '{robot.name}' is commanded in {robot.unit}."
             )
@@ -78,8 +79,8 @@ class SettleDetector:
     over the whole time counts, and no reading within it may lie further off than `_SCATTER` tolerances.
     """
 
-    def __init__(self, actuators: int, tolerance: float, seconds: float) -> None:
-        """Watch so many `actuators`; `tolerance` in their unit."""
+    def __init__(self, actuators: int, tolerance: Array | float, seconds: float) -> None:
+        """Watch so many `actuators`; `tolerance`, one for all or (k,), in their units."""
         self._actuators = actuators
         self._tolerance = tolerance
         self._seconds = seconds

@@ -60,20 +60,22 @@ class Bench:
         robot: Name or path of its description.
         values: Parameters of driver and devices that differ from the defaults, such as the port.
         goal: (k,) command that moves every actuator, each to another value.
-        tolerance: How near to a command, and to what was measured, the true values come; in the robot's unit.
+        tolerance: How near to a command, and to what was measured, the true values come: one for all or (k,), in their
+            units.
         true_values: Returns the true values of the actuators, (k,).
         is_safe: Whether they are safe as `Device.safe_action` says.
         safe_seconds: Within which they are, from the request on the wire.
         pull_cable: Take the connection away, and return once it is gone; the device keeps its power.
         plug_in: Give it back, under the same name.
-        block: Keep the last actuator where it is, whatever is asked of it: a check of the first one alone is none.
+        block: Keep the last actuator from becoming safe, whatever is asked of it: where it is, or on the move if
+            safe is to hold. A check of the first one alone is none.
         free: Let them move again.
     """
 
     robot: str
     values: Mapping[str, Any]
     goal: Array
-    tolerance: float
+    tolerance: Array | float
     true_values: Callable[[], Array]
     is_safe: Callable[[], bool]
     safe_seconds: float
@@ -124,7 +126,7 @@ class Bench:
 
     def is_near(self, goal: Array) -> bool:
         """Whether the true values are near `goal`, (k,)."""
-        return bool(np.abs(self.true_values() - goal).max() <= self.tolerance)
+        return bool((np.abs(self.true_values() - goal) <= self.tolerance).all())
 
 
 Check = Callable[[Bench], None]
@@ -141,12 +143,13 @@ class _Commander:
     def __init__(self, bench: Bench, driver: Driver) -> None:
         self._bench, self._driver, self._robot = bench, driver, bench.description
         bench.readings.clear()
+        self.lease = driver.acquire(SOURCE, 0, now(driver), driver.fingerprint)  # what holds is not driven without one
         _wait(lambda: bool(bench.readings), "measurements once the driver is active", _BEGIN_SECONDS)
-        self.lease = driver.acquire(SOURCE, 0, now(driver), driver.fingerprint)
 
     def send(self, goal: Array) -> None:
-        units = [self._robot.unit] * len(goal)
-        self._driver.command(SOURCE, self.lease, self._driver.fingerprint, self._robot.actuators, units, goal.tolist())
+        robot = self._robot
+        wanted = robot.actuators, robot.actuator_units, goal.tolist()
+        self._driver.command(SOURCE, self.lease, self._driver.fingerprint, *wanted)
 
     def drive(self, goal: Array, condition: Callable[[], bool], what: str) -> None:
         """Command the goal, (k,), until the condition holds."""
@@ -188,7 +191,7 @@ def check_targets(bench: Bench) -> None:
             commander.drive(goal, functools.partial(_has_settled, bench, goal), "all actuators to settle")
             deviation = np.abs(bench.readings[-1].values - bench.true_values())
             _require(
-                deviation.max() <= bench.tolerance,
+                bool((deviation <= bench.tolerance).all()),
                 f"{driver.health()['devices']} measures {bench.readings[-1].values}, true is {bench.true_values()}",
             )
 
@@ -347,7 +350,8 @@ def check_kill(bench: Bench) -> None:
     words = [bench.robot, json.dumps(bench.parameters), json.dumps(bench.goal.tolist())]
     process = subprocess.Popen([sys.executable, "-m", __name__, *words])
     try:
-        _wait(lambda: bench.is_near(bench.goal), "a driver in another process to reach the goal", 2 * _PATIENCE_SECONDS)
+        driven = functools.partial(_drives_at_goal, bench)  # what holds may be at the goal undriven
+        _wait(driven, "a driver in another process to reach the goal", 2 * _PATIENCE_SECONDS)
     finally:
         process.kill()
         process.wait()
@@ -443,6 +447,10 @@ def _has_settled(bench: Bench, goal: Array) -> bool:
     return bench.is_near(goal) and bool((bench.readings[-1].status == Status.SETTLED).all())
 
 
+def _drives_at_goal(bench: Bench) -> bool:
+    return bench.is_near(bench.goal) and not bench.is_safe()
+
+
 def _drive_alone(bench: Bench, device: Device, held: Array) -> None:
     """Lead a device by itself from `held` towards the goal, both (k,), until it is no longer safe."""
     robot = bench.description
@@ -502,7 +510,7 @@ def main() -> None:
         driver.activate()
         lease = driver.acquire(SOURCE, 0, now(driver), driver.fingerprint)
         while True:
-            driver.command(SOURCE, lease, driver.fingerprint, robot.actuators, [robot.unit] * len(goal), goal)
+            driver.command(SOURCE, lease, driver.fingerprint, robot.actuators, robot.actuator_units, goal)
             time.sleep(_COMMAND_SECONDS)
 
 

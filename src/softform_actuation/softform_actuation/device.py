@@ -5,12 +5,12 @@ latch and the lease. A *device* is one board or bus behind one connection; it se
 order of its description. A *family* makes devices of one kind; it is found by an entry point of the group
 `softform.devices`, whose name is the `kind` of the device in the robot's description (see `families`).
 
-All values are in the SI unit of the robot's description. All methods but `close` and `health` may raise `DeviceError`,
-`DeviceLostError` once the connection is gone, and `UnsafeError`. One thread of the driver calls them; `health` and the
-properties are read by any. `conformance` holds a device against all of this.
+The values of an actuator are in the SI unit of its quantity. All methods but `close` and `health` may raise
+`DeviceError`, `DeviceLostError` once the connection is gone, and `UnsafeError`. One thread of the driver calls them;
+`health` and the properties are read by any. `conformance` holds a device against all of this.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
@@ -21,8 +21,24 @@ from numpy.typing import NDArray
 from softform_actuation.clock import Clock
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.robots.devices import Tolerances
+from softform_core.robots.actuators import UNITS, Quantity
+from softform_core.robots.devices import ActuatorTolerances
 from softform_ros.parameters import Parameter
+
+__all__ = [
+    "REST_SECONDS",
+    "Device",
+    "DeviceError",
+    "DeviceFamily",
+    "DeviceHealth",
+    "DeviceLostError",
+    "Measurement",
+    "Rest",
+    "SafeAction",
+    "ServedActuators",
+    "UnsafeError",
+    "never",
+]
 
 REST_SECONDS = 0.6
 """s that the driver lets a device rest after `make_safe`; then `check` says what is not safe, or it is driven again."""
@@ -57,26 +73,33 @@ class ServedActuators:
         device: Name of the device in the robot's description.
         actuators: Names.
         channels: Channel of each.
-        unit: SI unit of all values.
+        quantities: Quantity of each.
         actuator_min: (k,) lowest command.
         actuator_max: (k,) highest command.
         slew_rate: (k,) per second, fastest change of a command.
         safe: (k,) command at which the robot is safe.
-        tolerances: Tolerances of measured values.
+        tolerances: Tolerances of measured values, (k,) each.
         settings: Settings of the device in the robot's description, checked by its family.
+        robot_quantities: Quantities of all actuators of the robot, whichever device serves them.
     """
 
     robot: str
     device: str
     actuators: list[str]
     channels: list[int]
-    unit: str
+    quantities: list[Quantity]
     actuator_min: Array
     actuator_max: Array
     slew_rate: Array
     safe: Array
-    tolerances: Tolerances
+    tolerances: ActuatorTolerances
     settings: Mapping[str, Any] = field(default_factory=dict)
+    robot_quantities: Sequence[Quantity] = ()
+
+    @property
+    def units(self) -> list[str]:
+        """SI unit of the values of each."""
+        return [UNITS[quantity] for quantity in self.quantities]
 
 
 @dataclass(frozen=True)

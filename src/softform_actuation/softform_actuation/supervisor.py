@@ -99,6 +99,7 @@ class Supervisor:
         self._standstill = Standstill(self._clock.since_boot, _STANDSTILL_SECONDS)
         self._last_step = self._rest_until = self._command_seen = self._goal_since = 0.0
         self._held_goal: np.ndarray | None = None
+        self._same_goal = robot.actuator_tolerances.settle
         self._rest_reason = ""
 
     @property
@@ -155,7 +156,7 @@ class Supervisor:
 
     def unsafe_in_words(self) -> str:
         """Which actuators are not measured at rest, and what is known of them; empty if there is none."""
-        unit, sentences = self._robot.unit, []
+        sentences = []
         for connection in self.connections:
             if connection.is_secured:
                 continue
@@ -166,14 +167,15 @@ class Supervisor:
             elif connection.still_unsafe:
                 sentences.append(f"{connection.still_unsafe.removesuffix('.')}.")
             else:
-                told = zip(self._served_names(connection), connection.rest.values, connection.rest.at_rest, strict=True)
-                high = ", ".join(f"{name} at {value:.4g} {unit}" for name, value, at_rest in told if not at_rest)
+                told = zip(self._served(connection), connection.rest.values, connection.rest.at_rest, strict=True)
+                high = ", ".join(f"{name} at {value:.4g} {unit}" for (name, unit), value, rests in told if not rests)
                 sentences.append(f"Not at rest: {high}.")
         return " ".join(sentences)
 
-    def _served_names(self, connection: Connection) -> list[str]:
-        follower = self._followers[self.connections.index(connection)]
-        return [self._robot.actuators[index] for index in follower.indices]
+    def _served(self, connection: Connection) -> list[tuple[str, str]]:
+        """Name and unit of each actuator of a device."""
+        follower, robot = self._followers[self.connections.index(connection)], self._robot
+        return [(robot.actuators[index], robot.actuator_units[index]) for index in follower.indices]
 
     def open(self, interrupted: Callable[[], bool]) -> None:
         """Open the devices, which makes them safe. Nothing moves.
@@ -454,8 +456,7 @@ class Supervisor:
 
     def _has_held_too_long(self, goal: np.ndarray, now: float) -> bool:
         """Whether a goal, (k,), has stayed the same for `hold_timeout`: whoever renews it may have been forgotten."""
-        settle = self._robot.tolerances.settle
-        if self._held_goal is None or np.abs(goal - self._held_goal).max() > settle:
+        if self._held_goal is None or (np.abs(goal - self._held_goal) > self._same_goal).any():
             self._held_goal, self._goal_since = goal, now
         return now - self._goal_since > self._settings.hold_timeout
 

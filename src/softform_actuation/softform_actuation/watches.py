@@ -23,9 +23,9 @@ _SETPOINT_MEMORY_SECONDS = 1.0
 
 
 class RangeWatch:
-    """Values beyond the robot's range by more than `margin`."""
+    """Values beyond the robot's range by more than `margin`, one for all or (k,)."""
 
-    def __init__(self, served: ServedActuators, margin: float) -> None:
+    def __init__(self, served: ServedActuators, margin: Array | float) -> None:
         self._served = served
         self._margin = margin
         self._in_a_row = 0
@@ -45,9 +45,10 @@ class RangeWatch:
         self._in_a_row = self._in_a_row + 1 if outside.any() else 0
         if self._in_a_row >= _IN_A_ROW:
             index = int(np.flatnonzero(outside)[0])
+            unit = served.units[index]
             raise UnsafeError(
-                f"{served.actuators[index]} is at {values[index]:.4g} {served.unit}; its range is "
-                f"{served.actuator_min[index]:g} … {served.actuator_max[index]:g} {served.unit}.",
+                f"{served.actuators[index]} is at {values[index]:.4g} {unit}; its range is "
+                f"{served.actuator_min[index]:g} … {served.actuator_max[index]:g} {unit}.",
                 "Check the actuator and the sensor of that channel, then reset.",
             )
 
@@ -60,7 +61,7 @@ class FollowWatch:
     target (a lost point turns 3.790 into 3790), or a valve is stuck, and every further moment makes it worse.
     """
 
-    def __init__(self, served: ServedActuators, tolerance: float, seconds: float) -> None:
+    def __init__(self, served: ServedActuators, tolerance: Array | float, seconds: float) -> None:
         self._served = served
         self._tolerance = tolerance
         self._seconds = seconds
@@ -87,10 +88,11 @@ class FollowWatch:
         if self._astray_since is None:
             self._astray_since = moment
         if moment - self._astray_since > self._seconds:
-            index = int(np.argmax(deviation))
+            index = int(np.argmax(deviation / self._tolerance))
+            unit = self._served.units[index]
             raise UnsafeError(
-                f"{self._served.actuators[index]} stays at {values[index]:.4g} {self._served.unit} while its setpoint "
-                f"is {setpoint[index]:.4g} {self._served.unit}.",
+                f"{self._served.actuators[index]} stays at {values[index]:.4g} {unit} while its setpoint "
+                f"is {setpoint[index]:.4g} {unit}.",
                 "Check for a leak, a blocked or failed actuator on that channel, then reset.",
             )
 
@@ -108,9 +110,10 @@ class FollowWatch:
         self._rising_in_a_row = np.where(rising, self._rising_in_a_row + 1, 0)
         if (self._rising_in_a_row >= _IN_A_ROW).any():
             index = int(np.argmax(self._rising_in_a_row))
+            unit = self._served.units[index]
             raise UnsafeError(
-                f"{self._served.actuators[index]} rises to {values[index]:.4g} {self._served.unit} while no more than "
-                f"{highest[index]:.4g} {self._served.unit} were asked of it.",
+                f"{self._served.actuators[index]} rises to {values[index]:.4g} {unit} while no more than "
+                f"{highest[index]:.4g} {unit} were asked of it.",
                 "Check the cable for disturbances, and actuator and sensor of that channel, then reset.",
             )
 
@@ -122,7 +125,7 @@ class FrozenWatch:
     setpoint for `FollowWatch`. At rest a value may well stand still: a sensor's step may be larger than its noise.
     """
 
-    def __init__(self, served: ServedActuators, tolerance: float) -> None:
+    def __init__(self, served: ServedActuators, tolerance: Array | float) -> None:
         self._served = served
         self._tolerance = tolerance
         self.reset()
@@ -149,7 +152,7 @@ class FrozenWatch:
         frozen = (self._seconds >= _FROZEN_SECONDS) & (self._measurements >= _FROZEN_MEASUREMENTS)
         if frozen.any():
             index = int(np.flatnonzero(frozen)[0])
-            unit = self._served.unit
+            unit = self._served.units[index]
             raise UnsafeError(
                 f"{self._served.actuators[index]} reads {values[index]:.4g} {unit} without any change for "
                 f"{self._seconds[index]:.1f} s, though its setpoint went from {self._begun_at[index]:.4g} to "

@@ -161,7 +161,7 @@ def test_terminals_and_ports_that_are_not_there_have_no_range(
 def test_a_device_without_actuators_needs_neither(robot_with: Callable[..., Robot], state: Path) -> None:
     served = ranged(robot_with, 0.0, 680e3)
     nothing = np.zeros(0)
-    served = ServedActuators("membrane", "relay", [], [], "Pa", nothing, nothing, nothing, nothing, served.tolerances)
+    served = ServedActuators("membrane", "relay", [], [], [], nothing, nothing, nothing, nothing, served.tolerances)
     check_ceiling(served, NAMES)
     check_range(served, NAMES)
     assert not state.exists()

@@ -129,7 +129,7 @@ class BringupManagerNode(GuardedNode):
             self.get_logger().info(line)
 
     def _is_interrupted(self) -> bool:
-        """Whether waiting for answers is to end: at a stop, but not for what bringing down itself asks."""
+        """Return whether waiting for answers shall end: at a stop, but not while nodes are brought down."""
         return self._stop.is_set() and not self._goes_down
 
     def _tell(self, state: int, reason: str = "") -> None:

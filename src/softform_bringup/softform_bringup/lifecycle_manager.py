@@ -34,7 +34,7 @@ class LifecycleManager:
         transition_timeout: Time for one transition, s.
         should_stop: Whether bringing up is to be given up.
         configured_ahead: Nodes that need no other to be configured; they are while those before them come up.
-        launch: Which launch started this manager; empty if none that tells.
+        launch: Name of the launch that started this manager; empty if none that tells.
         elsewhere: Nodes that another launch starts; they are brought up all the same, and not shut down.
     """
 
@@ -126,7 +126,7 @@ class LifecycleManager:
         return node.change(step, self._transition_timeout)
 
     def _is_foreign(self, node: RemoteLifecycleNode, timeout: float) -> bool:
-        """Whether a node is of another launch than this manager, or does not tell in time."""
+        """Return whether a node is of another launch than this manager, or does not tell in time."""
         deadline = time.monotonic() + timeout
         while self._launch and node.name not in {*self._elsewhere, *self._launches}:
             told = node.launch(min(SILENCE, deadline - time.monotonic()))

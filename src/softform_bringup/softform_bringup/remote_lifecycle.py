@@ -66,7 +66,7 @@ class RemoteLifecycleNode:
         self._get_state = node.create_client(GetState, f"{name}/get_state")
 
     def is_there(self) -> bool:
-        """Whether both services are known."""
+        """Return whether both services are known."""
         return bool(self._get_state.service_is_ready() and self._change_state.service_is_ready())
 
     def state(self, timeout: float) -> State | None:
@@ -140,5 +140,5 @@ class RemoteLifecycleNode:
         return True
 
     def _is_hopeless(self, client: Client) -> bool:
-        """Whether no answer is worth waiting for: a stop is asked for, or the node is gone."""
+        """Return whether no answer is worth waiting for: a stop is asked for, or the node is gone."""
         return self._should_stop() or not client.service_is_ready()

@@ -120,7 +120,7 @@ class CameraTrackerNode(SoftformLifecycleNode):
             self._subscription = None
 
     def health(self) -> Health:
-        """Rate, latency, what is seen of codes and marker, and what hinders it."""
+        """Return the rate, latency, what is seen of codes and marker, and what hinders it."""
         if self._thread is None:
             return Health(OK, "inactive")
         with self._lock:

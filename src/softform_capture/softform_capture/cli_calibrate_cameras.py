@@ -1,7 +1,5 @@
 """Command `softform calibrate-cameras`: where the depth cameras stand, from points that they see."""
 
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
     metavar="X Y Z YAW",
     help="Where its cross lies in the robot's frame (m), and where its x axis points (rad); it lies level.",
 )
-@click.option("--clouds", default=10, show_default=True, type=click.IntRange(1, 1000), help="Taken of each camera.")
-@click.option("--time-limit", default=20.0, show_default=True, help="To wait for them, s.")
 @click.option("--namespace", default="softform", show_default=True, help="Of the cameras' topics.")
 @click.option("--max-residual", default=0.003, show_default=True, help="Write nothing if a camera fits worse, m.")
 @click.option("--output", type=PATH, help="[default: data/ROBOT/cameras.yaml]")
@@ -44,15 +40,13 @@ def calibrate_cameras(
     sheet: str,
     ruler_length: float,
     sheet_pose: tuple[float, float, float, float],
-    clouds: int,
-    time_limit: float,
     namespace: str,
     max_residual: float,
     output: Path | None,
 ) -> None:
     """Find where depth cameras stand, and keep it for the scanner.
 
-    From corresponding points: either identified by hand in the clouds and written into a file (--points), or the
+    Corresponding points are either identified by hand in the clouds and written into a file (--points), or are the
     corners of the printed sheet of codes that every camera sees now (--camera; softform print-code makes the sheet).
     The closed-form rigid motion that brings them together is each camera's pose (paper 004, Sec. V-A).
 
@@ -62,6 +56,7 @@ def calibrate_cameras(
       ./softform calibrate-cameras --points corners.yaml
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from softform_capture.depth_cameras.calibration import default_calibration, made_calibration
+    from softform_core.provenance import command_line
 
     if bool(points_file) == bool(cameras):
         raise SoftformError("Points or cameras are needed, and not both.", "Give --points FILE or --camera NAME=TOPIC.")
@@ -69,9 +64,8 @@ def calibrate_cameras(
     if points_file:
         found, streams = _from_file(points_file)
     else:
-        topics = _topics(cameras)
-        found, streams = _from_sheet(topics, sheet, ruler_length, sheet_pose, clouds, time_limit, namespace)
-    calibration = made_calibration(robot.name, shlex.join(["softform", *sys.argv[1:]]), found, streams)
+        found, streams = _from_sheet(_topics(cameras), sheet, ruler_length, sheet_pose, namespace)
+    calibration = made_calibration(robot.name, command_line(), found, streams)
     _show(found)
     for name, camera in found.items():
         if not camera.residual <= max_residual:
@@ -106,10 +100,9 @@ def _from_sheet(
     sheet: str,
     ruler_length: float,
     pose: tuple[float, float, float, float],
-    clouds: int,
-    time_limit: float,
     namespace: str,
 ) -> tuple[dict[str, "CameraExtrinsics"], dict[str, tuple[str, str]]]:
+    import numpy as np
     from scipy.spatial.transform import Rotation
 
     from softform_capture.camera_tracker.code_detection import CodeDetector
@@ -118,8 +111,10 @@ def _from_sheet(
     from softform_capture.depth_cameras.listening import listen
     from softform_capture.depth_cameras.sheet_in_cloud import corners_in_clouds, sheet_point
 
+    if not np.isfinite([ruler_length, *pose]).all() or ruler_length <= 0.0:
+        raise SoftformError("The sheet has no place or no size.", "Give finite --sheet-pose and --ruler-length, m.")
     detector = CodeDetector(SHEETS[sheet], ruler_length)
-    heard = listen(topics, clouds, time_limit, namespace)
+    heard = listen(topics, namespace)
     seen = {}
     for name, messages in heard.items():
         try:

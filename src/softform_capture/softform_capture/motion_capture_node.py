@@ -130,7 +130,7 @@ class MotionCaptureNode(SoftformLifecycleNode):
         self._topic = None
 
     def health(self) -> Health:
-        """Rate, latency, missing share and alignment of the frames, the connection, and what was wrong with them."""
+        """Return rate, latency, missing share and alignment of the frames, the connection, and their faults."""
         run, thread = self._run, self._thread
         if run is None:
             return Health(OK, "inactive")
@@ -162,7 +162,7 @@ class MotionCaptureNode(SoftformLifecycleNode):
         self._take(run, frame)
 
     def _take(self, run: CaptureRun, frame: CapturedFrame) -> None:
-        """Called by the executor's thread or the source's, never by both."""
+        """Take a frame; called by the executor's thread or the source's, never by both."""
         try:
             taken = run.take(frame)
         except SoftformError as error:

@@ -44,7 +44,6 @@ PARAMETERS = (
         "numbers of, a pose or a 4 x 4 matrix. Empty: `registration`."),
     Parameter("registration", [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0],
         "Pose of the scanner's frame in the robot's: x, y, z (m), qx, qy, qz, qw; or the 4 x 4 matrix, row by row."),
-    Parameter("include_existing", False, "Whether exports that lie in the folder at activation are read too."),
     Parameter("poll_period", 0.2, "Time between two looks into the folder, s.", 0.02, 10.0),
     Parameter("camera_calibration", "",
         "Cameras: file of `./softform calibrate-cameras`; empty for `data/ROBOT/cameras.yaml`."),
@@ -100,8 +99,10 @@ class ScannerNode(SoftformLifecycleNode):
             )
         self._place: ScannerPlace | None = None
         if values["scanner_pose"]:  # a hand-held scanner's scans are aligned by what the robot is commanded
-            states = (ActuatorState, "actuator_state", self._on_actuator_state, ACTUATOR_STATE_READER)
-            self.opened.callback(self.destroy_subscription, self.create_subscription(*states))
+            states = self.create_subscription(
+                ActuatorState, "actuator_state", self._on_actuator_state, ACTUATOR_STATE_READER
+            )
+            self.opened.callback(self.destroy_subscription, states)
         try:
             self._known_place()
         except NotRegisteredError as error:  # it may be registered by what this node's folder holds
@@ -109,7 +110,7 @@ class ScannerNode(SoftformLifecycleNode):
         self._source = FolderSource(Path(values["watch_folder"]).expanduser(), values["unit"])
 
     def _known_place(self) -> ScannerPlace:
-        """Where the scanner stands; told to TF once it is known.
+        """Return the scanner's place, and publish it on TF once it is known.
 
         Raises:
             SoftformError: If that is not known, or no pose.
@@ -142,10 +143,8 @@ class ScannerNode(SoftformLifecycleNode):
 
     def _watch_folder(self) -> None:
         self._record = ScanRecord(f"is {self._source.folder} the right folder?")
-        if not self.parameters["include_existing"] and self._source.folder.is_dir():
-            skipped = self._source.skip_existing()
-            if skipped:
-                self.get_logger().info(f"passing over {skipped} older exports in {self._source.folder}")
+        if self._source.folder.is_dir() and (skipped := self._source.skip_existing()):
+            self.get_logger().info(f"passing over {skipped} older exports in {self._source.folder}")
         self._watcher = FolderWatcher(
             self._source, self.parameters["poll_period"], self._on_scan, self._on_rejected, self._on_fault
         )
@@ -183,7 +182,7 @@ class ScannerNode(SoftformLifecycleNode):
             self._watcher = None
 
     def health(self) -> Health:
-        """Age and quality of the last scan, and what was rejected and why."""
+        """Return the age and quality of the last scan, and what was rejected and why."""
         if not self.is_active:
             return Health(OK, "inactive")
         values: dict[str, object] = {"source": self.parameters["source"]}

@@ -15,6 +15,7 @@ from sensor_msgs.msg import PointCloud2, PointField
 from softform_capture.camera_tracker.code_detection import CodeDetector
 from softform_capture.camera_tracker.code_sheet import SHEETS
 from softform_capture.cli_calibrate_cameras import calibrate_cameras
+from softform_capture.depth_cameras import listening
 from softform_capture.depth_cameras.calibration import load_calibration, made_calibration
 from softform_capture.depth_cameras.extrinsics import register_cameras
 from softform_capture.depth_cameras.merging import CameraCloud, CloudMerger
@@ -277,7 +278,9 @@ def off_the_truth(registration, camera):
     return np.linalg.norm(in_camera @ registration.rotation.T + registration.translation - there, axis=1).max()
 
 
-def test_the_printed_codes_calibrate_cameras_that_see_them(tmp_path, depth_cameras):
+def test_the_printed_codes_calibrate_cameras_that_see_them(tmp_path, depth_cameras, monkeypatch):
+    monkeypatch.setattr(listening, "_CLOUDS", 2)
+    monkeypatch.setattr(listening, "_TIME_LIMIT", 40.0)
     clouds = {name: coloured_cloud(camera, f"{name}_frame", 0.01) for name, camera in depth_cameras.items()}
     ended = threading.Event()
 
@@ -293,8 +296,8 @@ def test_the_printed_codes_calibrate_cameras_that_see_them(tmp_path, depth_camer
     sender = threading.Thread(target=send, daemon=True)
     sender.start()
     path = tmp_path / "cameras.yaml"
-    arguments = ["--camera", "left=left/points", "--camera", "right=right/points", "--clouds", "2"]
-    result = CliRunner().invoke(calibrate_cameras, [*arguments, "--time-limit", "40", "--output", str(path)])
+    arguments = ["--camera", "left=left/points", "--camera", "right=right/points"]
+    result = CliRunner().invoke(calibrate_cameras, [*arguments, "--output", str(path)])
     ended.set()
     sender.join()
     assert result.exit_code == 0, (result.output, result.exception)
@@ -398,11 +401,14 @@ def test_points_in_another_unit_are_told(tmp_path, whose, factor):
         ["--points", "a.yaml", "--camera", "a=b"],
         ["--camera", "left"],
         ["--camera", "a=b", "--camera", "a=c"],
-        ["--camera", "a=silent", "--time-limit", "0.2"],
+        ["--camera", "a=silent"],
+        ["--camera", "a=b", "--sheet-pose", "nan", "0", "0", "0"],
+        ["--camera", "a=b", "--ruler-length", "0"],
         ["--points", __file__],
     ],
 )
-def test_what_is_asked_wrongly_is_rejected(arguments):
+def test_what_is_asked_wrongly_is_rejected(arguments, monkeypatch):
+    monkeypatch.setattr(listening, "_TIME_LIMIT", 0.2)
     result = CliRunner().invoke(calibrate_cameras, arguments)
     assert isinstance(result.exception, SoftformError), result.output
     assert result.exception.next_step

@@ -1,1 +1,1 @@
-"""What planners, controllers and notebooks import."""
+"""Public API for planners, controllers and notebooks."""

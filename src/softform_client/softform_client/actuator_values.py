@@ -1,4 +1,4 @@
-"""Between messages with actuator values and arrays in the order of the robot's description."""
+"""Convert between messages with actuator values and arrays in the order of the robot's description."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +10,7 @@ from softform_ros.goal_error import GoalError
 
 
 def values_from_message(message: ActuatorValues, robot: Robot) -> list[float]:
-    """Values in the order of the description, set by set; empty if nothing is said.
+    """Return values in the order of the description, set by set; empty if nothing is said.
 
     Raises:
         SoftformError: On another unit, on names that are not all the robot's, or values that are no whole sets.

@@ -12,7 +12,7 @@ _POLL_SECONDS = 0.05
 
 
 class Moment(Protocol):
-    """When something was measured or captured."""
+    """Time at which something was measured or captured."""
 
     @property
     def stamp(self) -> float:
@@ -20,7 +20,7 @@ class Moment(Protocol):
 
     @property
     def received(self) -> float:
-        """When it was received, steady time, s."""
+        """Time of receipt on the steady clock, s."""
 
 
 @dataclass(frozen=True)

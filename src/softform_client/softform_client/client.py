@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self, TypeAlias
 
 from builtin_interfaces.msg import Time
-from rcl_interfaces.srv import GetParameters
 
 from softform_client.client_inputs import as_path, as_shape, as_shape_or_values, as_values
 from softform_client.client_stream import Target, streamed
@@ -33,13 +32,13 @@ from softform_interfaces.action import CaptureShape, FollowWaypoints, PlanToShap
 from softform_interfaces.msg import ServoState
 from softform_ros.action_caller import ActionCaller, NotConnectedError
 from softform_ros.action_goals import NO_ERROR
-from softform_ros.service_calls import call_service
+from softform_ros.service_calls import asked_parameters
 
 CaptureCode = CaptureShape.Result
 PlanCode = PlanToShape.Result
 
 ShapeLike: TypeAlias = TargetShape | Array | Any
-"""A shape; points (N, 3), m; or a mesh with `vertices` and `faces`, m."""
+"""A shape, points (N, 3) m, or a mesh with `vertices` and `faces` in m."""
 
 __all__ = [
     "CaptureCode",
@@ -105,18 +104,17 @@ class ShapeClient:
         return self
 
     def robot(self) -> Robot:
-        """The robot that is served.
+        """Return the robot that is served.
 
         Raises:
             NotConnectedError: If `connect` was not called, or the node does not answer.
             SoftformError: If its description is not on this machine.
         """
-        server, request = "inverse_kinematics", GetParameters.Request(names=["robot"])
-        asked = f"{server}/get_parameters"
-        answer = call_service(self._reaching.node, server, GetParameters, asked, request, self._timeout)
-        if answer is None:
+        node, server = self._reaching.node, "inverse_kinematics"
+        values = asked_parameters(node, server, ["robot"], self._timeout)
+        if values is None:
             raise NotConnectedError(f"The {server} node does not say which robot it serves.", "Name the frame.")
-        return load_robot(str(answer.values[0].string_value)).in_namespace(self._reaching.node.get_namespace())
+        return load_robot(values["robot"]).in_namespace(node.get_namespace())
 
     @property
     def is_served(self) -> bool:
@@ -331,7 +329,7 @@ class ShapeClient:
             rate: Targets a second, Hz.
 
         Yields:
-            What the servo said last, after each target; before it said anything, that it is off.
+            The last state of the servo, after each target; off before it has sent one.
 
         Raises:
             NotConnectedError: If `connect` was not called, or no servo listens.

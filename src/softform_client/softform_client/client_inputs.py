@@ -1,4 +1,4 @@
-"""What programs give the client: taken where it is clear what is meant; else an error says how to give it."""
+"""Conversion of the client's inputs: accepted where the meaning is clear, else an error says what to give."""
 
 from os import PathLike
 from typing import Any
@@ -13,7 +13,7 @@ from softform_core.shapes.target import TargetShape
 
 
 def as_shape(given: Any, what: str = "target") -> TargetShape:
-    """A shape, m: given as one, as points (N, 3), or as any mesh with `vertices` (V, 3) and `faces` (F, 3).
+    """Return a shape, m: given as one, as points (N, 3), or as any mesh with `vertices` (V, 3) and `faces` (F, 3).
 
     Raises:
         SoftformError: If it is something else, such as a path, which names no unit; or cannot be a shape.
@@ -37,7 +37,7 @@ def as_shape(given: Any, what: str = "target") -> TargetShape:
 
 
 def as_shape_or_values(given: Any) -> TargetShape | Array:
-    """A shape as `as_shape` takes it, or numbers (k,): actuator values, or a place.
+    """Return a shape as `as_shape` takes it, or numbers (k,): actuator values, or a place.
 
     Raises:
         SoftformError: If it is neither.
@@ -49,7 +49,7 @@ def as_shape_or_values(given: Any) -> TargetShape | Array:
 
 
 def as_values(given: ArrayLike | None, what: str, each: str = "actuator") -> Array | None:
-    """Values, one for each of something, as an array; or None.
+    """Return values, one for each of something, as an array; or None.
 
     Raises:
         SoftformError: If they are no numbers.
@@ -58,7 +58,7 @@ def as_values(given: ArrayLike | None, what: str, each: str = "actuator") -> Arr
 
 
 def as_path(given: Any) -> Path:
-    """A path, given as one or as shapes; numbers do not tell whether they are places or actuator values.
+    """Return a path, given as one or as shapes; numbers do not tell whether they are places or actuator values.
 
     Raises:
         SoftformError: If it is something else, or a path whose numbers are of another shape.
@@ -70,7 +70,7 @@ def as_path(given: Any) -> Path:
             raise SoftformError(
                 f"The path has points of shape {points.shape} and uv of {uv.shape}.", "Give (m, 3) in metres, and (2,)."
             )
-        return PointPath(points, uv, given.point)
+        return PointPath(points, uv, given.output)
     if isinstance(given, ShapePath):
         return ShapePath(tuple(as_shape(one, f"waypoint {at + 1}") for at, one in enumerate(given.shapes)))
     if isinstance(given, ActuatorPath):

@@ -10,7 +10,6 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, PointStamped
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import PointCloud2
-from shape_msgs.msg import Mesh
 from std_msgs.msg import Header
 
 from softform_client.client_inputs import as_shape, as_shape_or_values
@@ -21,10 +20,10 @@ from softform_core.shapes.target import TargetShape
 from softform_interfaces.msg import ServoState, TargetMesh, TargetPoints
 from softform_ros import qos
 from softform_ros.action_caller import ActionCaller, NotConnectedError
-from softform_ros.conversions import cloud_from_points
+from softform_ros.conversions import cloud_from_points, packed_vertices
 
 Target: TypeAlias = TargetShape | FeaturePoints | Array
-"""A shape (also points (N, 3), m) or feature points of a robot's surface, or a place (3,) m of a robot's tip."""
+"""A shape (also points (N, 3) m), feature points of a robot's surface, or a place (3,) m of a robot's tip."""
 
 _TOPICS = {
     "target_shape": PointCloud2,
@@ -33,7 +32,7 @@ _TOPICS = {
     "target_tip": PointStamped,
 }
 _PATIENCE = 5.0
-"""s to wait for the servo's subscription."""
+"""Longest wait for the servo's subscription, s."""
 _POLL_SECONDS = 0.05
 
 
@@ -75,7 +74,7 @@ def _wait_until_heard(publisher: Publisher) -> None:
 
 
 def _packing(target: Target) -> tuple[str, Callable[[str, Time], Any]]:
-    """The topic of a target, and what makes its message of a frame and a stamp."""
+    """Return the topic of a target, and what makes its message of a frame and a stamp."""
     if isinstance(target, FeaturePoints):
         return "target_points", partial(features_to_message, target)
     taken = as_shape_or_values(target)
@@ -95,8 +94,6 @@ def _tip_message(place: Array, frame: str, stamp: Time) -> PointStamped:
 def _mesh_message(target: TargetShape, frame: str, stamp: Time) -> TargetMesh:
     return TargetMesh(
         header=Header(frame_id=frame, stamp=stamp),
-        mesh=Mesh(
-            vertices=[Point(x=float(x), y=float(y), z=float(z)) for x, y, z in target.points],
-            triangles=triangles_to_message(target),
-        ),
+        vertices=packed_vertices(target.points),
+        triangles=triangles_to_message(target),
     )

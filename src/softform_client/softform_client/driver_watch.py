@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,20 +11,22 @@ import numpy as np
 from softform_client.reach_goal import Code
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.actuator_past import ActuatorPast
+from softform_core.forward.history import History
+from softform_core.forward.memory import NO_MEMORY, Commands, Memory, State
 from softform_core.robots import Robot
-from softform_interfaces.msg import ActuatorState, DriverState
+from softform_interfaces.msg import ActuationHistory, ActuatorState, DriverState
 from softform_ros.goal_error import GoalError
+from softform_ros.histories import history_from_message
 
 _POLL_SECONDS = 0.05
 STILL_SECONDS = 1.0
-"""s for which the values of a robot that is safe must stay before it counts as standing still."""
+"""Time that a safe robot's values must stay the same before it counts as standing still, s."""
 
 AT_REST = (DriverState.SAFE, DriverState.MAKING_SAFE, DriverState.HOLDING)
 """States in which the driver has no target, and follows whoever gets its lease."""
 
 _SILENT_TIMES = 3.0
-"""Silence of `driver_state`, in times `state_timeout`, after which the driver counts as gone; it comes at 5 Hz."""
+"""Silence of `driver_state`, in units of `state_timeout`, after which the driver counts as gone; it comes at 5 Hz."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class MeasuredValues:
     Attributes:
         values: (k,) in the order of the robot's actuators, in its unit.
         settled: Whether the driver reports every actuator as settled.
-        stamp: When they were measured, s since the epoch.
+        stamp: Time of the measurement, s since the epoch.
         received: Steady time, s.
         safe: Whether the driver has made every actuator safe and holds no target.
     """
@@ -49,7 +52,7 @@ class DriverWatch:
     """The newest messages of the driver; written by the executor, read and waited for by the worker.
 
     Attributes:
-        past: What was measured before.
+        history: Turning points of the robot's actuators so far, from its driver.
 
     Args:
         robot: The robot.
@@ -63,7 +66,7 @@ class DriverWatch:
     ) -> None:
         self._robot, self._timeout, self._clock, self._source = robot, state_timeout, clock, source
         self._news = threading.Condition()
-        self.past = ActuatorPast(robot)
+        self.history = History()
         self._measured: MeasuredValues | None = None
         self._state: int | None = None
         self._reason = self._holder = ""
@@ -75,7 +78,6 @@ class DriverWatch:
             ordered = self._robot.in_order(names, values)
         except SoftformError:
             return
-        self.past.note(ordered, stamp)
         with self._news:
             self._measured = MeasuredValues(
                 ordered,
@@ -85,6 +87,11 @@ class DriverWatch:
                 all(one == ActuatorState.SAFE for one in status),
             )
             self._news.notify_all()
+
+    def note_history(self, message: ActuationHistory) -> None:
+        """Take an `actuation_history`; one of another robot is not noted."""
+        with suppress(SoftformError):
+            self.history = history_from_message(message, self._robot)
 
     def note_state(self, state: int, reason: str, holder: str = "") -> bool:
         """Take a `driver_state`.
@@ -102,7 +109,7 @@ class DriverWatch:
 
     @property
     def follows(self) -> bool:
-        """Whether the driver would follow commands: it runs, or is safe and waits for one."""
+        """Return whether the driver would follow commands: it runs, or is safe and waits for one."""
         with self._news:
             return self._state == DriverState.RUNNING or self._state in AT_REST
 
@@ -111,6 +118,22 @@ class DriverWatch:
         """The newest values, (k,), or None if they are lost."""
         with self._news:
             return self._measured.values if self._measured is not None and self._is_fresh() else None
+
+    def state(self, memory: Memory, values: Array) -> tuple[State, Array]:
+        """Return the state of a memory, and actuation (m,), of a robot that is at measured values (k,)."""
+        here = self._robot.nearest_actuation(values)
+        return memory.state_after(self.history, here), here
+
+    def felt(self, memory: Memory, values: Array) -> Array:
+        """Return the actuation (m,) that the body feels at the newest measured values (k,)."""
+        return memory.felt(*self.state(memory, values))
+
+    def commands(self, memory: Memory, values: Array | None) -> Commands:
+        """Return what finds the next commands from the newest values (k,); without them nothing is corrected."""
+        robot = self._robot
+        if values is None:
+            memory, values = NO_MEMORY, robot.actuators_of(robot.rest_actuation)
+        return Commands(memory, *self.state(memory, values), (robot.actuation_min, robot.actuation_max))
 
     def check_ready(self) -> None:
         """Check that a command would be followed.
@@ -144,7 +167,7 @@ class DriverWatch:
                 raise GoalError(
                     Code.DRIVER_FAULT,
                     f"The driver is at fault: {self._reason}.",
-                    "Remove the cause, then call `reset`.",
+                    "Remove the cause, then ./softform reset (service `reset`).",
                 )
             if self._state == DriverState.OFFLINE:
                 raise GoalError(
@@ -167,13 +190,14 @@ class DriverWatch:
                 )
 
     def wait_until_settled(
-        self, command: Array, tolerance: float, timeout: float, since: float, should_stop: Callable[[], bool]
+        self, command: Array, tolerance: Array | float, timeout: float, since: float, should_stop: Callable[[], bool]
     ) -> MeasuredValues | None:
         """Wait until every actuator has settled on a command.
 
         Args:
             command: (k,) commanded values.
-            tolerance: Largest difference from the command; values further away are settled on an earlier one.
+            tolerance: Largest difference from the command, one for all or (k,); values further away are settled on an
+                earlier one.
             timeout: Time limit, s.
             since: s since the epoch; values measured before do not count.
             should_stop: Ends the wait.
@@ -193,7 +217,7 @@ class DriverWatch:
                     measured is not None
                     and measured.settled
                     and measured.stamp > since
-                    and float(np.abs(measured.values - command).max()) <= tolerance
+                    and bool((np.abs(measured.values - command) <= tolerance).all())
                 ):
                     return measured
                 if self._clock() > deadline:
@@ -204,12 +228,13 @@ class DriverWatch:
         return None
 
     def wait_until_still(
-        self, tolerance: float, timeout: float, should_stop: Callable[[], bool]
+        self, tolerance: Array | float, timeout: float, should_stop: Callable[[], bool]
     ) -> MeasuredValues | None:
         """Wait until the robot stands still, whoever commands it: settled, or safe and no longer on its way there.
 
         Args:
-            tolerance: A robot that is safe stands still if no actuator changes by more within `STILL_SECONDS`.
+            tolerance: A robot that is safe stands still if no actuator changes by more, one for all or (k,), within
+                `STILL_SECONDS`.
             timeout: Time limit, s.
             should_stop: Ends the wait.
 
@@ -230,7 +255,7 @@ class DriverWatch:
                         return measured
                     if not measured.safe:
                         first = None
-                    elif first is None or np.abs(measured.values - first.values).max() > tolerance:
+                    elif first is None or (np.abs(measured.values - first.values) > tolerance).any():
                         first = measured
                     elif measured.received - first.received >= STILL_SECONDS:
                         return measured
@@ -249,7 +274,9 @@ class DriverWatch:
     def _unsettled(self, command: Array, timeout: float) -> str:
         assert self._measured is not None
         deviation = self._measured.values - command
-        worst, unit = int(np.abs(deviation).argmax()), self._robot.unit
+        range_of_each = self._robot.actuator_max - self._robot.actuator_min
+        worst = int((np.abs(deviation) / range_of_each).argmax())
+        unit = self._robot.actuator_units[worst]
         return (
             f"The robot did not settle within {timeout:g} s: {self._robot.actuators[worst]} is "
             f"{deviation[worst]:+.4g} {unit} off its command of {command[worst]:.4g} {unit}."

@@ -19,9 +19,9 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.inverse.timing import check_times
 from softform_core.robots import Robot
+from softform_core.shapes.features import output_parameters
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import MAX_POINTS, check_count, check_scale
-from softform_core.surface.patch_set import on_patches
 from softform_interfaces.action import FollowWaypoints
 from softform_interfaces.msg import SolveOptions
 from softform_ros.conversions import cloud_from_points, points_from_cloud
@@ -31,18 +31,18 @@ Code = FollowWaypoints.Result
 """Error codes, `NONE` … `INTERNAL_ERROR`; the action's definition is their only list."""
 
 MAX_WAYPOINTS = 10_000
-"""More of them are a mistake: at the fastest a robot takes an hour for as many."""
+"""Most waypoints of a path; at its fastest a robot takes an hour for as many."""
 
 _OFF_PLANE = 1e-3
-"""m that a point may lie off the plane in which a planar robot moves."""
+"""Largest distance of a point from the plane in which a planar robot moves, m."""
 
 _TAKEN = {"seed", "without_sim_to_real", "accept_unreachable"}
 _SAMPLED_POINTS = 5_000
-"""Points that are sampled from each mesh of a path."""
+"""Number of points sampled from each mesh of a path."""
 
 
 class PathKind(IntEnum):
-    """What the waypoints are."""
+    """Kind of a path's waypoints."""
 
     POINTS = FollowWaypoints.Goal.POINTS
     SHAPES = FollowWaypoints.Goal.SHAPES
@@ -55,13 +55,13 @@ class PointPath:
 
     Attributes:
         points: (m, 3) m.
-        uv: (2,) which point of the surface is led, its middle if nothing is said; robots with a tip ignore it.
-        point: Which of the robot's frames is led instead of the point (u, v).
+        uv: (2,) which point of a patch is led, its middle if nothing is said; of a frame, or a tip, it does not count.
+        output: Patch or frame of the robot that is led; empty: its first patch, or the tip.
     """
 
     points: Array
     uv: Array = field(default_factory=lambda: np.array([0.5, 0.5]))
-    point: str = ""
+    output: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,21 +102,14 @@ class FollowGoal:
     accept_unreachable: bool = False
 
 
-def _check_points(points: Array, uv: Array, point: str, robot: Robot) -> PointPath:
-    """Points, (m, 3) m, along which a frame of the robot, or the point (2,) of its surface, can be led."""
+def _check_points(points: Array, uv: Array, output: str, robot: Robot) -> PointPath:
+    """Return points, (m, 3) m, along which a frame of the robot, or the point (2,) of its surface, can be led."""
     if not np.isfinite(points).all():
         index = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
         raise GoalError(Code.INVALID_PATH, f"Waypoint {index + 1} is NaN or infinite.", "Give x, y and z in m.")
     size = float(np.linalg.norm(robot.extent)) if robot.surfaces else robot.body.size
     with in_code(Code.INVALID_PATH):
         check_scale(points, "Waypoint", robot.name, size)
-    if point and point not in robot.frames:
-        known = ", ".join(robot.frames) or "none"
-        raise GoalError(
-            Code.INVALID_PATH,
-            f"Robot '{robot.name}' has no frame '{point}' (known: {known}).",
-            "Name one of the frames in its description; a point of a surface may be given by u and v, too.",
-        )
     if not robot.surfaces:
         off_plane = np.abs(points[:, 2])
         if robot.tip_dimensions == 2 and off_plane.max() > _OFF_PLANE:
@@ -126,17 +119,13 @@ def _check_points(points: Array, uv: Array, point: str, robot: Robot) -> PointPa
                 f"Waypoint {index + 1} is {points[index, 2]:g} m off the plane z = 0, in which '{robot.name}' moves.",
                 "Give z = 0.",
             )
-    elif not point and not on_patches(uv[None], len(robot.surfaces)).all():
-        raise GoalError(
-            Code.INVALID_PATH,
-            f"The surface has no point u = {uv[0]:g}, v = {uv[1]:g}.",
-            "Give u and v between 0 and 1, u of the patch i (from 0) 2 i more; 0.5, 0.5 is the middle of the first.",
-        )
-    return PointPath(points, uv, point)
+    with in_code(Code.INVALID_PATH):
+        output_parameters(robot, output, uv)
+    return PointPath(points, uv, output)
 
 
 def _check_values(values: Sequence[float], robot: Robot) -> ActuatorPath:
-    """Actuator values, waypoint by waypoint in the robot's unit, that the robot may be given."""
+    """Return actuator values, waypoint by waypoint in the robot's unit, that the robot may be given."""
     count = len(robot.actuators)
     if len(values) % count:
         raise GoalError(
@@ -178,11 +167,11 @@ def goal_from_message(
 
 
 def _path(message: FollowWaypoints.Goal, kind: PathKind, robot: Robot, frame: str) -> tuple[Path, int]:
-    """The checked path, and the number of its waypoints."""
+    """Return the checked path, and the number of its waypoints."""
     if kind is PathKind.POINTS:
         _check_count(len(message.points), "points")
         points = np.array([[point.x, point.y, point.z] for point in message.points], dtype=np.float64)
-        return _check_points(points, np.array([message.u, message.v]), message.point, robot), len(points)
+        return _check_points(points, np.array([message.u, message.v]), message.output, robot), len(points)
     if kind is PathKind.SHAPES:
         if not robot.surfaces:
             raise GoalError(
@@ -250,7 +239,7 @@ def goal_to_message(goal: FollowGoal, frame: str, stamp: Time) -> FollowWaypoint
     if isinstance(goal.path, PointPath):
         message.kind = int(PathKind.POINTS)
         message.points = [Point(x=float(x), y=float(y), z=float(z)) for x, y, z in goal.path.points]
-        message.point = goal.path.point
+        message.output = goal.path.output
         message.u, message.v = (float(parameter) for parameter in goal.path.uv)
     elif isinstance(goal.path, ShapePath):
         message.kind = int(PathKind.SHAPES)
@@ -263,5 +252,5 @@ def goal_to_message(goal: FollowGoal, frame: str, stamp: Time) -> FollowWaypoint
 
 
 def _cloud_of(shape: TargetShape) -> TargetShape:
-    """A mesh's vertices may be few and uneven; its area is what is wanted."""
+    """Return a cloud even by area: a mesh's vertices may be few and uneven."""
     return shape if shape.faces is None else shape.sample(_SAMPLED_POINTS)

@@ -1,4 +1,4 @@
-"""What a goal must be before it is accepted; every rejection says why and what to do."""
+"""Checks of a goal before it is accepted; every rejection says why and what to do."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -24,13 +24,13 @@ Code = ReachShape.Result
 """Error codes, `NONE` … `INTERNAL_ERROR`; the action's definition is their only list."""
 
 MAX_FUTURE = 1.0
-"""A stamp this far ahead of the clock is tolerated between machines, s."""
+"""Largest lead of a stamp over the clock that is tolerated between machines, s."""
 
 Kind = TypeVar("Kind", bound=IntEnum)
 
 
 class Mode(IntEnum):
-    """What to do with a target."""
+    """What a goal does with its target."""
 
     PLAN_ONLY = ReachShape.Goal.PLAN_ONLY
     PLAN_AND_MOVE = ReachShape.Goal.PLAN_AND_MOVE
@@ -49,7 +49,7 @@ class Mode(IntEnum):
 
 
 _DOWNWARDS = -0.5
-"""z of the mean normal of a target that lies upside down; of one on its side, or of mixed triangles, it is near 0."""
+"""Mean normal's z below which a target lies upside down; on its side, or with mixed triangles, it is near 0."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def check_upright(target: TargetShape | None, robot: Robot) -> None:
     Raises:
         GoalError: If it lies upside down, or its triangles are wound the other way.
     """
-    if target is None or robot.patches.has_tube:
+    if target is None or robot.body.goes_around:
         return
     facing = target.facing
     if facing[2] < _DOWNWARDS:

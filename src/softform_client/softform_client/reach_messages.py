@@ -1,14 +1,13 @@
-"""Between the action's messages and what the solver works with."""
+"""Convert between the action's messages and what the solver works with."""
 
+from array import array
 from collections.abc import Sequence
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Point, Pose, Quaternion
+from geometry_msgs.msg import Point, Pose
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import PointCloud2
-from shape_msgs.msg import MeshTriangle
 from std_msgs.msg import Header
 
 from softform_client.actuator_values import values_to_message
@@ -32,22 +31,22 @@ from softform_interfaces.action import CaptureShape, ReachShape
 from softform_interfaces.msg import SolveOptions, TargetPoints
 from softform_ros.conversions import NORMAL_FIELDS, cloud_from_points, points_from_cloud, values_from_cloud
 from softform_ros.goal_error import GoalError, in_code
+from softform_ros.quaternions import quaternion_of, rotation_of
 
-MOST_TRIANGLES = 20_000
-"""Triangles of a message are unpacked one by one, by the thread that also repeats what the robot holds: a hundred
-thousand take most of the second after which the driver vents."""
+MOST_TRIANGLES = 200_000
+"""Most triangles of a message: searching them for closest points takes time and memory."""
 
 SAMPLED_POINTS = 20_000
 
 MAX_STARTS = 1000
-"""More starts than this never found anything better: the search ends by itself long before."""
+"""Most starts of a search; more never found anything better, as the search ends by itself long before."""
 
 MAX_ROUNDS = 100
-"""More corrections than this are a mistake: a few are enough."""
+"""Most corrections in a closed loop; a few are enough."""
 
 
 def as_light(shape: TargetShape) -> TargetShape:
-    """The shape itself, or of a mesh of more than `MOST_TRIANGLES` a cloud of `SAMPLED_POINTS`, even by area."""
+    """Return the shape itself, or of a mesh of more than `MOST_TRIANGLES` a cloud of `SAMPLED_POINTS`, even by area."""
     if shape.faces is None or len(shape.faces) <= MOST_TRIANGLES:
         return shape
     return shape.sample(SAMPLED_POINTS)
@@ -68,7 +67,14 @@ def goal_from_message(
     target = None
     if features is not None:
         check_header(message.features.header, frame, now, max_target_age)
-    if features is None or message.target.width * message.target.height > 0:
+    has_target = message.target.width * message.target.height > 0
+    if has_target and not robot.surfaces:
+        raise GoalError(
+            Code.INVALID_TARGET,
+            f"Robot '{robot.name}' has a tip and no surface: it has no shape to take.",
+            "Give a place of its tip as a feature point, or lead it along points with follow_waypoints.",
+        )
+    if features is None or has_target:
         target = target_from_message(message, robot, frame, now, max_target_age)
     goal = ReachGoal(
         target,
@@ -176,31 +182,44 @@ def features_from_message(message: TargetPoints, robot: Robot) -> FeaturePoints 
     Raises:
         GoalError: If sizes differ, a number is not finite or out of range, or a position shows a wrong unit.
     """
-    if len(message.u) != len(message.v):
+    count = len(message.position)
+    lengths = {"u": len(message.u), "v": len(message.v), "output": len(message.output) or count}
+    if not any((count, *lengths.values(), len(message.weight))):
+        return None
+    if wrong := [f"{lengths[name]} {name}" for name in lengths if lengths[name] != count]:
         raise GoalError(
             Code.INVALID_TARGET,
-            f"Feature points have {len(message.u)} u and {len(message.v)} v.",
-            "Give one u and one v for each.",
+            f"There are {count} positions of feature points and {', '.join(wrong)}.",
+            "Give one of each for each point; output may be empty.",
         )
-    if not (len(message.u) or len(message.position) or len(message.weight)):
-        return None
-    uv = np.stack([message.u, message.v], axis=1).astype(np.float64)
     positions = np.array([(point.x, point.y, point.z) for point in message.position], dtype=np.float64).reshape(-1, 3)
+    uv = np.stack([message.u, message.v], axis=1).astype(np.float64)
+    weights = message.weight if len(message.weight) else None
     with in_code(Code.INVALID_TARGET):
-        features = FeaturePoints.of(uv, positions, message.weight if len(message.weight) else None)
-        robot.patches.split(features.uv)
-        check_scale(features.positions, "Feature point", robot.name, float(np.linalg.norm(robot.extent)))
+        features = FeaturePoints.of(uv, positions, weights, message.output).on(robot)
+        size = float(np.linalg.norm(robot.extent)) if robot.surfaces else robot.body.size
+        check_scale(features.positions, "Feature point", robot.name, size)
     return features
 
 
-def faces_from_message(triangles: Sequence[MeshTriangle]) -> NDArray[np.int64]:
-    """Unpack triangles, (F, 3)."""
-    return np.array([triangle.vertex_indices for triangle in triangles], dtype=np.int64).reshape(-1, 3)
+def faces_from_message(triangles: Sequence[int]) -> NDArray[np.int64]:
+    """Unpack triangles, (F, 3).
+
+    Raises:
+        GoalError: If they are no whole triangles, or too many.
+    """
+    if len(triangles) % 3 or len(triangles) > 3 * MOST_TRIANGLES:
+        raise GoalError(
+            Code.INVALID_TARGET,
+            f"{len(triangles)} indices are no triangles, or more than {MOST_TRIANGLES}.",
+            "Give three vertices for each triangle, or thin the mesh out.",
+        )
+    return np.array(triangles, dtype=np.int64).reshape(-1, 3)
 
 
-def triangles_to_message(shape: TargetShape) -> list[MeshTriangle]:
+def triangles_to_message(shape: TargetShape) -> "array[int]":
     """Pack the triangles of a mesh; none of a cloud."""
-    return [] if shape.faces is None else [MeshTriangle(vertex_indices=face) for face in shape.faces.astype(np.uint32)]
+    return array("I", b"" if shape.faces is None else np.ascontiguousarray(shape.faces, dtype=np.uint32).tobytes())
 
 
 def goal_to_message(goal: ReachGoal, frame: str, stamp: Time) -> ReachShape.Goal:
@@ -227,7 +246,7 @@ def goal_to_message(goal: ReachGoal, frame: str, stamp: Time) -> ReachShape.Goal
     )
 
 
-def target_to_message(target: TargetShape | None, frame: str, stamp: Time) -> tuple[PointCloud2, list[MeshTriangle]]:
+def target_to_message(target: TargetShape | None, frame: str, stamp: Time) -> tuple[PointCloud2, "array[int]"]:
     """Pack a target, or none, as the two fields of a goal; large meshes as points (`as_light`)."""
     light = TargetShape(np.zeros((0, 3))) if target is None else as_light(target)
     normals = light.normals if light.faces is None else None
@@ -239,6 +258,7 @@ def features_to_message(features: FeaturePoints, frame: str, stamp: Time) -> Tar
     """Pack feature points."""
     return TargetPoints(
         header=Header(frame_id=frame, stamp=stamp),
+        output=features.output,
         u=features.uv[:, 0].tolist(),
         v=features.uv[:, 1].tolist(),
         position=[Point(x=float(x), y=float(y), z=float(z)) for x, y, z in features.positions],
@@ -248,12 +268,11 @@ def features_to_message(features: FeaturePoints, frame: str, stamp: Time) -> Tar
 
 def pose_to_message(pose: RigidTransform) -> Pose:
     """Pack (R, t) in m."""
-    x, y, z, w = (float(value) for value in pose.quaternion())
-    tx, ty, tz = (float(value) for value in pose.translation)
-    return Pose(position=Point(x=tx, y=ty, z=tz), orientation=Quaternion(x=x, y=y, z=z, w=w))
+    x, y, z = (float(value) for value in pose.translation)
+    return Pose(position=Point(x=x, y=y, z=z), orientation=quaternion_of(pose.rotation))
 
 
 def pose_from_message(message: Pose) -> RigidTransform:
     """Unpack (R, t) in m."""
-    p, q = message.position, message.orientation
-    return RigidTransform(Rotation.from_quat([q.x, q.y, q.z, q.w]).as_matrix(), np.array([p.x, p.y, p.z]))
+    place = message.position
+    return RigidTransform(rotation_of(message.orientation), np.array([place.x, place.y, place.z]))

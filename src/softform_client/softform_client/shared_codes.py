@@ -9,7 +9,7 @@ from softform_ros.goal_error import GoalError
 
 
 def _codes_of(result: Any, own_names: dict[str, str]) -> dict[int, int]:
-    """Codes of `reach_shape` and those of the same name in another action's result, or of the name it gives them."""
+    """Return the codes of `reach_shape` with those of the same name, or the name given, in another result."""
     codes = {}
     for name in dir(type(ReachShape.Result)):  # constants of a message are its class's
         own = own_names.get(name, name)
@@ -19,10 +19,10 @@ def _codes_of(result: Any, own_names: dict[str, str]) -> dict[int, int]:
 
 
 CODE_OF_FOLLOWING = _codes_of(FollowWaypoints.Result, {"INVALID_TARGET": "INVALID_PATH"})
-"""Error code of `reach_shape` -> that of `follow_waypoints`."""
+"""Error codes of `follow_waypoints` by those of `reach_shape`."""
 
 CODE_OF_CAPTURING = _codes_of(CaptureShape.Result, {})
-"""Error code of `reach_shape` -> that of `capture_shape`."""
+"""Error codes of `capture_shape` by those of `reach_shape`."""
 
 
 @contextmanager

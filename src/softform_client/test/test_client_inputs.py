@@ -47,8 +47,8 @@ def test_points_are_a_cloud(sent, given):
 def test_meshes_of_other_libraries_are_meshes(sent):
     CLIENT.reach(MESH)
     CLIENT.plan([1.0], MESH)
-    assert (sent[0].target.width, len(sent[0].triangles)) == (4, 2)
-    assert (sent[1].obstacles.width, len(sent[1].obstacle_triangles)) == (4, 2)
+    assert (sent[0].target.width, len(sent[0].triangles)) == (4, 6)
+    assert (sent[1].obstacles.width, len(sent[1].obstacle_triangles)) == (4, 6)
 
 
 def test_values_come_as_any_sequence(sent):

@@ -2,41 +2,44 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
-from rcl_interfaces.srv import GetParameters, SetParameters
+from rcl_interfaces.srv import SetParameters
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from softform_core.errors import SoftformError
 from softform_ros.qos import DIAGNOSTICS
-from softform_ros.service_calls import call_service
+from softform_ros.service_calls import asked_parameters, call_service
 
 _ANSWER_SECONDS = 10.0
 _MARGIN = 10.0
-"""s; the collector gives up before the driver lets go of the robot."""
-_LEAST_SECONDS = 20.0
+"""Time by which the collector gives up before the driver lets go of the robot, s."""
+_LEAST_SECONDS, _MOST_SECONDS = 20.0, 3600.0
+"""Limits of the waiting time that the collector accepts, s."""
 
 
-@contextmanager
-def patient_collector(node: Node) -> Iterator[float]:
-    """Have the collector wait for a scan for as long as the driver holds a robot, less a margin; yields that time, s.
+def have_collector_wait(node: Node) -> float:
+    """Make the collector wait in its next goal as long as the driver holds a robot, less a margin; returns it, s.
 
     Raises:
         SoftformError: If collector or driver do not answer, or the driver holds for too short a time for a person.
     """
-    held, settling = _value(node, "actuation", "hold_timeout"), _value(node, "collector", "settle_timeout")
-    usual, longest = _value(node, "collector", "capture_timeout"), held - settling - _MARGIN
+    held, settling = value_of(node, "actuation", "hold_timeout"), value_of(node, "collector", "settle_timeout")
+    longest = min(held - settling - _MARGIN, _MOST_SECONDS)
     if longest < _LEAST_SECONDS:
         raise SoftformError(
             f"The driver lets go of the robot after {held:g} s (hold_timeout), which is too short to scan it by hand.",
             f"Set hold_timeout in config/nodes/actuation.yaml to {settling + _MARGIN + _LEAST_SECONDS:g} s at least.",
         )
-    _set_timeout(node, longest)
-    try:
-        yield longest
-    finally:
-        _set_timeout(node, usual)
+    request = SetParameters.Request(parameters=[Parameter("capture_timeout", value=longest).to_parameter_msg()])
+    answer = call_service(node, "collector", SetParameters, "collector/set_parameters", request, _ANSWER_SECONDS)
+    if answer is None or not answer.results[0].successful:
+        raise SoftformError(
+            f"The collector does not take {longest:g} s as capture_timeout.", "See what ./softform status says of it."
+        )
+    return longest
 
 
 @contextmanager
@@ -60,19 +63,13 @@ def rejected_scans(node: Node, say: Callable[[str], None]) -> Iterator[None]:
         node.destroy_subscription(subscription)
 
 
-def _value(node: Node, server: str, name: str) -> float:
-    request = GetParameters.Request(names=[name])
-    answer = call_service(node, server, GetParameters, f"{server}/get_parameters", request, _ANSWER_SECONDS)
-    if answer is None or not answer.values:
+def value_of(node: Node, server: str, name: str) -> Any:
+    """Return the value of a parameter of another node, whose name is relative to the namespace of `node`.
+
+    Raises:
+        SoftformError: If that node does not answer, or has no such parameter.
+    """
+    value = (asked_parameters(node, server, [name], _ANSWER_SECONDS) or {}).get(name)
+    if value is None:
         raise SoftformError(f"The node {server} does not say its {name}.", "See what ./softform status says of it.")
-    return float(answer.values[0].double_value)
-
-
-def _set_timeout(node: Node, seconds: float) -> None:
-    request = SetParameters.Request(parameters=[Parameter("capture_timeout", value=seconds).to_parameter_msg()])
-    service = "collector/set_parameters"
-    answer = call_service(node, "collector", SetParameters, service, request, _ANSWER_SECONDS)
-    if answer is None or not answer.results[0].successful:
-        raise SoftformError(
-            f"The collector does not take {seconds:g} s as capture_timeout.", "See what ./softform status says of it."
-        )
+    return value

@@ -4,7 +4,9 @@ import contextlib
 import json
 import select
 import sys
+import termios
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -25,11 +27,7 @@ _POLL_SECONDS = 0.2
 @click.option("--seed", default=0, show_default=True, help="Of the actuations (a Halton sequence).")
 @click.option("--reality", default="default", show_default=True, metavar="NAME", help="Of the launched virtual rig.")
 @click.option(
-    "--launch/--attach",
-    "launches",
-    default=True,
-    show_default=True,
-    help="Launch a stack on the virtual rig and record it, or use the one that runs, as on hardware.",
+    "--attach", is_flag=True, help="Use the stack that runs, as on hardware; else one is launched on the virtual rig."
 )
 @click.option("--namespace", default="softform", show_default=True, help="With --attach: where the stack runs.")
 @click.option(
@@ -42,20 +40,7 @@ _POLL_SECONDS = 0.2
 @click.option("--by-hand", is_flag=True, help="A person scans each frame; the robot moves at Enter only.")
 @click.option("--record/--no-record", default=True, show_default=True, help="Whether a launched stack is recorded.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
-def collect(
-    robot: str,
-    frames: int,
-    via: str,
-    output: Path | None,
-    seed: int,
-    reality: str,
-    launches: bool,
-    namespace: str,
-    reference_every: int,
-    by_hand: bool,
-    record: bool,
-    as_json: bool,
-) -> None:
+def collect(as_json: bool, **asked: Any) -> None:
     """Actuate the robot at random, and keep what a scanner or a motion-capture system sees of each shape.
 
     Every frame is commanded, settled, captured, checked and stored. Ctrl-C pauses: the robot vents, Enter goes on,
@@ -76,35 +61,33 @@ def collect(
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from tqdm import tqdm
 
-    from softform_collect.client import CollectRequest
+    from softform_collect.client import CollectRequest, store_of
     from softform_collect.client import collect as run
-    from softform_collect.data_set import default_output, summary_figures, summary_lines
+    from softform_collect.data_set import summary_figures, summary_lines
     from softform_core.frames.store import open_recording
-    from softform_core.robots import load_robot
 
-    if by_hand and (via != "scanner" or not sys.stdin.isatty()):
+    request = CollectRequest(**asked)
+    if request.by_hand and (request.via != "scanner" or not sys.stdin.isatty()):
         raise SoftformError(
             "--by-hand asks a person with a scanner.", "Give it at a terminal, and collect --via scanner."
         )
-    asked = robot, frames, via, output, seed, not launches, reality, namespace, reference_every, record, by_hand
-    request = CollectRequest(*asked)
-    path = output or default_output(load_robot(robot, "surface"))
     try:
         path = run(request, lambda line: tqdm.write(line, file=sys.stderr), _asked)
     except (KeyboardInterrupt, SoftformError) as error:
         stopped = isinstance(error, KeyboardInterrupt)
         reason = "stopped; the robot vents. The same command goes on." if stopped else str(error)
         with contextlib.suppress(SoftformError):
-            click.echo("\n".join(summary_lines(open_recording(path))), err=True)
+            click.echo("\n".join(summary_lines(open_recording(store_of(request)))), err=True)
         raise click.ClickException(printable(reason, LONGEST_MESSAGE, lines=True)) from error
     store = open_recording(path)
     click.echo(json.dumps(summary_figures(store)) if as_json else "\n".join(summary_lines(store)))
 
 
 def _asked(question: str) -> bool:
-    """Ask the user; without a terminal collecting ends."""
+    """Ask the user; without a terminal collecting ends. What was typed before the question answers nothing."""
     if not sys.stdin.isatty():
         return False
+    termios.tcflush(sys.stdin, termios.TCIFLUSH)
     click.echo(f"\n{question}", err=True)
     try:
         # In turns: a Ctrl-C that comes just before Python waits is not heard while it waits.

@@ -17,10 +17,11 @@ from types import FrameType
 from std_msgs.msg import Empty
 from tqdm import tqdm
 
-from softform_collect.by_hand import patient_collector, rejected_scans
+from softform_collect.by_hand import have_collector_wait, rejected_scans, value_of
 from softform_collect.data_set import asked_actuations, default_output, free_bag, missing_frames, open_to_continue
 from softform_collect.goal import OUTPUT_ROOT
 from softform_core.errors import SoftformError
+from softform_core.files import made_folder
 from softform_core.frames.store import open_recording
 from softform_core.paths import check_reality
 from softform_core.robots import load_robot
@@ -29,14 +30,15 @@ from softform_interfaces.action import CollectDataset
 from softform_launch.launched_stack import LaunchedStack
 from softform_launch.ros_domains import enter_domain_of_its_own
 from softform_ros.action_caller import ActionCaller
+from softform_ros.background_node import BackgroundNode
 from softform_ros.qos import ATTENDANCE
 from softform_ros.stack_state import wait_until_active, wait_while_starting
 
 START_TIMEOUT = 90.0
-"""Seconds that a launched stack may take to come up."""
+"""Longest start of a launched stack, s."""
 
 ATTACH_TIMEOUT = 10.0
-"""Seconds within which a running stack must answer."""
+"""Longest time in which a running stack must answer, s."""
 
 _POLL_SECONDS = 0.2
 
@@ -103,7 +105,7 @@ def collect(request: CollectRequest, say: Say, ask: Ask) -> Path:
         output = "" if request.output is None else str(request.output.absolute())
         return _send_until_done(request, request.namespace, output, say, ask)
     check_reality(request.reality, robot.body.kind)
-    path = (default_output(robot) if request.output is None else request.output).absolute()
+    path = store_of(request)
     source = f"virtual rig, reality {request.reality}"
     store = open_to_continue(path, robot, request.seed, source, request.via)
     if store is not None and len(store) >= request.frames and not len(missing_frames(store, request.frames)):
@@ -127,8 +129,8 @@ def _send_until_done(request: CollectRequest, namespace: str, output: str, say: 
 
 
 def _scan_by_hand(request: CollectRequest, namespace: str, output: str, say: Say, ask: Ask) -> Path:
-    """A goal for each frame: between them the robot is vented, and it moves when the user says so."""
-    path = Path(output) if output else default_output(load_robot(request.robot, "surface"))
+    """Send a goal for each frame: between them the robot is vented, and it moves when the user says so."""
+    path = store_of(request)
     while (frame := _next_frame(path, request.frames)) is not None:
         if not ask(f"frame {frame} of {request.frames}: the robot is let go of. Enter moves it, Ctrl-C ends."):
             raise KeyboardInterrupt
@@ -139,8 +141,23 @@ def _scan_by_hand(request: CollectRequest, namespace: str, output: str, say: Say
     return path
 
 
+def store_of(request: CollectRequest) -> Path:
+    """Return the path of the store for the frames; a running stack is asked for its robot.
+
+    Raises:
+        SoftformError: If it does not answer, or the robot's description is not on this machine.
+    """
+    if request.output is not None:
+        return request.output.absolute()
+    robot = request.robot
+    if request.attach:
+        with BackgroundNode(f"collect_{os.getpid()}", request.namespace) as node:
+            robot = value_of(node, "collector", "robot")
+    return default_output(load_robot(robot, "surface")).absolute()
+
+
 def _next_frame(path: Path, frames: int) -> int | None:
-    """The first of so many frames that is not captured yet."""
+    """Return the first of so many frames that is not captured yet."""
     store = open_recording(path) if path.exists() else None
     if store is None or len(store) == 0:
         return 0
@@ -166,12 +183,7 @@ def _stack(request: CollectRequest, path: Path, sessions: int, say: Say) -> Iter
     }
     log_path = folder / "launch.log"
     say(f"launching the stack; its log is {log_path}")
-    try:
-        bag.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SoftformError(
-            f"{bag.parent} cannot be made: {error.strerror or error}.", "Give another --output."
-        ) from error
+    made_folder(bag.parent)
     with log_path.open("wb") as log, LaunchedStack("softform", arguments, output=log) as stack:
         try:
             wait_until_active("softform", START_TIMEOUT, lambda: stack.exit_code is not None, say)
@@ -213,7 +225,7 @@ def _send(request: CollectRequest, namespace: str, output: str, say: Say) -> Pat
 
     with caller, ExitStack() as bars, ThreadPoolExecutor(max_workers=1) as waiting:
         if request.by_hand:
-            patience = bars.enter_context(patient_collector(caller.node))
+            patience = have_collector_wait(caller.node)
             bars.enter_context(rejected_scans(caller.node, say))
         caller.node.create_publisher(Empty, "collect_dataset/attendance", ATTENDANCE)
         ending = waiting.submit(caller.call, goal, show)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rclpy.action.server import ServerGoalHandle
 from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallbacks
+from rclpy.parameter import Parameter as RosParameter
 from std_msgs.msg import Empty
 
 from softform_collect.frame_collector import FrameCollector
@@ -28,8 +29,9 @@ PARAMETERS = (
     Parameter("source", "hardware", "Whose frames these are; a data set has those of one source only."),
     Parameter("bag", "", "Raw recording of this run, noted in the data set; empty: none."),
     Parameter("settle_timeout", 30.0, "Time for the robot to settle, s.", 0.1, 3600.0),
-    Parameter("capture_timeout", 60.0, "Time to wait for a capture of the settled robot, s.", 0.1, 3600.0,
-        read_only=False),
+    Parameter("capture_timeout", 60.0,
+        "Time to wait for a fit capture of the settled robot, s. What is set while the node runs is for the next goal.",
+        0.1, 3600.0, read_only=False),
     Parameter("ready_timeout", 10.0, "Time within which the driver must be heard, s.", 0.1, 3600.0),
     Parameter("captures_a_frame", 3, "Captures of one actuation that are tried before its frame is rejected.", 1, 100),
     Parameter("averaged_markers", 10, "Marker frames whose mean is one stored frame.", 1, 10_000),
@@ -99,7 +101,7 @@ class CollectorNode(SoftformLifecycleNode):
             self._server = None
 
     def health(self) -> Health:
-        """Outcome of the last goal, and reason of the last rejection."""
+        """Return the outcome of the last goal, and reason of the last rejection."""
         values = {"active": self.is_active, "collecting": self._accepted is not None, **self._ledger.values()}
         return self._ledger.health(values)
 
@@ -110,7 +112,7 @@ class CollectorNode(SoftformLifecycleNode):
             frame=robot.base_frame,
             source=values["source"],
             bag=Path(values["bag"]) if values["bag"] else None,
-            settle_tolerance=robot.tolerances.arrive,
+            settle_tolerance=robot.actuator_tolerances.arrive,
             settle_timeout=values["settle_timeout"],
             capture_timeout=self.get_parameter("capture_timeout").value,
             ready_timeout=values["ready_timeout"],
@@ -169,6 +171,8 @@ class CollectorNode(SoftformLifecycleNode):
                 outcome = await in_worker(self._workers, collector.run)
         finally:
             self._accepted = None
+            usual = RosParameter("capture_timeout", value=self.parameters["capture_timeout"])
+            self.set_parameters([usual])  # also where the client that wanted to be waited for was killed
         summary = f"{outcome.captured} frames captured, {len(outcome.rejections)} rejected, in {outcome.store}"
         self._ledger.conclude(handle, outcome.code, outcome.message, summary)
         return outcome.result()

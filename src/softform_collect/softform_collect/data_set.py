@@ -18,7 +18,7 @@ from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 
 VIA = ("scanner", "mocap")
-"""What can capture."""
+"""Ways of capturing."""
 
 MOST_FRAMES = 100_000
 
@@ -29,12 +29,12 @@ Store: TypeAlias = FrameStore | MarkerStore
 
 
 def default_output(robot: Robot) -> Path:
-    """Where a robot's frames are kept."""
+    """Return the default folder of a robot's frames."""
     return data_dir() / robot.name / "frames.zarr"
 
 
 def asked_actuations(robot: Robot, frames: int, seed: int) -> NDArray[np.float64]:
-    """Actuations of a data set, (n, k).
+    """Return actuations of a data set, (n, k).
 
     Raises:
         SoftformError: If there are none, or more than anybody collects.
@@ -73,12 +73,12 @@ def open_to_continue(
 
 
 def missing_frames(store: Store, frames: int) -> NDArray[np.int64]:
-    """Numbers of the pending frames among the first `frames`."""
+    """Return the numbers of the pending frames among the first `frames`."""
     return store.pending[store.pending < frames]
 
 
 def provenance(seed: int, source: str, via: str) -> dict[str, object]:
-    """What a new data set says of its origin."""
+    """Return the provenance that a new data set is stored with."""
     return {
         "seed": seed,
         "source": source,
@@ -100,7 +100,7 @@ def begin_session(store: Store, bag: Path | None) -> None:
 
 
 def bytes_needed(via: str, with_bag: bool) -> float:
-    """What one frame takes on the disk, about; most of it is the raw recording."""
+    """Estimate the disk space of one frame, bytes; most of it is the raw recording."""
     return (_SCAN_BYTES if via == "scanner" else _MARKERS_BYTES) + (_BAG_BYTES if with_bag else 0.0)
 
 
@@ -110,7 +110,7 @@ def free_bag(path: Path) -> Path:
 
 
 def summary_figures(store: Store) -> dict[str, object]:
-    """Figures of a data set; lengths in mm, times in s."""
+    """Return figures of a data set; lengths in mm, times in s."""
     coverage = store.coverage[store.captured]
     moments = np.sort(store.captured_at[np.isfinite(store.captured_at)])
     drift = store.references.drift() if isinstance(store, MarkerStore) else np.empty((0, 0))
@@ -132,7 +132,7 @@ def summary_figures(store: Store) -> dict[str, object]:
 
 
 def summary_lines(store: Store) -> list[str]:
-    """The same as text, with the reason of every rejected and of every lost frame."""
+    """Return the same as text, with the reason of every rejected and of every lost frame."""
     figures = summary_figures(store)
     line = f"{store.path}: {figures['captured']} of {figures['frames']} frames captured"
     if figures["pending"]:

@@ -1,6 +1,7 @@
 """Collecting frames: actuate, settle, capture, check, store (paper 000, Sec. V-B2). The work of node `collector`."""
 
 import shutil
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -178,14 +179,18 @@ class FrameCollector:
         command, what = store.actuation[number], f"frame {number}"
         self._tell_stage(number, "settling")
         moment: Moment = self._settled.go_to(command, what)
-        note = ""
+        note, fault, coverage = "", "", 0.0
+        # One time for all captures: who scans by hand may fill it, and the driver lets go of what is held for longer.
+        until = time.monotonic() + self._settings.capture_timeout
         for _ in range(self._settings.captures_a_frame):
             self._tell_stage(number, "capturing", note=note)
-            captured = recorder.take(moment, self._settings.capture_timeout, self._settled.is_stopped)
+            captured = recorder.take(moment, until - time.monotonic(), self._settled.is_stopped)
             # The values of the capture are those of a robot that is still settled after it.
             measured = self._settled.still_settled(command, (captured or moment).stamp, what)
-            if captured is None:
+            if captured is None and not fault:
                 raise self._settled.nothing_came(recorder.topic, what)
+            if captured is None:
+                break
             moment = captured
             coverage, fault = recorder.judge(command)
             if not fault:

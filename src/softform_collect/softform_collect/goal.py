@@ -1,10 +1,11 @@
-"""What is to be collected and how, and what became of it."""
+"""Goal of collecting, and its outcome."""
 
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from softform_collect.data_set import VIA, asked_actuations, default_output
+from softform_core.arrays import Array
 from softform_core.paths import data_dir, runs_dir
 from softform_core.robots import Robot
 from softform_core.text import printable
@@ -28,9 +29,10 @@ class CollectSettings:
         frame: The robot's.
         source: Hardware, or the reality of the rig; a data set has frames of one source only.
         bag: Raw recording of this run; None without one.
-        settle_tolerance: Largest difference of a settled value from its command, in the robot's unit.
+        settle_tolerance: Largest difference of a settled value from its command, one for all or (k,), in
+            their units.
         settle_timeout: Time allowed to settle, s.
-        capture_timeout: s to wait for a capture of the settled robot.
+        capture_timeout: s to wait for a fit capture of the settled robot.
         ready_timeout: s within which the driver must publish its state.
         captures_a_frame: Captures of one actuation that are tried before its frame is rejected.
         averaged_markers: Marker frames in one stored frame.
@@ -42,7 +44,7 @@ class CollectSettings:
     frame: str
     source: str
     bag: Path | None
-    settle_tolerance: float
+    settle_tolerance: Array | float
     settle_timeout: float
     capture_timeout: float
     ready_timeout: float
@@ -74,7 +76,7 @@ class CollectGoal:
 
 @dataclass(frozen=True)
 class CollectOutcome:
-    """What became of a goal."""
+    """Outcome of a goal."""
 
     store: Path
     code: int
@@ -83,7 +85,7 @@ class CollectOutcome:
     rejections: dict[int, str] = field(default_factory=dict)
 
     def result(self) -> CollectDataset.Result:
-        """As the action's result."""
+        """Return it as the action's result."""
         return CollectDataset.Result(
             store=str(self.store),
             captured=self.captured,
@@ -111,7 +113,7 @@ def goal_from_message(message: CollectDataset.Goal, robot: Robot) -> CollectGoal
 
 
 def _allowed(given: str) -> Path:
-    """A path that a client may have written to, whoever it is.
+    """Return a path that a client may have written to, whoever it is.
 
     Raises:
         GoalError: If it is relative, or leaves the folders of data, of runs, and of `OUTPUT_ROOT`, also by a link.

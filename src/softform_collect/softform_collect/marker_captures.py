@@ -13,7 +13,7 @@ from softform_interfaces.msg import MarkerFrame
 from softform_ros.goal_error import in_code
 
 _HIDDEN_WAIT = 5.0
-"""How long a marker that is hidden at rest is waited for, s: one without a name and a place is never learned from."""
+"""Time that a marker hidden at rest is awaited, s; without a name and a place it is never learned from."""
 
 
 class MarkerCaptures:
@@ -23,7 +23,7 @@ class MarkerCaptures:
         self.settled, self._robot, self._settings = settled, robot, settings
 
     def rest_frame(self) -> tuple[list[str], Array]:
-        """Names and positions, (M, 3) m, of the markers of the robot at rest.
+        """Return the names and positions, (M, 3) m, of the markers of the robot at rest.
 
         Raises:
             GoalError: If robot or markers cannot be used.
@@ -45,7 +45,7 @@ class MarkerCaptures:
         return list(places), np.stack(list(places.values()))
 
     def take(self, moment: Moment, what: str) -> list[Capture[MarkerFrame]]:
-        """The marker frames captured after a moment, as many as one stored frame averages.
+        """Return the marker frames captured after a moment, as many as one stored frame averages.
 
         Raises:
             GoalError: If not so many come in time, or collecting is stopped.

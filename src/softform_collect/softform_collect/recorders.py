@@ -1,5 +1,6 @@
-"""What one frame is made of, by scanner or by motion capture: taken, judged and stored."""
+"""Recorders of single frames, by scanner or by motion capture: capture, judge and store."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -107,7 +108,7 @@ class MarkerRecorder:
         return self._quality.coverage, self._quality.fault
 
     def quality(self, actuation: Array, positions: Array) -> MarkerQuality:
-        """Quality of markers (M, 3) m under `actuation` (k,), by the simulated shape and the frames before."""
+        """Return the quality of markers (M, 3) m under `actuation` (k,), by simulated shape and earlier frames."""
         kept = self.store.captured[-_COMPARED:]
         before = self.store.captured_positions()[-_COMPARED:]
         return self.marker_judge.assess(actuation, positions, self.store.actuation[kept], before)
@@ -123,10 +124,11 @@ Recorder: TypeAlias = ScanRecorder | MarkerRecorder
 def take_markers(
     watch: CaptureWatch[MarkerFrame], count: int, moment: Moment, timeout: float, stopped: Stopped
 ) -> list[Capture[MarkerFrame]] | None:
-    """The first `count` marker frames captured after `moment`, None if one did not come in time."""
+    """Return the first `count` marker frames captured after `moment`, None if they did not come within `timeout` s."""
     taken: list[Capture[MarkerFrame]] = []
+    until = time.monotonic() + timeout
     while len(taken) < count:
-        capture = watch.wait_for_one_after(moment, timeout, stopped)
+        capture = watch.wait_for_one_after(moment, until - time.monotonic(), stopped)
         if capture is None:
             return None
         taken.append(capture)
@@ -137,7 +139,7 @@ def take_markers(
 def averaged_markers(
     taken: list[Capture[MarkerFrame]], frame: str, names: list[str], robot: Robot
 ) -> tuple[Array, str]:
-    """As `average_markers`, of frames of M markers as they came; one that cannot be read shows none, a fault."""
+    """Average frames of M markers like `average_markers`; an unreadable one shows none, and is a fault."""
     try:
         return average_markers(labelled(taken, frame), names, robot)
     except SoftformError as error:
@@ -145,7 +147,7 @@ def averaged_markers(
 
 
 def labelled(taken: list[Capture[MarkerFrame]], frame: str) -> list[LabelledMarkers]:
-    """Captured marker frames as arrays; they must be in that frame.
+    """Convert captured marker frames to arrays; they must be in that frame.
 
     Raises:
         SoftformError: If one is in another frame, or cannot be read.

@@ -88,7 +88,7 @@ class ReferencePose:
         )
 
     def _drift(self, positions: Array) -> Array:
-        """How far every marker (M, 3) m is from where it was first, (M,) m; NaN where it is missing now or was then."""
+        """Return each marker's distance from where it was first, (M, 3) m to (M,) m; NaN where missing now or then."""
         references = self._store.references
         return marker_drift(references.positions[0] if len(references) else positions, positions)
 

@@ -30,7 +30,7 @@ _STATE_TIMEOUT = 1.0
 class RobotLink:
     """Talks to driver and capture devices while the `with` block lasts.
 
-    What is held is repeated, since the driver makes the robot safe when commands cease: so it does when this process
+    The held command is repeated, since the driver makes the robot safe when commands cease, as when this process
     dies. The driver's lease is asked for with the first command, and again after `let_go`; when it dies, or the driver
     was made safe, at fault or reset by others since the motion was asked for, nothing more is commanded.
 
@@ -39,7 +39,7 @@ class RobotLink:
         clouds: Captured clouds.
         markers: Captured markers.
         command: The held command.
-        stop_reason: Why the driver stopped following the commands of this link, None if it has not.
+        stop_reason: Reason why the driver stopped following the commands of this link, None if it has not.
     """
 
     def __init__(self, robot: Robot, node: Node, frames: Frames, epoch: int = 0) -> None:
@@ -89,7 +89,7 @@ class RobotLink:
         self._lease.close()
 
     def commands(self, actuation: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Commands (k,) of the actuators under an actuation (m,)."""
+        """Return commands (k,) of the actuators under an actuation (m,)."""
         return self._robot.actuators_of(actuation)
 
     def hold(self, values: NDArray[np.float64], permitted: Callable[[], bool]) -> bool:
@@ -129,7 +129,7 @@ class RobotLink:
         self.markers.note(message, seconds_from_stamp(message.header.stamp))
 
     def _in_robot_frame(self, message: Message) -> Message:
-        """A capture in the robot's frame; as it came if TF cannot tell the motion, and then it makes no frame."""
+        """Return a capture in the robot's frame; unchanged, and unusable as a frame, if TF lacks the motion."""
         try:
             return self._frames.into(self._robot.base_frame, message)
         except SoftformError as error:

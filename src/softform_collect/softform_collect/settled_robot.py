@@ -73,11 +73,11 @@ class SettledRobot:
         raise self._stop_error("a frame")
 
     def is_stopped(self) -> bool:
-        """Whether collecting shall end."""
+        """Return whether collecting shall end."""
         return self.link.stop_reason is not None or self._stop() != Code.NONE
 
     def nothing_came(self, topic: str, what: str) -> GoalError:
-        """Why there is no capture of what was to be captured."""
+        """Return the reason why nothing was captured."""
         if self.is_stopped():
             return self._stop_error(what)
         return GoalError(

@@ -1,12 +1,17 @@
 """Collecting with a scanner that a person triggers: who is asked when, how long is waited, and what is told."""
 
+import os
+import threading
+import time
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
-from softform_collect import by_hand, client
+from softform_collect import by_hand, cli_collect, client
 from softform_collect.client import CaptureFailedError, CollectRequest
 from softform_core.errors import SoftformError
 
@@ -31,6 +36,7 @@ def session(monkeypatch):
         return len(told.asked) != told.ends_at
 
     monkeypatch.setattr(client, "_send", send)
+    monkeypatch.setattr(client, "store_of", lambda request: Path("/data/frames.zarr"))
     monkeypatch.setattr(client, "_next_frame", lambda path, frames: len(told.done) if len(told.done) < frames else None)
     told.collect = lambda: client._send_until_done(REQUEST, "softform", "", told.said.append, ask)
     return told
@@ -50,24 +56,46 @@ def test_who_does_not_press_enter_moves_nothing(session):
     assert session.done == []
 
 
-@pytest.mark.parametrize(("held", "waited"), [(600.0, 560.0), (100.0, 60.0)])
+@pytest.mark.parametrize(("held", "waited"), [(600.0, 560.0), (100.0, 60.0), (86_400.0, 3600.0)])
 def test_a_scan_is_waited_for_until_just_before_the_driver_lets_go(monkeypatch, held, waited):
-    values, waits = {"hold_timeout": held, "settle_timeout": 30.0, "capture_timeout": 20.0}, []
-    monkeypatch.setattr(by_hand, "_value", lambda node, server, name: values[name])
-    monkeypatch.setattr(by_hand, "_set_timeout", lambda node, seconds: waits.append(seconds))
-    with pytest.raises(ZeroDivisionError), by_hand.patient_collector(None) as patience:
-        assert patience == waited
-        raise ZeroDivisionError
-    assert waits == [waited, 20.0], "others wait as before"
+    values, waits = {"hold_timeout": held, "settle_timeout": 30.0}, []
+
+    def call(node, server, kind, service, request, timeout):
+        waits.append((service, request.parameters[0].name, request.parameters[0].value.double_value))
+        return SimpleNamespace(results=[SimpleNamespace(successful=True)])
+
+    monkeypatch.setattr(by_hand, "asked_parameters", lambda node, server, names, timeout: {names[0]: values[names[0]]})
+    monkeypatch.setattr(by_hand, "call_service", call)
+    assert by_hand.have_collector_wait(None) == waited
+    assert waits == [("collector/set_parameters", "capture_timeout", waited)]
 
 
 def test_a_driver_that_lets_go_at_once_is_no_use_to_a_person(monkeypatch):
-    monkeypatch.setattr(by_hand, "_value", lambda node, server, name: 30.0)
-    with (
-        pytest.raises(SoftformError, match="too short to scan it by hand.*60 s at least"),
-        by_hand.patient_collector(None),
-    ):
-        pass
+    monkeypatch.setattr(by_hand, "asked_parameters", lambda node, server, names, timeout: {names[0]: 30.0})
+    with pytest.raises(SoftformError, match="too short to scan it by hand.*60 s at least"):
+        by_hand.have_collector_wait(None)
+
+
+def test_frames_of_a_stack_that_runs_are_looked_for_where_its_own_robot_has_them(monkeypatch):
+    monkeypatch.setattr(client, "BackgroundNode", lambda name, namespace: nullcontext())
+    monkeypatch.setattr(client, "value_of", lambda node, server, name: {"collector": "mannequin"}[server])
+    assert client.store_of(REQUEST).parts[-2:] == ("mannequin", "frames.zarr")
+    assert client.store_of(replace(REQUEST, attach=False)).parts[-2:] == ("membrane", "frames.zarr")
+    assert client.store_of(replace(REQUEST, output=Path("/mnt/a.zarr"))) == Path("/mnt/a.zarr")
+
+
+def test_an_enter_before_the_question_moves_nothing(monkeypatch):
+    keyboard, terminal = os.openpty()
+    with open(terminal) as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        os.write(keyboard, b"\n")
+        answered = threading.Timer(1.0, os.write, (keyboard, b"\n"))
+        answered.start()
+        began = time.monotonic()
+        assert cli_collect._asked("Enter moves the robot.")
+        assert time.monotonic() - began > 0.9
+        answered.join()
+    os.close(keyboard)
 
 
 def test_what_the_scanner_rejects_from_now_on_is_said():

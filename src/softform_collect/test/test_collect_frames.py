@@ -128,6 +128,28 @@ def collect(robot, path, frames=3, via="scanner", stop=lambda: Code.NONE, refere
     return FrameCollector(ROBOT, goal, settings, robot, stop, told.append).run(), told
 
 
+def test_all_captures_of_a_frame_have_one_time_together(tmp_path):
+    """The driver lets go of a robot that is held too long: a second scan by hand has what the first one left."""
+
+    def half(points, frame):
+        return points[points[:, 0] < -0.05]
+
+    with QuickRobot(see=half) as robot:
+        waits, wait = [], robot.clouds.wait_for_one_after
+
+        def slow(moment, timeout, stopped):
+            waits.append(timeout)
+            if len(waits) == 2:
+                return None  # nobody scans again
+            time.sleep(0.4)
+            return wait(moment, timeout, stopped)
+
+        robot.clouds.wait_for_one_after = slow
+        outcome, _ = collect(robot, tmp_path / "frames.zarr", 1, captures_a_frame=3)
+    assert outcome.code == Code.NONE and "it covers" in outcome.rejections[0], outcome
+    assert waits[0] > 0.9 and waits[1] < 0.6 and len(waits) == 2
+
+
 @pytest.mark.parametrize("via", ["scanner", "mocap"])
 def test_frames_are_reported_stored_and_added_to(tmp_path, via):
     path = tmp_path / "frames.zarr"

@@ -23,7 +23,7 @@ class ClaimedError(SoftformError):
     """A name is held already.
 
     Attributes:
-        holder: By whom and since when, in words.
+        holder: Who holds it and since when, in words.
     """
 
     def __init__(self, name: str, holder: str) -> None:

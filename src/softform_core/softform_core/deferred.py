@@ -1,4 +1,7 @@
-"""Parts of libraries that nothing here uses, but that these import: loaded only when something asks for them."""
+"""Parts of libraries that nothing here uses, but that these import: loaded only when something asks for them.
+
+Nodes and commands begin with `defer_unused_parts`. An import of Softform alone changes nothing of this.
+"""
 
 import sys
 from collections import defaultdict
@@ -37,17 +40,6 @@ class _DeferringImporter(MetaPathFinder, Loader):
         vars(module).update(_given[module.__name__])
 
 
-sys.meta_path.insert(0, _DeferringImporter())
-
-
-def defer(name: str, **given: Any) -> None:
-    """Load a module only when it is asked for anything but `given`; one that is loaded already stays.
-
-    `from name import …` asks for its `__path__`, too.
-    """
-    _given[name] = given
-
-
 class UnparsedDocstring(defaultdict[str, list[Any]]):
     """A function's docstring as it is: what is added to its sections is dropped."""
 
@@ -57,3 +49,36 @@ class UnparsedDocstring(defaultdict[str, list[Any]]):
 
     def __str__(self) -> str:
         return "\n" + self._text  # below the place of the signature
+
+
+_importer = _DeferringImporter()
+
+
+def defer_unused_parts() -> None:
+    """Load what Softform never uses of Open3D, PyTorch, SciPy and NumPy only when something asks for it.
+
+    It concerns the whole process, and has to come before these libraries are imported: what is loaded already stays.
+    """
+    if _importer in sys.meta_path:
+        return
+    # Open3D's viewer for browsers imports dash and plotly: half of Open3D's time, 30 MB.
+    _defer(
+        "open3d.visualization.draw_plotly", __path__=[], get_plotly_fig=None, draw_plotly=None, draw_plotly_server=None
+    )
+    # What compiles networks, which an optimiser only keeps away from its steps: as long again as PyTorch itself, 70 MB.
+    _defer("torch._dynamo", graph_break=lambda: None, disable=lambda function, recursive=True, wrapping=True: function)
+    # SciPy parses its functions' docstrings at import, to add whose arrays they work on: two fifths of its time.
+    _defer("scipy._lib._docscrape", __path__=[], FunctionDoc=UnparsedDocstring, Parameter=lambda *parts: parts)
+    # SciPy takes all names of NumPy, and with them three parts that it does not use: a twelfth of a node's imports.
+    _defer("numpy.f2py")
+    _defer("numpy.testing")
+    _defer("numpy.ma")
+    sys.meta_path.insert(0, _importer)
+
+
+def _defer(name: str, **given: Any) -> None:
+    """Load a module only when it is asked for anything but `given`.
+
+    `from name import …` asks for its `__path__`, too.
+    """
+    _given[name] = given

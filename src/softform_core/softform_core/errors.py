@@ -1,5 +1,7 @@
 """The one base class of errors that a user is meant to read."""
 
+__all__ = ["SoftformError", "reason_of"]
+
 
 class SoftformError(Exception):
     """Something is wrong that the user can correct: the error with the offending value, and a remedy."""
@@ -12,5 +14,5 @@ class SoftformError(Exception):
 
 
 def reason_of(error: Exception) -> str:
-    """Text of an error for people; with its type if it is no `SoftformError`."""
+    """Return the text of an error for people; with its type if it is no `SoftformError`."""
     return str(error) if isinstance(error, SoftformError) else f"{type(error).__name__}: {error}"

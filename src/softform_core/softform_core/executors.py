@@ -1,4 +1,4 @@
-"""Where work that falls into independent items is done: in this process, in others beside it, or on a Ray cluster."""
+"""Executors for independent items of work: in this process, in others beside it, or on a Ray cluster."""
 
 import os
 import threading
@@ -6,27 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import active_children, connection, get_context, parent_process
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from softform_core.errors import SoftformError
-
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
-"""Environment of a worker: one core each, which also makes results repeat."""
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
-
-def default_jobs() -> int:
-    """Number of processor cores that this process may use."""
-    return len(os.sched_getaffinity(0))
+from softform_core.ray_executor import RayExecutor
+from softform_core.workers import ONE_THREAD, Item, Result, default_jobs
 
 
 class Executor(Protocol):
-    """Does the work of many items, which do not need each other."""
+    """Does the work of many independent items."""
 
     def run(self, make: Callable[[], Callable[[Item], Result]], items: Sequence[Item]) -> Iterator[Result]:
-        """Results as they are ready, in any order: a result names its item where that matters.
+        """Yield results as they are ready, in any order: a result names its item where that matters.
 
         Args:
             make: Prepares a worker, once for each; with its arguments it must be picklable, as items and results.
@@ -39,7 +30,7 @@ class Executor(Protocol):
 
 
 def make_executor(jobs: int | None = None, cluster: str | None = None) -> Executor:
-    """What does the work of a command.
+    """Return the executor that a command asks for.
 
     Args:
         jobs: Processes on this machine; one for each core by default.
@@ -49,8 +40,6 @@ def make_executor(jobs: int | None = None, cluster: str | None = None) -> Execut
         SoftformError: If both are given, or fewer jobs than one.
     """
     if cluster is not None:
-        from softform_core.ray_executor import RayExecutor  # which needs this module
-
         if jobs is not None:
             raise SoftformError("--jobs and --cluster exclude each other.", "A cluster works with all of its cores.")
         return RayExecutor(cluster)

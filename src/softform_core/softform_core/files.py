@@ -44,6 +44,20 @@ def write_figure(path: str | Path, figure: "Figure") -> None:
     write_atomically(path, picture.getvalue())
 
 
+def made_folder(folder: Path) -> None:
+    """Make a folder, with those that it lies in, unless it is there.
+
+    Raises:
+        SoftformError: If it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SoftformError(
+            f"{folder} cannot be made: {error.strerror or error}.", "Free its place, or give another."
+        ) from error
+
+
 def replace_file(path: Path, data: bytes | bytearray | memoryview) -> None:
     """Put a file with `data` in the place of an older one; its name outlives a power cut once `sync_folder` was called.
 

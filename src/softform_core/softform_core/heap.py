@@ -1,4 +1,4 @@
-"""How glibc's heap of this process is kept from growing, for processes that run for days."""
+"""Keep glibc's heap of this process from growing, for processes that run for days."""
 
 import ctypes
 

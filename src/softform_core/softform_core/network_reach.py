@@ -1,4 +1,4 @@
-"""From where ROS nodes of an environment can be reached, and which ports they may drive so."""
+"""Find from where the ROS nodes of an environment can be reached, and which ports they may drive."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ _TERMINALS = "/dev/pts/"
 
 
 def network_reach(environment: Mapping[str, str]) -> Reach:
-    """Whether nodes that start in an environment look for others, or listen to them, beyond this machine.
+    """Return whether nodes that start in an environment look for others, or listen to them, beyond this machine.
 
     They do not with ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST or OFF and no peers elsewhere, nor with a profile of Fast
     DDS whose participants use loopback addresses alone. What is unset, unknown or unreadable counts as the network.
@@ -38,9 +38,9 @@ def require_local(environment: Mapping[str, str], ports: Iterable[str], allowed:
     """Reject hardware that the network can reach.
 
     Args:
-        environment: That of the process.
+        environment: Environment of the process.
         ports: Ports of the devices; a pseudo-terminal, as the virtual rig has them, drives no hardware.
-        allowed: Whether somebody has said that the network may reach them.
+        allowed: Whether the user allows the network to reach them.
 
     Raises:
         SoftformError: If it can, and nobody has.
@@ -57,7 +57,7 @@ def require_local(environment: Mapping[str, str], ports: Iterable[str], allowed:
 
 
 def _answers_strangers(environment: Mapping[str, str]) -> bool:
-    """Whether LOCALHOST is all that keeps others away: with it Fast DDS answers whoever names this machine."""
+    """Return whether LOCALHOST is the only guard: Fast DDS then answers whoever names this machine."""
     if environment.get("RMW_IMPLEMENTATION", "") not in _FAST_DDS:
         return False
     ranged = environment.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "")
@@ -65,7 +65,7 @@ def _answers_strangers(environment: Mapping[str, str]) -> bool:
 
 
 def _is_here(address: str) -> bool:
-    """Whether an address, with or without a port, is this machine's loopback device."""
+    """Return whether an address, with or without a port, is this machine's loopback device."""
     host = address.strip()
     host = host.rpartition(":")[0] if host.count(":") == 1 else host
     try:
@@ -75,7 +75,7 @@ def _is_here(address: str) -> bool:
 
 
 def _is_loopback(file: Path) -> bool:
-    """Whether the default profile of participants in a file uses transports of loopback addresses alone."""
+    """Return whether a file's default participant profile uses transports of loopback addresses alone."""
     try:
         root = ElementTree.parse(file).getroot()
     except (OSError, ElementTree.ParseError, ValueError):

@@ -11,7 +11,7 @@ VALUES = "ros__parameters"
 
 
 def read_parameter_file(path: Path) -> dict[str, dict[str, Any]]:
-    """What a file gives: by the nodes that it is for (`is_for`) the values by their names, with dots between parts.
+    """Read a file: for the nodes that it is for (`is_for`), values by name, with dots between parts.
 
     Whole numbers in a list with decimals, which rcl does not take, are decimals.
 
@@ -59,7 +59,7 @@ def _flat(values: Any, parent: str, path: Path) -> dict[str, Any]:
 
 
 def is_for(section: str, node: str) -> bool:
-    """Whether a section of a parameter file, such as `/**`, is for a node of some full name."""
+    """Return whether a section of a parameter file, such as `/**`, is for a node of some full name."""
     parts = [
         ".*" if part == "**" else re.escape(part).replace(r"\*", "[^/]*") for part in section.strip("/").split("/")
     ]

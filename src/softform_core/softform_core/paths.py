@@ -1,9 +1,12 @@
-"""Where configuration, models and data lie.
+"""Paths of configuration, models and data.
 
 A checkout is found through `SOFTFORM_HOME` (set by `./softform`); an installed workspace through `AMENT_PREFIX_PATH`,
 where `softform_bringup` installs `config/`, `models/` and `launch/` in its share directory. A user's own robots,
 realities and models lie in the folders of `SOFTFORM_CONFIG_PATH` (as in `PATH`, with colons between them), each with
 `config/robots`, `config/realities/KIND` and `models` as in the checkout; they come first.
+
+The wheel of `softform_core` alone holds the shipped descriptions, and no models. There `models/`, `data/` and `runs/`
+lie in the current folder.
 """
 
 import os
@@ -12,18 +15,22 @@ from pathlib import Path
 from softform_core.errors import SoftformError
 
 DEFAULT_ROBOT = "membrane"
-"""Robot of commands and nodes to which none is given."""
+"""Default robot of commands and nodes."""
+
+
+_SHIPPED = Path(__file__).resolve().parent / "shipped"
+"""Copy of `config/` in the wheel; absent in a checkout and in an installed workspace."""
 
 
 def home() -> Path:
-    """Directory that holds `config/`, `models/` and `launch/`.
+    """Return the directory that holds `config/`, and in a checkout or workspace `models/` and `launch/`.
 
     Raises:
         SoftformError: If neither a checkout nor an installed workspace is found.
     """
     given = os.environ.get("SOFTFORM_HOME")
     installed = [prefix / "share" / "softform_bringup" for prefix in _folders_of("AMENT_PREFIX_PATH")]
-    for candidate in [*([Path(given)] if given else []), *Path(__file__).resolve().parents, *installed]:
+    for candidate in [*([Path(given)] if given else []), *Path(__file__).resolve().parents, *installed, _SHIPPED]:
         if (candidate / "config" / "robots").is_dir():
             return candidate
     raise SoftformError(
@@ -32,17 +39,22 @@ def home() -> Path:
     )
 
 
+def _written(place: Path) -> Path:
+    """Return where to write what belongs to a place: nothing into an installed wheel."""
+    return Path.cwd() if place == _SHIPPED else place
+
+
 def _folders_of(variable: str) -> list[Path]:
     return [Path(part) for part in os.environ.get(variable, "").split(os.pathsep) if part]
 
 
 def config_dir() -> Path:
-    """Directory of robot, reality and node descriptions."""
+    """Return the directory of robot, reality and node descriptions."""
     return home() / "config"
 
 
 def places() -> list[Path]:
-    """Directories that hold `config/` and `models/`: those of `SOFTFORM_CONFIG_PATH`, then `home`.
+    """Return directories that hold `config/` and `models/`: those of `SOFTFORM_CONFIG_PATH`, then `home`.
 
     Raises:
         SoftformError: If one of `SOFTFORM_CONFIG_PATH` does not exist.
@@ -57,34 +69,34 @@ def places() -> list[Path]:
 
 
 def models_dir() -> Path:
-    """Directory of the models that ship, one folder a robot; `models_of` is where a robot's are."""
-    return home() / "models"
+    """Return the directory of the models that ship, one folder a robot; `models_of` is where a robot's are."""
+    return _written(home()) / "models"
 
 
 def models_of(robot: str) -> Path:
-    """Folder of a robot's trained models: beside the `config/` that describes it, or where it has models already.
+    """Return the folder of a robot's trained models: beside its `config/`, or where it has models already.
 
     A robot that is given by the path of its description has them in the first of `places`.
     """
     for place in places():
         if (place / "config" / "robots" / f"{robot}.yaml").is_file() or (place / "models" / robot).is_dir():
-            return place / "models" / robot
-    return places()[0] / "models" / robot
+            return _written(place) / "models" / robot
+    return _written(places()[0]) / "models" / robot
 
 
 def launch_dir() -> Path:
-    """Directory of the launch files."""
+    """Return the directory of the launch files."""
     return home() / "launch"
 
 
 def data_dir() -> Path:
-    """Directory of generated data (`SOFTFORM_DATA`, else `data/` beside `config/`)."""
-    return Path(os.environ.get("SOFTFORM_DATA") or home() / "data").expanduser()
+    """Return the directory of generated data (`SOFTFORM_DATA`, else `data/` beside `config/`)."""
+    return Path(os.environ.get("SOFTFORM_DATA") or _written(home()) / "data").expanduser()
 
 
 def runs_dir() -> Path:
-    """Directory of what runs write: reports, bags, scans (`SOFTFORM_RUNS`, else `runs/` beside `config/`)."""
-    return Path(os.environ.get("SOFTFORM_RUNS") or home() / "runs").expanduser()
+    """Return the directory of reports, bags and scans (`SOFTFORM_RUNS`, else `runs/` beside `config/`)."""
+    return Path(os.environ.get("SOFTFORM_RUNS") or _written(home()) / "runs").expanduser()
 
 
 def _described(kind: str, name_or_path: str | Path) -> Path:
@@ -104,12 +116,12 @@ def _described(kind: str, name_or_path: str | Path) -> Path:
 
 
 def described_names(kind: str) -> list[str]:
-    """Names of the descriptions in `config/KIND` of all `places`."""
+    """Return the names of the descriptions in `config/KIND` of all `places`."""
     return sorted({path.stem for place in places() for path in (place / "config" / kind).glob("*.yaml")})
 
 
 def robot_file(name_or_path: str | Path) -> Path:
-    """Description file of a robot, by its name in `config/robots` or by path.
+    """Return the description file of a robot, by its name in `config/robots` or by path.
 
     Raises:
         SoftformError: If there is none.
@@ -118,7 +130,7 @@ def robot_file(name_or_path: str | Path) -> Path:
 
 
 def reality_file(name_or_path: str | Path, kind: str) -> Path:
-    """Description file of a virtual rig's reality: a name in `config/realities/KIND`, or a path.
+    """Return the description file of a virtual rig's reality: a name in `config/realities/KIND`, or a path.
 
     Raises:
         SoftformError: If there is none.
@@ -127,7 +139,7 @@ def reality_file(name_or_path: str | Path, kind: str) -> Path:
 
 
 def drawn_seed(reality: str | Path) -> int | None:
-    """Seed of a reality that is drawn, given as `drawn:SEED`; None of one that a file describes.
+    """Return the seed of a reality that is drawn, given as `drawn:SEED`; None for one that a file describes.
 
     Raises:
         SoftformError: If the seed is no number from 0 on.

@@ -9,7 +9,7 @@ class PeriodicThread:
     """Calls `act` every `period` s; a call that takes longer delays the next one and is not made up for.
 
     Attributes:
-        failure: Why it has ended by itself, or None.
+        failure: Reason why it has ended by itself, or None.
     """
 
     def __init__(self, name: str, period: float, act: Callable[[], object]) -> None:

@@ -7,7 +7,7 @@ from softform_core.errors import SoftformError
 
 
 def plugin_kinds(group: str) -> list[str]:
-    """Names of all kinds that are installed."""
+    """Return the names of all kinds that are installed."""
     return sorted({point.name for point in entry_points(group=group)})
 
 

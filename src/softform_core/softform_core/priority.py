@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 DRIVER, EMULATED_BOARD, STREAM = 20, 15, 10
-"""Priorities of what holds the air, of the emulated board (in a lab a computer of its own), of what streams targets."""
+"""Priorities of drivers, which hold the air; of the emulated board, a computer of its own in a lab; of streamers."""
 
 
 _CURRENT, _FUTURE, _ON_FAULT = 1, 2, 4  # of mlockall
@@ -51,7 +51,7 @@ def make_ordinary(threads: Iterable[int]) -> None:
 
 
 def threads_of_this_process() -> list[int]:
-    """Ids of all threads that run now, those of the middleware among them."""
+    """Return ids of all threads that run now, those of the middleware among them."""
     return [int(entry.name) for entry in _THREADS.iterdir()]
 
 

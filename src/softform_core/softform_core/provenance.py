@@ -1,4 +1,4 @@
-"""Where data and models come from: the command and the revision that made them."""
+"""Provenance of data and models: the command and the revision that made them."""
 
 import shlex
 import subprocess
@@ -10,13 +10,13 @@ from softform_core.paths import home
 
 
 def command_line() -> str:
-    """The command that is running, as it was typed."""
+    """Return the command that is running, as it was typed."""
     program = Path(sys.argv[0]).name
     return shlex.join(["softform" if program == "main.py" else program, *sys.argv[1:]])
 
 
 def git_revision() -> str:
-    """Revision of the checkout, with `-dirty` if files have changed since; `unknown` outside of one."""
+    """Return the revision of the checkout, with `-dirty` if files have changed since; `unknown` outside of one."""
     command = ["git", "-C", str(home()), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
@@ -25,10 +25,10 @@ def git_revision() -> str:
 
 
 def now() -> str:
-    """The time, for people and programs."""
+    """Return the time, for people and programs."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def made_now() -> dict[str, str]:
-    """What a store says of its making: `command`, `git_revision` and `created`."""
+    """Return a store's record of its making: `command`, `git_revision` and `created`."""
     return {"command": command_line(), "git_revision": git_revision(), "created": now()}

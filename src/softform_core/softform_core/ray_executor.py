@@ -13,8 +13,8 @@ from contextlib import redirect_stdout
 from typing import Any
 
 from softform_core.errors import SoftformError
-from softform_core.executors import ONE_THREAD, Item, Result, default_jobs
 from softform_core.provenance import git_revision
+from softform_core.workers import ONE_THREAD, Item, Result, default_jobs
 
 LOCAL = "local"
 """Address of a cluster that is started on this machine for one command, a worker for each core."""
@@ -22,12 +22,12 @@ LOCAL = "local"
 INSTALL = ".venv/bin/pip install -r requirements-ray.txt"
 
 _OBJECT_STORE_BYTES = 100 * 1024 * 1024
-"""Of a local cluster: a few results at a time, of a megabyte at most, are all that it holds."""
+"""Size of a local cluster's object store, bytes: it holds a few results at a time, of a megabyte at most."""
 
 _REACH_SECONDS = 5.0
 
 _RETRIES = 10
-"""So often a task is begun again that died with its process or node: one that kills each must end somewhere."""
+"""Most restarts of a task that died with its process or node: one that kills each must end somewhere."""
 
 
 class RayExecutor:
@@ -141,11 +141,11 @@ def _result(ray: Any, task: Any) -> Any:
 
 
 _prepared: dict[str, Callable[[Any], Any]] = {}
-"""What `make` prepared in this worker, by the name of the object that holds it."""
+"""Objects that `make` prepared in this worker, by the names of those that hold them."""
 
 
 def _work_on(preparation: list[Any], revision: str, item: Any) -> Any:
-    """In a worker: the result of one item."""
+    """Compute the result of one item, in a worker."""
     name = preparation[0].hex()
     if name not in _prepared:
         if (own := git_revision()) != revision:

@@ -31,14 +31,14 @@ def new_run_folder(kind: str) -> Path:
 
 
 def free_bag_folder(parent: str = "") -> Path:
-    """`DATE-TIME` in a folder; by default `bags` in the folder of runs."""
+    """Return `DATE-TIME` in a folder; by default in `bags` in the folder of runs."""
     return Path(parent or runs_dir() / "bags") / datetime.now().strftime("%Y-%m-%d-%H-%M-%S")
 
 
 STATE_OVERRIDE = "SOFTFORM_STATE"
-"""Environment variable by which tests, benchmarks and virtual rigs keep latches apart from the machine's."""
+"""Environment variable with the folder of latches, which tests, benchmarks and virtual rigs set apart."""
 
 
 def own_state(folder: Path) -> dict[str, str]:
-    """Variables by which drivers on the virtual rig keep their latches in the run's folder."""
+    """Return variables by which drivers on the virtual rig keep their latches in the run's folder."""
     return {STATE_OVERRIDE: str(folder / "state")}

@@ -1,4 +1,4 @@
-"""What a service tells the manager that started it (systemd), without a library."""
+"""Tell the manager that started a service (systemd) how it is doing, without a library."""
 
 import os
 import socket

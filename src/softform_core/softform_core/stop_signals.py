@@ -6,7 +6,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def is_ignored(number: int) -> bool:
-    """Whether whoever started this process wants a stop signal ignored, as `nohup` does with SIGHUP.
+    """Return whether whoever started this process wants a stop signal ignored, as `nohup` does with SIGHUP.
 
     A shell without job control ignores SIGINT together with SIGQUIT for all that it starts with `&`, which nobody asked
     for: that does not count.

@@ -5,14 +5,14 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 LONGEST_MESSAGE = 2000
-"""Characters of what is said to people in one piece; what quotes more of what others sent helps nobody."""
+"""Most characters of one message to people; longer quotes of what others sent help nobody."""
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _SPACES = "Zs"
 
 
 def printable(text: str, most: int = 200, lines: bool = False) -> str:
-    """A string that moves no cursor, colours nothing, turns no direction of writing, and is not longer than `most`.
+    """Return a string without control of cursor, colour or writing direction, and no longer than `most`.
 
     Args:
         text: Anything, as from the network or a file.
@@ -36,6 +36,6 @@ def _is_blank(character: str) -> bool:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """What a misspelt name may mean, to be put behind it in a sentence; nothing if none is like it."""
+    """Return a guess at what a misspelt name means, to follow it in a sentence; empty if none is like it."""
     found = get_close_matches(name, list(known), 1)
     return f" (the nearest is {found[0]})" if found else ""

@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Torch and the linear-algebra libraries compute on one thread, which also makes results repeat."""
+    """Make Torch and the linear-algebra libraries compute on one thread, which also makes results repeat."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

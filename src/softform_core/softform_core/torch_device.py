@@ -1,4 +1,4 @@
-"""Where torch computes."""
+"""Devices on which torch computes."""
 
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
@@ -10,7 +10,7 @@ from softform_core.errors import SoftformError
 
 
 def checked_device(name: str) -> torch.device:
-    """The device of a name such as `cpu` or `cuda`.
+    """Return the device of a name such as `cpu` or `cuda`.
 
     Raises:
         SoftformError: If PyTorch cannot compute on it.

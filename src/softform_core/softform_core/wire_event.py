@@ -24,6 +24,6 @@ class WireEvent:
 
     @classmethod
     def from_line(cls, line: str) -> "WireEvent":
-        """The event of a line, with or without its end."""
+        """Return the event of a line, with or without its end."""
         time, side, text = line.split("\t", 2)
         return cls(float(time), side, text.strip())

@@ -16,7 +16,7 @@ class _Loader(yaml.CSafeLoader):
     yaml_implicit_resolvers: dict[str, Any] = {}
 
     def core_int(self, node: yaml.ScalarNode) -> int:
-        """A decimal number, with zeros before it or without, or one that says that it is none (0o, 0x)."""
+        """Return a decimal number, with zeros before it or without, or one that says that it is none (0o, 0x)."""
         return int(node.value, 0 if node.value[:2] in ("0o", "0x") else 10)
 
 
@@ -36,7 +36,7 @@ _Loader.add_constructor("tag:yaml.org,2002:int", _Loader.core_int)
 
 
 def parse_yaml(text: str) -> Any:
-    """What YAML says.
+    """Parse a YAML text.
 
     Raises:
         yaml.YAMLError: If it is not valid, or gives a field of one mapping twice.
@@ -51,7 +51,7 @@ def parse_yaml(text: str) -> Any:
 
 
 def read_yaml(path: str | Path) -> Any:
-    """What a file of YAML says.
+    """Read a YAML file.
 
     Raises:
         SoftformError: If it cannot be read (its cause is the `OSError`) or is not valid YAML.

@@ -27,7 +27,7 @@ def solve_equilibrium(membrane, pressures, start=None) -> Equilibrium:
     found = find_equilibria(problem, pressures[None], None if start is None else problem.unknowns(start))
     if found.failures[0]:
         raise NoEquilibriumError(found.failures[0], "")
-    vertices = problem.vertices(found.unknowns[0])
+    vertices = problem.nodes(found.unknowns[0])
     return Equilibrium(vertices, pressures, found.energy[0], found.residual[0], found.iterations[0])
 
 

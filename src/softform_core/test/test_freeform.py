@@ -8,7 +8,9 @@ import pytest
 
 from softform_core.bodies.freeform.description import Box, Cylinder, FreeformBody
 from softform_core.bodies.freeform.mesh import mesh_freeform
-from softform_core.bodies.freeform.reality import RealFreeform, drawn_reality, outward, real_simulator, simulator
+from softform_core.bodies.freeform.model import outward
+from softform_core.bodies.freeform.reality import RealFreeform, drawn_reality, real_simulator
+from softform_core.bodies.freeform.simulator import simulator
 from softform_core.errors import SoftformError
 from softform_core.simulation.newton import find_equilibria
 from softform_core.surface.patch import Patch

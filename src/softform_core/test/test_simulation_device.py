@@ -105,8 +105,8 @@ def test_without_warp_the_command_says_what_to_install(monkeypatch: pytest.Monke
     assert "requirements-warp.txt" in caught.value.next_step
 
 
-def test_a_device_stands_alone_and_takes_membranes_and_rods(tmp_path: Path):
+def test_a_device_stands_alone_and_takes_membranes_alone(tmp_path: Path):
     with pytest.raises(SoftformError, match="--device excludes --jobs and --cluster"):
         generate(ROBOT, inflations(ROBOT, 2), tmp_path / "none.zarr", device="cpu", jobs=2)
-    with pytest.raises(SoftformError, match="Bodies of kind 'tendon_rod' are not simulated on a device"):
-        load_robot("tendon_rod").body.batched("cpu")
+    with pytest.raises(SoftformError, match="Bodies of kind 'rod' are not simulated on a device"):
+        load_robot("three_chamber").body.batched("cpu")

@@ -5,9 +5,9 @@ import pytest
 from scipy.sparse.linalg import spsolve
 from scipy.spatial.transform import Rotation
 
+from softform_core.bodies.elements import TETRAHEDRON_EDGES, TETRAHEDRON_SIDES, TURNED_TRIANGLE
 from softform_core.bodies.solid.cross_section import mesh_section
 from softform_core.bodies.solid.description import Cells, CrossSection, SolidBody
-from softform_core.bodies.solid.elements import TETRAHEDRON_EDGES, TETRAHEDRON_SIDES, TURNED_TRIANGLE
 from softform_core.bodies.solid.energy import strain_energies
 from softform_core.bodies.solid.equilibrium import SolidProblem
 from softform_core.bodies.solid.mesh import SolidMesh

@@ -29,7 +29,7 @@ class DeadManFamily(SerialFamily):
                 f"The dead-man '{served.device}' is given actuators or settings.",
                 "Write actuators: [] and channels: [], and no settings.",
             )
-        if served.unit != "Pa":
+        if "pressure" not in served.robot_quantities:
             raise SoftformError(
                 f"'{served.robot}' is moved by motors, which cannot be found, and do not let go, without their supply.",
                 "Leave the dead-man out: the motors' own bus watchdog stops them.",

@@ -15,11 +15,11 @@ from softform_actuation.states import Readings, State
 from softform_core.errors import SoftformError
 from softform_core.plant import load_plant
 from softform_core.robots import load_robot, read_robot
+from softform_rig.board_emulation import make_board
 from softform_rig.control import regulate
 from softform_rig.dead_man import DeadMan
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import parse_fault
-from softform_rig.make_device import make_board
 from softform_rig.pseudo_terminal import PseudoTerminal
 
 PATIENCE = 10.0  # s

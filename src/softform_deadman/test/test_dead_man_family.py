@@ -45,7 +45,7 @@ def test_channels_and_actuators_are_left_out_together(changes: dict, complaint: 
     [
         ({"actuators": ["c1"]}, "is given actuators or settings"),
         ({"settings": {"port": "here"}}, "is given actuators or settings"),
-        ({"unit": "m"}, "do not let go, without their supply"),
+        ({"robot_quantities": ["displacement"]}, "do not let go, without their supply"),
     ],
 )
 def test_a_dead_man_is_in_the_supply_of_air_and_serves_nothing(changes: dict, complaint: str) -> None:

@@ -5,19 +5,21 @@ from std_srvs.srv import Trigger
 from softform_client.driver_watch import DriverWatch
 from softform_client.held_command import HeldCommand
 from softform_core import priority
+from softform_core.forward.robot_models import SurfaceModels, TipModels, open_models
 from softform_core.robots import load_robot
 from softform_ik.goals.reach_limit import REACH_PARAMETER, TIP_REACH_PARAMETER
 from softform_ik.robot.commander import Commander
 from softform_ik.server_context import ServerContext
 from softform_ik.surface_servers import SurfaceServers
 from softform_ik.tip_servers import TipServers
-from softform_interfaces.msg import ActuatorState, DriverState
+from softform_interfaces.msg import ActuationHistory, ActuatorState, DriverState
 from softform_ros import qos
 from softform_ros.action_goals import GoalLedger
 from softform_ros.command_lease import CommandLease
 from softform_ros.conversions import seconds_from_stamp
 from softform_ros.diagnostics import OK, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
+from softform_ros.node_models import model_request
 from softform_ros.parameters import MODEL_PARAMETERS, Parameter
 from softform_ros.timers import create_steady_timer
 
@@ -83,11 +85,19 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         self._held = HeldCommand(self._lease.send)
         self._commander = Commander(self._held, self._lease, values["stale_after"])
         link = ServerContext(self, robot, self._driver, self._commander, self._ledger)
-        self._servers = SurfaceServers(link) if robot.surfaces else TipServers(link)
+        models = open_models(values["model"], model_request(values, robot))
+        if isinstance(models, SurfaceModels):
+            self._servers = SurfaceServers(link, models)
+        elif isinstance(models, TipModels):
+            self._servers = TipServers(link, models)
         states = self.create_subscription(
             ActuatorState, "actuator_state", self._on_actuator_state, qos.ACTUATOR_STATE_READER
         )
         self.opened.callback(self.destroy_subscription, states)
+        turns = self.create_subscription(
+            ActuationHistory, "actuation_history", self._driver.note_history, qos.LATCHED_STATE
+        )
+        self.opened.callback(self.destroy_subscription, turns)
         states = self.create_subscription(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
         self.opened.callback(self.destroy_subscription, states)
         self.opened.callback(self.destroy_service, self.create_service(Trigger, "release", self._on_release))
@@ -114,7 +124,7 @@ class InverseKinematicsNode(SoftformLifecycleNode):
             self._servers = None
 
     def health(self) -> Health:
-        """Outcome of the last goal, reason of the last rejection, and state of the servers."""
+        """Return the outcome of the last goal, reason of the last rejection, and state of the servers."""
         assert self._servers is not None
         servers = self._servers.health()
         values = {

@@ -1,9 +1,7 @@
 """Node `motion_planner`: parameters, models, the action `plan_to_shape`, life cycle. It commands nothing."""
 
-from pathlib import Path
-
 from softform_client.driver_watch import DriverWatch
-from softform_core.forward.live_pipeline import LivePipeline
+from softform_core.forward.robot_models import open_surface_models
 from softform_core.inverse.out_of_reach import largest_deformation
 from softform_core.planning.motion_plan import MotionSettings
 from softform_core.planning.planner_settings import ALGORITHMS, PlannerSettings
@@ -12,13 +10,14 @@ from softform_ik.goals.reach_limit import REACH_PARAMETER
 from softform_ik.plan.plan import Plan
 from softform_ik.plan.server import PlanServer
 from softform_ik.warm_up import warm_up
-from softform_interfaces.msg import ActuatorState
+from softform_interfaces.msg import ActuationHistory, ActuatorState
 from softform_ros import qos
 from softform_ros.action_goals import GoalLedger
 from softform_ros.conversions import seconds_from_stamp
 from softform_ros.diagnostics import WARN, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.model_refresh import ModelRefresh
+from softform_ros.node_models import model_request
 from softform_ros.parameters import MODEL_PARAMETERS, Parameter
 
 PARAMETERS = (
@@ -56,8 +55,7 @@ class MotionPlannerNode(SoftformLifecycleNode):
         values = self.parameters
         robot = load_robot(values["robot"], "surface").in_namespace(self.get_namespace())
         self.diagnostics.hardware_id = robot.name
-        model = Path(values["model"]) if values["model"] else None
-        models = self._models = LivePipeline(robot, values["surface_points"], model, values["sim_to_real"])
+        models = self._models = open_surface_models(values["model"], model_request(values, robot))
         warm_up(models.simulated, robot)
         warm_up(models.current, robot)
         self._driver = DriverWatch(robot, values["state_timeout"])
@@ -65,6 +63,10 @@ class MotionPlannerNode(SoftformLifecycleNode):
             ActuatorState, "actuator_state", self._on_actuator_state, qos.ACTUATOR_STATE_READER
         )
         self.opened.callback(self.destroy_subscription, states)
+        turns = self.create_subscription(
+            ActuationHistory, "actuation_history", self._driver.note_history, qos.LATCHED_STATE
+        )
+        self.opened.callback(self.destroy_subscription, turns)
         self.opened.callback(ModelRefresh(self, models).close)
         settings = MotionSettings(
             PlannerSettings(values["planner"], values["seed"], values["max_time"], values["improve_time"]),
@@ -93,7 +95,7 @@ class MotionPlannerNode(SoftformLifecycleNode):
             self._server = None
 
     def health(self) -> Health:
-        """Outcome of the last goal, and reason of the last rejection."""
+        """Return the outcome of the last goal, and reason of the last rejection."""
         values = {"active": self.is_active, **self._ledger.values(), **self._models.description()}
         if self._models.fault:
             return Health(WARN, f"sim-to-real model not in use: {self._models.fault}", values)

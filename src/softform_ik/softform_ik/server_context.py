@@ -1,7 +1,8 @@
-"""What the servers of one robot share."""
+"""Context that the servers of one robot share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from softform_client.capture_watch import CaptureWatch
 from softform_client.driver_watch import DriverWatch, MeasuredValues
@@ -15,6 +16,7 @@ from softform_ik.follow.motion import MotionSettings, PathMover
 from softform_ik.follow.server import FollowServer
 from softform_ik.follow.solver import PathSolver
 from softform_ik.follow.tip_record import TipRecord
+from softform_ik.reach.course import SolveSettings
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.hardware import Hardware, HardwareSettings
 from softform_ik.stream.intake import ServoIntake
@@ -23,6 +25,18 @@ from softform_interfaces.msg import MarkerFrame
 from softform_ros.action_goals import GoalLedger
 from softform_ros.goal_error import in_code
 from softform_ros.lifecycle import SoftformLifecycleNode
+
+
+def solve_settings(values: Mapping[str, Any], most_error_mm: float) -> SolveSettings:
+    """Return the limits of a solve by the node's parameters; a target missed by more is out of reach."""
+    return SolveSettings(
+        values["tolerance"],
+        values["max_time"],
+        values["max_iterations"],
+        values["starts"],
+        values["preference"],
+        most_error_mm,
+    )
 
 
 @dataclass(frozen=True)
@@ -41,7 +55,7 @@ class ServerContext:
         read_points: Callable[[object], Array],
         on_look: Callable[[Array, MeasuredValues], None] = lambda points, settled: None,
     ) -> Hardware:
-        """The robot as a goal sees it; captures are read as (N, 3) m, and `on_look` gets each."""
+        """Return the robot as a goal sees it; captures are read as (N, 3) m, and `on_look` gets each."""
         values = self.node.parameters
         waiting = HardwareSettings(
             settle_tolerance=self.robot.tolerances.arrive,
@@ -68,13 +82,13 @@ class ServerContext:
         least_smoothness_mm2: float = 0.0,
         dimensions: int = 3,
     ) -> ServoStreams:
-        """The streams of targets of the robot.
+        """Return the streams of targets of the robot.
 
         Args:
             model: Returns its present forward kinematics.
             uv: Points (M, 2) of the model that follow a shape.
             most_error_mm: A target that is missed by more, in the mean, is not followed.
-            least_smoothness_mm2: As the parameter `smoothness`, where that is less.
+            least_smoothness_mm2: Least value of the parameter `smoothness`, mm^2.
             dimensions: Coordinates of its tip, if it has one.
         """
         values, robot = self.node.parameters, self.robot
@@ -93,7 +107,7 @@ class ServerContext:
     def follow_server(
         self, solver: PathSolver, most_error_mm: float, hardware: Hardware, tip: TipRecord
     ) -> FollowServer:
-        """The action `follow_waypoints`; a waypoint missed by more than `most_error_mm` is out of reach.
+        """Return the action `follow_waypoints`; a waypoint missed by more than `most_error_mm` is out of reach.
 
         The record of the tip is empty for a robot without one.
         """

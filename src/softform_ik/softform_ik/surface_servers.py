@@ -1,7 +1,6 @@
-"""What the node serves for a robot with a surface: shapes to reach, streams and paths to follow; models kept fresh."""
+"""Servers of a robot with a surface: shapes to reach, streams and paths to follow; models are kept fresh."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from sensor_msgs.msg import PointCloud2
@@ -12,7 +11,7 @@ from softform_client.reach_goal import Code
 from softform_core.arrays import Array
 from softform_core.evaluation.comparison import PredictedSurface
 from softform_core.evaluation.measured_errors import resting_surface
-from softform_core.forward.live_pipeline import LivePipeline
+from softform_core.forward.robot_models import SurfaceModels
 from softform_core.inverse.out_of_reach import largest_deformation
 from softform_ik.capture.capture import Capture
 from softform_ik.capture.devices import MOCAP, SCANNER, MotionCapture, Scanner
@@ -21,10 +20,10 @@ from softform_ik.capture.server import CaptureServer
 from softform_ik.follow.surface import SurfacePathSolver
 from softform_ik.follow.tip_record import TipRecord
 from softform_ik.goals.goal_server import MovingGoalServer
-from softform_ik.reach.course import ClosedLoopSettings, SolveSettings
+from softform_ik.reach.course import ClosedLoopSettings
 from softform_ik.reach.reach import Reach, ReachSettings
 from softform_ik.reach.server import ReachServer
-from softform_ik.server_context import ServerContext
+from softform_ik.server_context import ServerContext, solve_settings
 from softform_ik.warm_up import warm_up
 from softform_interfaces.msg import MarkerFrame
 from softform_ros import qos
@@ -37,30 +36,22 @@ from softform_ros.model_refresh import ModelRefresh
 class SurfaceServers:
     """Servers of one robot with a surface, its models and captures; `SoftformError` if its models cannot be used."""
 
-    def __init__(self, link: ServerContext) -> None:
+    def __init__(self, link: ServerContext, models: SurfaceModels) -> None:
         node, robot = self._node, self._robot = link.node, link.robot
+        self._models = models
         values = node.parameters
-        model = Path(values["model"]) if values["model"] else None
-        models = self._models = LivePipeline(robot, values["surface_points"], model, values["sim_to_real"])
         warm_up(models.simulated, robot)
         warm_up(models.current, robot)
         captures: CaptureWatch[PointCloud2] = CaptureWatch()
-        past = link.driver.past
-        self._drift = DriftWatch(robot, models, past)
+        driver = link.driver
+        self._drift = DriftWatch(robot, models, driver)
         hardware = link.hardware(captures, self._read_capture, self._drift.note)
         deformation_mm = largest_deformation(models.simulated.points, robot.actuation_min, robot.actuation_max)
         most_error_mm = values["most_miss"] * deformation_mm
-        solving = SolveSettings(
-            values["tolerance"],
-            values["max_time"],
-            values["max_iterations"],
-            values["starts"],
-            values["preference"],
-            most_error_mm,
-        )
+        solving = solve_settings(values, most_error_mm)
         looping = ClosedLoopSettings(values["max_rounds"], values["gain"], values["least_improvement"])
         reach = Reach(robot, models, ReachSettings(solving, looping), hardware)
-        paths = SurfacePathSolver(robot, models, solving, past, values["path_smoothness"])
+        paths = SurfacePathSolver(robot, models, solving, driver, values["path_smoothness"])
         markers = link.markers()
 
         def note(watch: CaptureWatch[Any]) -> Callable[[Any], None]:
@@ -73,7 +64,7 @@ class SurfaceServers:
 
         def predict(still: MeasuredValues) -> PredictedSurface:
             model = models.current
-            return PredictedSurface.of(model, past.felt(model.play, still.values))
+            return PredictedSurface.of(model, driver.felt(model.memory, still.values))
 
         devices: dict[str, Scanner | MotionCapture] = {
             SCANNER: Scanner(robot, predict, hardware, resting_surface(models.simulated, robot)),
@@ -113,7 +104,7 @@ class SurfaceServers:
             self._node.destroy_subscription(subscription)
 
     def health(self) -> Health:
-        """Whether the models are in use and the stream is followed, and which and how."""
+        """Return whether the models are in use and the stream is followed, and details of both."""
         streams = self._streams.health()
         values = {**streams.values, **self._models.description()}
         if self._models.fault:

@@ -1,6 +1,6 @@
 """Pays once, before the first goal, for what only the first solve pays for: compiled kernels and loaded libraries."""
 
-from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.surface_model import SurfaceModel
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.robots import Robot
@@ -8,7 +8,7 @@ from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 
 
-def warm_up(pipeline: ForwardPipeline, robot: Robot) -> None:
+def warm_up(pipeline: SurfaceModel, robot: Robot) -> None:
     """Solve for the robot's own resting shape, as a mesh and as a cloud."""
     points = pipeline.points(robot.actuation_min) / MM_PER_M
     options = IkOptions(robot.actuation_min, robot.actuation_max, max_iterations=2, fix_pose=False)

@@ -84,7 +84,7 @@ def body(remembering):
 
     def shape(values):
         nonlocal felt
-        felt = PLAY.felt(felt, values)
+        felt = PLAY.follow(felt, values)
         return remembering.points(felt)
 
     return shape

@@ -6,12 +6,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from builtin_interfaces.msg import Time
 from granted_lease import GrantedLease
 
 from softform_client.capture_watch import CaptureWatch
 from softform_client.driver_watch import DriverWatch
 from softform_client.held_command import HeldCommand
 from softform_client.reach_goal import Code, Mode, ReachGoal
+from softform_core.forward.history import HistoryKeeper
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.inverse.closest_points import closest_points_on
@@ -30,6 +32,7 @@ from softform_ik.robot.commander import Commander
 from softform_ik.robot.hardware import Hardware, HardwareSettings
 from softform_ik.robot.stop_request import StopRequest
 from softform_interfaces.msg import ActuatorState, DriverState
+from softform_ros.histories import history_message
 
 HIDDEN = np.array([3500.0, 700.0, 2800.0, 900.0, 2500.0, 1500.0, 600.0, 3100.0, 1200.0])
 MIRROR = np.diag([-1.0, 1.0, 1.0])
@@ -83,12 +86,15 @@ class Rig:
     def __init__(self, robot, real, seed=0):
         self.robot, self.real, self.random = robot, real, np.random.default_rng(seed)
         self.driver, self.captures = DriverWatch(robot, state_timeout=60.0), CaptureWatch()
+        self.keeper = HistoryKeeper(robot)
         self.now, self.sent, self.scans, self.spoil = 100.0, [], 0, lambda number, points: points
         self.driver.note_state(DriverState.SAFE, "")
         self.note(np.zeros(9))
 
     def note(self, values, status=ActuatorState.SETTLED):
         self.driver.note_values(self.robot.actuators, values, [status] * 9, self.now)
+        self.keeper.note(np.asarray(values), self.now)
+        self.driver.note_history(history_message(self.keeper.history, self.robot, Time()))
 
     def command(self, values):
         self.sent.append(values)

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from softform_client.driver_watch import MeasuredValues
-from softform_core.forward.actuator_past import ActuatorPast
+from softform_client.driver_watch import DriverWatch, MeasuredValues
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.halton import halton_actuations
 from softform_core.paths import models_dir
@@ -33,14 +32,14 @@ def note(watch, models, actuation, off_mm=0.0, unit=1.0):
 
 
 def test_a_robot_that_fits_its_model_is_left_alone(models):
-    watch = DriftWatch(ROBOT, models, ActuatorPast(ROBOT))
+    watch = DriftWatch(ROBOT, models, DriverWatch(ROBOT, 60.0))
     for actuation in ACTUATIONS:
         note(watch, models, actuation)
     assert watch.finding == ""
 
 
 def test_one_odd_scan_is_no_drift_and_five_are(models):
-    watch = DriftWatch(ROBOT, models, ActuatorPast(ROBOT))
+    watch = DriftWatch(ROBOT, models, DriverWatch(ROBOT, 60.0))
     for number, actuation in enumerate(ACTUATIONS[:CAPTURES]):
         note(watch, models, actuation, off_mm=3.0 * (number == 1))
     assert watch.finding == ""
@@ -56,13 +55,13 @@ def test_one_odd_scan_is_no_drift_and_five_are(models):
 
 
 def test_clouds_that_cannot_be_true_and_a_robot_without_a_model_tell_nothing(models):
-    watch = DriftWatch(ROBOT, models, ActuatorPast(ROBOT))
+    watch = DriftWatch(ROBOT, models, DriverWatch(ROBOT, 60.0))
     for actuation in ACTUATIONS:
         note(watch, models, actuation, off_mm=2.0, unit=1000.0)
         watch.note(np.full((50, 3), np.nan), settled(actuation))
     assert watch.finding == ""
     simulated = LivePipeline(ROBOT, 3000, None, "none")
-    watch = DriftWatch(ROBOT, simulated, ActuatorPast(ROBOT))
+    watch = DriftWatch(ROBOT, simulated, DriverWatch(ROBOT, 60.0))
     for actuation in ACTUATIONS:
         note(watch, simulated, actuation, off_mm=2.0)
     assert watch.finding == ""

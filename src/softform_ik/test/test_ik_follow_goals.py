@@ -76,9 +76,9 @@ def test_a_named_point_survives_the_trip_and_goes_before_surface_parameters(fing
     arm = load_robot("compressible", "surface")
     for robot, place in ((arm, [0.1, 0.0, -0.8]), (fingers, [0.2, 0.1, 0.0])):
         got = unpack(packed(PointPath(np.array([place]), np.array([7.0, np.nan]), "tip")), robot)
-        assert got.path.point == "tip" and (got.path.points == [place]).all()
-        with pytest.raises(GoalError, match=r"no frame 'elbow' .known: tip") as rejection:
-            unpack(packed(PointPath(np.array([place]), point="elbow")), robot)
+        assert got.path.output == "tip" and (got.path.points == [place]).all()
+        with pytest.raises(GoalError, match=r"no patch or frame 'elbow' .known: .*tip") as rejection:
+            unpack(packed(PointPath(np.array([place]), output="elbow")), robot)
         assert rejection.value.code == Code.INVALID_PATH
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 
+from softform_client.driver_watch import DriverWatch
 from softform_client.follow_messages import (
     ActuatorPath,
     FollowGoal,
@@ -15,7 +16,6 @@ from softform_client.follow_messages import (
     goal_to_message,
 )
 from softform_core.bodies.bellows.skin import outline_of
-from softform_core.forward.actuator_past import ActuatorPast
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
@@ -35,7 +35,7 @@ def solver(robot, pipeline):
 
 def solver_of(robot, pipeline):
     models = SimpleNamespace(simulated=pipeline, current=pipeline)
-    return SurfacePathSolver(robot, models, SolveSettings(), ActuatorPast(robot), 0.01)
+    return SurfacePathSolver(robot, models, SolveSettings(), DriverWatch(robot, 60.0), 0.01)
 
 
 def never():
@@ -83,7 +83,7 @@ def test_the_tip_of_an_arm_that_has_a_surface_is_led_by_its_name():
     hidden = arm.actuation_min + np.array([[0.7], [0.6], [0.5]]) * (arm.actuation_max - arm.actuation_min)
     hidden += np.tile([6e3, 0.0, -6e3], 3)
     rim = pipeline.at(arm.point_parameters("tip"))
-    path = PointPath(rim.points(hidden).mean(axis=1) / MM_PER_M, point="tip")
+    path = PointPath(rim.points(hidden).mean(axis=1) / MM_PER_M, output="tip")
     goal = goal_from_message(goal_to_message(FollowGoal(path), "arm", Time()), arm, "arm", 0.0, 1.0)
     found, errors_mm = solved(solver_of(arm, pipeline), goal, here=arm.safe)
     assert errors_mm.max() < 0.01
@@ -131,8 +131,8 @@ def test_a_path_is_commanded_so_that_a_body_that_remembers_feels_it(robot, remem
     shapes = tuple(TargetShape(remembering.points(values) / MM_PER_M) for values in hidden)
     goal = FollowGoal(ShapePath(shapes))
     found, errors_mm = solved(solver_of(robot, remembering), goal, here=np.full(9, 400.0))
-    felt, play = np.full(9, 400.0), remembering.play
+    felt, play = np.full(9, 400.0), remembering.memory
     for command, wanted in zip(found, hidden, strict=True):
-        felt = play.felt(felt, command)
+        felt = play.follow(felt, command)
         assert felt == pytest.approx(wanted, abs=60.0)
     assert errors_mm.max() < 0.1 and np.abs(found - hidden).max() > 0.9 * play.width.max()

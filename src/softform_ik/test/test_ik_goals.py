@@ -9,6 +9,7 @@ from std_msgs.msg import Header
 
 from softform_client.reach_goal import Code, Mode, ReachGoal
 from softform_client.reach_messages import goal_from_message, goal_to_message
+from softform_core.robots import load_robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_interfaces.msg import ActuatorValues
@@ -97,6 +98,21 @@ def test_feature_points_and_wishes_survive_the_trip(robot):
     assert (got.partial, got.starts, got.preference) == (True, 12, 0.5) and (got.preferred == 100.0).all()
 
 
+def test_points_of_frames_and_other_patches_are_named():
+    arm = load_robot("compressible")
+    features = FeaturePoints.of([[0.25, 0.5], [0.0, 0.0]], [[0.02, 0.0, 0.1], [0.0, 0.0, 0.2]], output=["skin", "tip"])
+    sent = ReachGoal(None, Mode.PLAN_ONLY, features=features)
+    message = goal_to_message(sent, "base_link", stamp_from_seconds(NOW))
+    got = unpack(message, arm).features
+    rim = arm.point_parameters("tip")
+    assert len(got) == 2 and np.array_equal(got.uv, np.vstack([[[0.25, 0.5]], rim]))
+    assert np.array_equal(got.owner, [0, *[1] * len(rim)])
+    for output, reason in ((["skin"], "1 output"), (["skin", "elbow"], "no patch or frame 'elbow'")):
+        message.features.output = output
+        with pytest.raises(GoalError, match=reason):
+            unpack(message, arm)
+
+
 def test_feature_points_alone_are_a_goal_and_need_no_cloud(robot):
     sent = goal_to_message(ReachGoal(None, Mode.PLAN_AND_MOVE, features=CORNERS), "base_link", Time())
     sent.target = PointCloud2()
@@ -156,8 +172,8 @@ def test_a_cloud_without_stamp_or_seed_is_accepted(robot):
         (message(preference=float("nan")), Code.INVALID_TARGET, "preference"),
         (message(preferred=[0.0] * 10), Code.INVALID_SEED, "Preferred"),
         (message(preferred=[9e9] * 9), Code.INVALID_SEED, "outside"),
-        (features_message(u=[0.0]), Code.INVALID_TARGET, "1 u and 4 v"),
-        (features_message(position=[]), Code.INVALID_TARGET, "one position"),
+        (features_message(u=[0.0]), Code.INVALID_TARGET, "4 positions .* 1 u"),
+        (features_message(position=[]), Code.INVALID_TARGET, "0 positions"),
         (features_message(weight=[1.0]), Code.INVALID_TARGET, "weights of 4"),
         (features_message(weight=[1.0, 1.0, -1.0, 1.0]), Code.INVALID_TARGET, "positive weight"),
         (features_message(u=[0.0, 0.5, 1.5, 1.0]), Code.INVALID_TARGET, "between 0 and 1"),

@@ -381,7 +381,7 @@ def model_of_another_robot(tmp_path):
 
 
 def test_the_model_of_another_robot_fails_configure_with_the_reason(start_node, model_of_another_robot, wait_for):
-    node = start_node(f"model:={model_of_another_robot}")
+    node = start_node(f"model_folder:={model_of_another_robot}")
     assert not node.change_state(Transition.TRANSITION_CONFIGURE)
     wait_for(lambda: any("configure failed" in line for line in node.log), "the reason in the log")
     assert any("trained for robot 'mannequin'" in line for line in node.log), "".join(node.log)

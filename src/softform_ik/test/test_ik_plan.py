@@ -6,10 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import trimesh
+from builtin_interfaces.msg import Time
 
 from softform_client.driver_watch import DriverWatch
 from softform_client.plan_messages import Code, PlanGoal, goal_from_message, goal_to_message
-from softform_core.forward.live_pipeline import LiveModels, LivePipeline
+from softform_core.forward.history import HistoryKeeper
+from softform_core.forward.live_pipeline import LivePipeline
+from softform_core.forward.robot_models import LiveModels
 from softform_core.paths import models_dir
 from softform_core.planning.motion_plan import MotionSettings
 from softform_core.planning.planner_settings import PlannerSettings
@@ -19,6 +22,7 @@ from softform_ik.plan.plan import CODE_OF, Plan
 from softform_ik.robot.stop_request import StopRequest
 from softform_interfaces.msg import ActuatorState
 from softform_ros.conversions import stamp_from_seconds
+from softform_ros.histories import history_message
 
 START, GOAL = np.full(9, 500.0), np.full(9, 3000.0)
 SETTINGS = MotionSettings(PlannerSettings(max_seconds=20.0), goal_starts=1, waypoint_spacing=0.005)
@@ -94,16 +98,18 @@ def test_a_goal_survives_its_message(robot, target):
 def test_the_commands_of_a_plan_take_a_body_that_remembers_along_it(robot, live, remembering):
     model = remembering.at(SHEET.samples(41**2))
     models = SimpleNamespace(models=replace(live.models, pipeline=model), simulated=live.simulated)
-    driver, play = DriverWatch(robot, 60.0), remembering.play
+    driver, play, keeper = DriverWatch(robot, 60.0), remembering.memory, HistoryKeeper(robot)
     for second, values in enumerate((np.full(9, 1500.0), START)):  # the body came from above
         driver.note_values(robot.actuators, values, [ActuatorState.SETTLED] * 9, 10.0 * second)
+        keeper.note(values, 10.0 * second)
+    driver.note_history(history_message(keeper.history, robot, Time()))
     outcome = Plan(robot, models, SETTINGS, driver).run(PlanGoal(GOAL, ball()), StopRequest(), lambda _: None)
     assert outcome.code == Code.NONE, outcome.message
     felt = START + play.width
     assert outcome.plan.actuations[0] == pytest.approx(felt)
     assert outcome.commands[0] == pytest.approx(START)  # it stays where it is until it goes
     for command, wanted in zip(outcome.commands, outcome.plan.actuations, strict=True):
-        felt = play.felt(felt, command)
+        felt = play.follow(felt, command)
         assert felt == pytest.approx(wanted, abs=0.11 * play.width.max())
     rates = np.abs(np.diff(outcome.commands, axis=0)) / np.diff(outcome.plan.times)[:, None]
     assert (np.diff(outcome.plan.times) > 0.0).all() and (rates <= robot.actuation_slew * (1.0 + 1e-9)).all()

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from builtin_interfaces.msg import Time
 from granted_lease import GrantedLease
 
 from softform_client.capture_watch import CaptureWatch
@@ -12,6 +13,7 @@ from softform_client.driver_watch import DriverWatch, MeasuredValues
 from softform_client.held_command import HeldCommand
 from softform_client.reach_goal import Code, Mode, ReachGoal
 from softform_core.forward.corrected_pipeline import CorrectedPipeline
+from softform_core.forward.history import HistoryKeeper
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_core.surface.patch_set import SHEET
@@ -23,6 +25,7 @@ from softform_ik.robot.hardware import Hardware, HardwareSettings
 from softform_ik.robot.stop_request import StopRequest
 from softform_interfaces.msg import ActuatorState, DriverState
 from softform_ros.goal_error import GoalError
+from softform_ros.histories import history_message
 
 HIDDEN = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
 SETTLED, REGULATING = ActuatorState.SETTLED, ActuatorState.MOVING
@@ -193,7 +196,8 @@ class FollowingRobot:
     def __init__(self, robot, pipeline, wall):
         self.robot, self.wall = robot, wall
         self.driver = DriverWatch(robot, state_timeout=60.0)
-        self.captures = CaptureWatch()
+        self.captures, self.keeper = CaptureWatch(), HistoryKeeper(robot)
+        self.keeper.note(np.zeros(9), wall() - 1.0)
         self.sent = []
         self.follows, self.scans = True, True
         self.scan = lambda values: pipeline.points(values) / 1000.0
@@ -206,6 +210,8 @@ class FollowingRobot:
             return
         self.wall.now += 1.0
         self.driver.note_values(self.robot.actuators, values, [SETTLED] * 9, self.wall.now)
+        self.keeper.note(np.asarray(values), self.wall.now)
+        self.driver.note_history(history_message(self.keeper.history, self.robot, Time()))
         if self.scans:
             self.captures.note(self.scan(values), self.wall.now + 1.0)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 
+from softform_client.driver_watch import DriverWatch
 from softform_client.reach_goal import Code, Mode, ReachGoal
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
@@ -25,8 +26,10 @@ def plan(robot, pipeline):
 
     def run(goal, stop=None, on_progress=lambda one: None, model_error=0.01, **settings):
         pipelines = SimpleNamespace(current=pipeline, simulated=pipeline, mean_error_mm=lambda _: model_error)
+        driver = DriverWatch(robot, 60.0)
+        hardware = SimpleNamespace(given=lambda model: model, commands=lambda memory: driver.commands(memory, None))
         limits = ReachSettings(SolveSettings(**{"tolerance": 1e-6, **settings}))
-        return Reach(robot, pipelines, limits, SimpleNamespace()).run(goal, stop or StopRequest(), on_progress)
+        return Reach(robot, pipelines, limits, hardware).run(goal, stop or StopRequest(), on_progress)
 
     return run
 

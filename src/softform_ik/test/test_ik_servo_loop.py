@@ -10,6 +10,7 @@ from granted_lease import GrantedLease
 from softform_client.driver_watch import DriverWatch
 from softform_client.held_command import HeldCommand
 from softform_client.reach_goal import Code
+from softform_core.forward.memory import NO_MEMORY
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.servo import Servo, ServoSettings
 from softform_core.inverse.servo_target import ServoTarget
@@ -132,7 +133,10 @@ def test_a_target_that_never_came_to_an_answer_is_reported_too(robot, shape, wai
     class Broken:
         """A model that predicts nonsense."""
 
-        play = None
+        memory = NO_MEMORY
+
+        def given(self, state):
+            return self
 
         def __getattr__(self, name):
             raise ValueError("array must not contain infs or NaNs")
@@ -225,7 +229,7 @@ def test_a_stream_leads_a_body_that_remembers_forth_and_back(robot, remembering,
     def feel():
         nonlocal felt, seen
         for values in bench.sent[seen:]:
-            felt, seen = model.play.felt(felt, values), seen + 1
+            felt, seen = model.memory.follow(felt, values), seen + 1
         return felt
 
     def is_reached(since):

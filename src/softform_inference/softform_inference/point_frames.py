@@ -1,4 +1,4 @@
-"""Where the named points of a surface stand, on /tf."""
+"""Publish the frames of named points of a surface on /tf."""
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -6,7 +6,7 @@ from tf2_msgs.msg import TFMessage
 
 from softform_core.arrays import Array
 from softform_core.forward.mean_point import frame_of_points
-from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.surface_model import SurfaceModel
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ros import qos
@@ -21,14 +21,14 @@ class PointFrames:
     def __init__(self, node: SoftformLifecycleNode, robot: Robot) -> None:
         self._node, self._robot = node, robot
         self._parameters = [robot.point_parameters(name) for name in robot.frames]
-        self._predicted: tuple[ForwardPipeline, ForwardPipeline, Array] | None = None  # of all, of the points, at rest
+        self._predicted: tuple[SurfaceModel, SurfaceModel, Array] | None = None  # of all, of the points, at rest
         self._publisher = node.create_publisher(TFMessage, "/tf", qos.TF)
 
     def close(self) -> None:
         """Close the topic."""
         self._node.destroy_publisher(self._publisher)
 
-    def publish(self, pipeline: ForwardPipeline, actuation: Array, stamp: Time) -> None:
+    def publish(self, pipeline: SurfaceModel, actuation: Array, stamp: Time) -> None:
         """Tell where the frames are at an actuation (m,); a frame cannot say that it is stale."""
         if self._predicted is None or self._predicted[0] is not pipeline:  # another sim-to-real model came into use
             of_points = pipeline.at(np.concatenate(self._parameters))

@@ -1,4 +1,4 @@
-"""From the actuation to the predicted surface as messages; metres."""
+"""Convert actuations to messages with the predicted surface; metres."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from std_msgs.msg import Header
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.surface_model import SurfaceModel
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
@@ -19,12 +19,12 @@ from softform_ros.conversions import cloud_from_points
 
 
 def measured_values(robot: Robot, names: Sequence[str], values: Sequence[float]) -> Array:
-    """Measured values (k,) in the order of the robot's actuators.
+    """Return measured values (k,) in the order of the robot's actuators.
 
     Args:
         robot: The robot.
         names: Actuator of each value.
-        values: In the robot's unit.
+        values: Actuator values in the robot's unit.
 
     Raises:
         SoftformError: If they are another robot's, or not finite.
@@ -35,17 +35,15 @@ def measured_values(robot: Robot, names: Sequence[str], values: Sequence[float])
     return ordered
 
 
-def predict_surface(
-    pipeline: ForwardPipeline, names: Sequence[str], actuation: Array, frame: str, stamp: Time
-) -> Surface:
-    """Control points (Eq. 14) and warp (Eqs. 2-3) as a message.
+def predict_surface(pipeline: SurfaceModel, names: Sequence[str], actuation: Array, frame: str, stamp: Time) -> Surface:
+    """Return the control points (Eq. 14) and warp (Eqs. 2-3) as a message.
 
     Args:
         pipeline: Forward kinematics.
         names: Names of the patches.
         actuation: (k,).
         frame: Frame of the surface.
-        stamp: When the values were measured.
+        stamp: Time at which the values were measured.
     """
     grids = pipeline.patches.control_grids(pipeline.control_points(actuation) / MM_PER_M)
     # alpha_0 and the betas are lengths; the columns of A are not.
@@ -69,16 +67,16 @@ def predict_surface(
 
 
 def predict_cloud(
-    pipeline: ForwardPipeline, uncertainty: SurfaceUncertainty | None, actuation: Array, frame: str, stamp: Time
+    pipeline: SurfaceModel, uncertainty: SurfaceUncertainty | None, actuation: Array, frame: str, stamp: Time
 ) -> PointCloud2:
-    """Points of the predicted surface (Algorithm 1) as a message, with their uncertainty if there is any.
+    """Return points of the predicted surface (Algorithm 1) as a message, with their uncertainty if there is any.
 
     Args:
         pipeline: Forward kinematics.
         uncertainty: Uncertainty of the points; None without sim-to-real.
         actuation: (k,).
         frame: Frame of the points.
-        stamp: When the values were measured.
+        stamp: Time at which the values were measured.
     """
     values = {} if uncertainty is None else {"uncertainty": uncertainty.along_normals(actuation) / MM_PER_M}
     return cloud_from_points(pipeline.points(actuation) / MM_PER_M, frame, stamp, values)

@@ -1,21 +1,24 @@
 """Node `shape_predictor`: parameters, what the driver measures, and the life cycle."""
 
 import time
+from contextlib import suppress
 
 from builtin_interfaces.msg import Time
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.actuator_past import ActuatorPast
+from softform_core.forward.history import History
+from softform_core.forward.robot_models import SurfaceModels, TipModels, open_models
 from softform_core.robots import load_robot
 from softform_inference.prediction import measured_values
 from softform_inference.surface_predictions import SurfacePredictions
 from softform_inference.tip_predictions import TipPredictions
-from softform_interfaces.msg import ActuatorState, DriverState
+from softform_interfaces.msg import ActuationHistory, ActuatorState, DriverState
 from softform_ros import qos
-from softform_ros.conversions import seconds_from_stamp
 from softform_ros.diagnostics import OK, WARN, Health
+from softform_ros.histories import history_from_message
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
+from softform_ros.node_models import model_request
 from softform_ros.parameters import MODEL_PARAMETERS, Parameter
 from softform_ros.timers import create_steady_timer
 
@@ -28,10 +31,10 @@ PARAMETERS = (
 
 
 _MEASURED_SECONDS = 0.5
-"""A driver that drives measures at least twice in this time."""
+"""Longest silence of a driver that drives, s: it measures at least twice in this time."""
 
 _REST_SECONDS = 1.0
-"""Between two publications of the rest shape, for who comes late."""
+"""Period of publishing the rest shape for late subscribers, s."""
 
 
 class ShapePredictorNode(SoftformLifecycleNode):
@@ -55,8 +58,13 @@ class ShapePredictorNode(SoftformLifecycleNode):
         values = self.parameters
         robot = self._robot = load_robot(values["robot"]).in_namespace(self.get_namespace())
         self.diagnostics.hardware_id = robot.name
-        self._past = ActuatorPast(robot)
-        self._predictions = SurfacePredictions(self, robot) if robot.surfaces else TipPredictions(self, robot)
+        self._history = History()
+        models = open_models(values["model"], model_request(values, robot))
+        if isinstance(models, SurfaceModels):
+            self._predictions = SurfacePredictions(self, robot, models)
+        elif isinstance(models, TipModels):
+            self._predictions = TipPredictions(self, robot, models)
+        assert self._predictions is not None
         self.opened.callback(self._predictions.close)
         self._newest, self._fault, self._driver_heard_at = None, "", -float("inf")
         states = self.create_subscription(
@@ -65,6 +73,8 @@ class ShapePredictorNode(SoftformLifecycleNode):
         self.opened.callback(self.destroy_subscription, states)
         states = self.create_subscription(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
         self.opened.callback(self.destroy_subscription, states)
+        turns = self.create_subscription(ActuationHistory, "actuation_history", self._on_history, qos.LATCHED_STATE)
+        self.opened.callback(self.destroy_subscription, turns)
         timer = create_steady_timer(self, 1.0 / values["rate"], self._predict_newest)
         self.opened.callback(self.destroy_timer, timer)
         used = ", ".join(f"{key}: {value}" for key, value in self._predictions.description().items())
@@ -97,15 +107,17 @@ class ShapePredictorNode(SoftformLifecycleNode):
             self._fault = str(error)
             self.get_logger().warning(f"no prediction: {error}", throttle_duration_sec=5.0)
             return
-        # Between predictions, too: the body remembers where it turned back.
-        self._past.note(values, seconds_from_stamp(message.header.stamp))
         self._newest, self._fault = (values, message.header.stamp), ""
+
+    def _on_history(self, message: ActuationHistory) -> None:
+        with suppress(SoftformError):  # one of another robot
+            self._history = history_from_message(message, self._robot)
 
     def _on_driver_state(self, message: DriverState) -> None:
         self._driver_runs, self._driver_heard_at = message.state == DriverState.RUNNING, time.monotonic()
 
     def _is_stale(self, now: float) -> bool:
-        """Whether a driver that was heard of measures nothing: it does not run, or is silent itself."""
+        """Return whether a driver that was heard of measures nothing: it does not run, or is silent."""
         if self._driver_heard_at == -float("inf"):  # as in a recording without it
             return False
         is_silent = now - self._driver_heard_at > self.parameters["state_timeout"]
@@ -119,10 +131,12 @@ class ShapePredictorNode(SoftformLifecycleNode):
             now = time.monotonic()
             if self._is_stale(now) and now - self._rest_shown > _REST_SECONDS:
                 self._rest_shown = now
-                self._predictions.publish(self._robot.rest_actuation, self.get_clock().now().to_msg(), stale=True)
+                self._predictions.publish(
+                    History(), self._robot.rest_actuation, self.get_clock().now().to_msg(), stale=True
+                )
             return
         values, stamp = newest
-        self._predictions.publish(self._past.felt(self._predictions.play, values), stamp, stale=False)
+        self._predictions.publish(self._history, self._robot.nearest_actuation(values), stamp, stale=False)
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Predictions of a robot with a surface: its surface on topics and by a service; models are kept up to date."""
 
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -9,10 +9,11 @@ from sensor_msgs.msg import PointCloud2
 from softform_client.actuator_values import values_from_message
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.live_pipeline import LivePipeline
-from softform_core.forward.play import Play
+from softform_core.forward.history import History
+from softform_core.forward.robot_models import SurfaceModels
 from softform_core.robots import Robot
 from softform_inference.point_frames import PointFrames
+from softform_inference.predicted_mesh import PredictedMeshes
 from softform_inference.prediction import predict_cloud, predict_surface
 from softform_interfaces.msg import Surface
 from softform_interfaces.srv import PredictShape
@@ -22,20 +23,19 @@ from softform_ros.model_refresh import ModelRefresh
 
 
 class SurfacePredictions:
-    """Topics `predicted_surface`, `predicted_cloud` and, for named points, `/tf`; the service `predict_shape`.
+    """Topics `predicted_surface`, `predicted_cloud`, `predicted_mesh` with its topology and, for named points, `/tf`.
 
     Raises:
         SoftformError: If its models cannot be used.
     """
 
-    def __init__(self, node: SoftformLifecycleNode, robot: Robot) -> None:
+    def __init__(self, node: SoftformLifecycleNode, robot: Robot, models: SurfaceModels) -> None:
         self._node, self._robot = node, robot
-        values = node.parameters
         self._patches = [surface.patch for surface in robot.surfaces]
-        model = Path(values["model"]) if values["model"] else None
-        self._models = LivePipeline(robot, values["surface_points"], model, values["sim_to_real"])
+        self._models = models
         self._surfaces = node.create_publisher(Surface, "predicted_surface", qos.PREDICTED_SURFACE)
         self._clouds = node.create_publisher(PointCloud2, "predicted_cloud", qos.PREDICTED_SURFACE)
+        self._meshes = PredictedMeshes(node, robot, models.current)
         self._frames = PointFrames(node, robot) if robot.frames else None
         self._service = node.create_service(PredictShape, "predict_shape", self._on_request)
         self._model_refresh = ModelRefresh(node, self._models)
@@ -46,26 +46,25 @@ class SurfacePredictions:
         self._node.destroy_service(self._service)
         if self._frames is not None:
             self._frames.close()
+        self._meshes.close()
         self._node.destroy_publisher(self._clouds)
         self._node.destroy_publisher(self._surfaces)
 
     def description(self) -> dict[str, object]:
-        """Which models are in use, for diagnostics."""
+        """Return the names of the models in use, for diagnostics."""
         return dict(self._models.description())
 
     @property
     def fault(self) -> str:
-        """Why a model is not in use; empty if all are."""
+        """Reason why a model is not in use; empty if all are."""
         return f"sim-to-real model rejected: {self._models.fault}" if self._models.fault else ""
 
-    @property
-    def play(self) -> Play | None:
-        """That of the model in use."""
-        return self._models.current.play
-
-    def publish(self, actuation: Array, stamp: Time, stale: bool) -> None:
-        """Publish the shape predicted for an actuation (m,), the rest one if it is `stale`."""
+    def publish(self, history: History, actuation: Array, stamp: Time, stale: bool) -> None:
+        """Publish the shape predicted at an actuation (m,) after a history, the rest one if it is `stale`."""
         frame, models = self._robot.base_frame, self._models.models
+        memory = models.pipeline.memory
+        state = memory.state_after(history, actuation)
+        models, actuation = replace(models, pipeline=models.pipeline.given(state)), memory.felt(state, actuation)
         if self._frames is not None:
             self._frames.publish(models.pipeline, actuation, stamp)
         # A prediction without subscribers would take the cores from servo and driver.
@@ -75,6 +74,7 @@ class SurfacePredictions:
             self._surfaces.publish(surface)
         if self._clouds.get_subscription_count():
             self._clouds.publish(predict_cloud(models.pipeline, models.uncertainty, actuation, frame, stamp))
+        self._meshes.publish(models.pipeline, models.uncertainty, actuation, stamp, stale)
 
     def _on_request(self, request: PredictShape.Request, response: PredictShape.Response) -> PredictShape.Response:
         try:

@@ -5,7 +5,8 @@ from builtin_interfaces.msg import Time
 from tf2_msgs.msg import TFMessage
 
 from softform_core.arrays import Array
-from softform_core.forward.tip_model import tip_model_in_use
+from softform_core.forward.history import History
+from softform_core.forward.robot_models import TipModels
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import TIP, Robot
 from softform_core.simulation.newton import find_equilibria
@@ -21,19 +22,17 @@ class TipPredictions:
     """The frame `ROBOT/tip` on `/tf`: the place by the learned model, the axes by the simulated body.
 
     The axes are the base's at rest, and turn with the tip as that of the simulation does; sim-to-real does not change
-    them. Of a body that does not tell how its frames turn they stay the base's.
+    them. If a body does not tell how its frames turn, they keep the base's rotation.
 
     Raises:
         SoftformError: If its model cannot be used.
     """
 
     fault = ""
-    play = None
 
-    def __init__(self, node: SoftformLifecycleNode, robot: Robot) -> None:
+    def __init__(self, node: SoftformLifecycleNode, robot: Robot, models: TipModels) -> None:
         self._node, self._robot = node, robot
-        values = node.parameters
-        self._model = tip_model_in_use(robot, values["model"], values["sim_to_real"])
+        self._models, self._model = models, models.tip
         body = robot.body.simulator() if robot.body.is_simulated else None
         self._body = body if isinstance(body, TurningBody) else None
         self._unknowns = np.empty(0) if body is None else body.rest
@@ -45,10 +44,10 @@ class TipPredictions:
         self._node.destroy_publisher(self._frames)
 
     def description(self) -> dict[str, object]:
-        """Which model is in use, for diagnostics."""
-        return {"sim-to-real": "none" if self._model.sim_to_real is None else "in use"}
+        """Return the name of the model in use, for diagnostics."""
+        return dict(self._models.description())
 
-    def publish(self, actuation: Array, stamp: Time, stale: bool) -> None:
+    def publish(self, history: History, actuation: Array, stamp: Time, stale: bool) -> None:
         """Tell where the tip is at an actuation (m,), in z = 0 if planar; a frame cannot say that it is `stale`."""
         place = np.zeros(3)
         place[: self._model.dimensions] = self._model.tip(actuation) / MM_PER_M
@@ -58,7 +57,7 @@ class TipPredictions:
         self._frames.publish(TFMessage(transforms=[transform]))
 
     def _turn(self, actuation: Array) -> Array:
-        """How the tip has turned from rest, (3, 3); as before where there is no equilibrium."""
+        """Return the rotation of the tip from rest, (3, 3); the last one where there is no equilibrium."""
         if self._body is None:
             return np.eye(3)
         found = find_equilibria(self._body, self._robot.actuators_of(actuation)[None], self._unknowns[None])

@@ -218,7 +218,7 @@ def copied_model(tmp_path_factory):
 def running(copied_model):
     """A node that predicts by N_fk alone, one for four tests: the first meets no driver yet, the last ends it."""
     one = Bench()
-    one.start("surface_points:=400", "sim_to_real:=none", "state_timeout:=0.8", f"model:={copied_model}")
+    one.start("surface_points:=400", "sim_to_real:=none", "state_timeout:=0.8", f"model_folder:={copied_model}")
     one.activate()
     yield one
     one.close()

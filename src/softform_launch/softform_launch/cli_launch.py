@@ -29,6 +29,9 @@ def find_launch_file(name_or_path: str) -> Path:
         if candidate.is_file():
             return candidate
     known = ", ".join(_names())
+    name, separator, value = name_or_path.partition("=")
+    if separator:
+        raise SoftformError(f"'{name_or_path}' is no launch file.", f"If it is an argument, write {name}:={value}.")
     raise SoftformError(
         f"There is no launch file '{name_or_path}'{nearest(name_or_path, _names())}.",
         f"Give a path, or one of: {known or 'none'}.",
@@ -54,7 +57,8 @@ def split_arguments(words: tuple[str, ...]) -> dict[str, str]:
     for word in words:
         name, separator, value = word.partition(":=")
         if not separator or not name:
-            raise SoftformError(f"'{word}' is not a launch argument.", "Write name:=value.")
+            right = ":=".join(word.split("=", 1)) if "=" in word else "name:=value"
+            raise SoftformError(f"'{word}' is not a launch argument.", f"Write {right}.")
         if name in arguments:
             raise SoftformError(f"{name} is given as '{arguments[name]}' and as '{value}'.", "Give it once.")
         arguments[name] = value

@@ -10,7 +10,7 @@ import math
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -151,7 +151,7 @@ def load_launch_file(file: Path, arguments: Mapping[str, str] | None = None) -> 
 
 
 def _at_home(path: str) -> str:
-    """A path whose `~` is the home folder: the nodes would each take it in a way of its own.
+    """Return a path whose `~` is the home folder: the nodes would each take it in a way of its own.
 
     Raises:
         SoftformError: If it names a user that is not there.
@@ -373,6 +373,7 @@ class _Evaluation:
 
     def parameter_arguments(self, element: Element, node: str) -> list[str]:
         arguments = []
+        in_files: dict[str, Path] = {}
         for param in element.children:
             if param.tag != "param":
                 continue
@@ -382,19 +383,26 @@ class _Evaluation:
                 file = Path(self.text(param, "from")).resolve()
                 if not file.is_file():
                     raise param.error(f"the parameter file {file} does not exist.", "Correct the attribute 'from'.")
-                self.note_parameter_file(file, node)
+                in_files |= dict.fromkeys(self.note_parameter_file(file, node), file)
                 arguments += ["--params-file", str(file)]
             else:
                 for name, value in self.parameter_values(param, ""):
+                    if name in in_files:
+                        raise param.error(
+                            f"the parameter '{name}' in {in_files[name]} would not be used, for it is given here, too.",
+                            "Leave it out there, and give it by the launch's argument.",
+                        )
                     arguments += ["-p", f"{name}:={_yaml(value)}"]
         return arguments
 
-    def note_parameter_file(self, file: Path, node: str) -> None:
+    def note_parameter_file(self, file: Path, node: str) -> Iterable[str]:
+        """Note that a node takes it; return the names that it gives to all nodes, which are the weaker ones."""
         try:
-            sections = list(read_parameter_file(file))
+            sections = read_parameter_file(file)
         except SoftformError as error:
             raise SoftformError(f"{error.message} It is given to {node or 'a node'}.", error.next_step) from error
-        self.parameter_files.setdefault(file, (sections, []))[1].append(node)
+        self.parameter_files.setdefault(file, (list(sections), []))[1].append(node)
+        return sections.get("/**", {})
 
     def parameter_values(self, param: Element, parent: str) -> list[tuple[str, ParameterValue]]:
         if "from" in param.attributes:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO
 
 from softform_core.stop_signals import STOP_SIGNALS
@@ -215,7 +216,8 @@ class LaunchRunner:
         self._say(f"stopping: {why}")
         for child in self._children:
             child.start_again = None
-        self._signal_all(signal.SIGINT)
+            if child.process:
+                _signal_group(child.process, signal.SIGTERM if _has_not_begun(child) else signal.SIGINT)
 
     def _escalate(self) -> None:
         if self._stopping_since is None:
@@ -235,6 +237,19 @@ class LaunchRunner:
         for child in self._children:
             if child.process:
                 _signal_group(child.process, number)
+
+
+def _has_not_begun(child: _Child) -> bool:
+    """Return whether it is a node of Softform that still imports; SIGINT would make it show a traceback."""
+    assert child.process is not None
+    if not Path(child.description.command[0]).parent.name.startswith("softform_"):
+        return False
+    try:
+        status = Path(f"/proc/{child.process.pid}/status").read_text()
+    except OSError:
+        return False
+    caught = int(status.partition("SigCgt:")[2].split()[0], 16)
+    return not caught >> (signal.SIGTERM - 1) & 1
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:

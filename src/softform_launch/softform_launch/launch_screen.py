@@ -62,7 +62,7 @@ class Screen:
 
 
 def _never_waiting(terminal: int) -> int:
-    """The terminal, opened anew so that a write takes what there is room for; its other users are left as they are."""
+    """Return the terminal, opened anew so that writes never wait; its other users are left as they are."""
     try:
         return os.open(os.ttyname(terminal), os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError:  # of another user, or without a name here

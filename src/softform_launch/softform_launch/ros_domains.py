@@ -6,14 +6,14 @@ import random
 import psutil
 
 _SIGN = "bringup_manager_node"
-"""Part of the command line of a process that every launched stack has."""
+"""Part of the command line that a process of every launched stack has."""
 
 _HIGHEST_ROS_DOMAIN = 101
-"""Ports of higher ones are among those that Linux gives away."""
+"""Highest usable domain: ports of higher ones are among those that Linux gives away."""
 
 
 def domains_of_stacks() -> list[int]:
-    """ROS domains in which this user's stacks run on this machine."""
+    """Return the ROS domains in which this user's stacks run on this machine."""
     return sorted(_domains_of_processes(_SIGN))
 
 

@@ -1,4 +1,4 @@
-"""No stack is launched beside one of the same nodes: a robot has one driver, and a driver one manager."""
+"""Refuse to launch a second stack of the same nodes: a robot has one driver, and a driver one manager."""
 
 import os
 import socket

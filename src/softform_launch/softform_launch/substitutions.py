@@ -33,7 +33,7 @@ class GivenValue(str):
 
 @dataclass(frozen=True)
 class SubstitutionContext:
-    """What substitutions read."""
+    """Context that substitutions read."""
 
     variables: Mapping[str, str]
     environment: Mapping[str, str]
@@ -148,7 +148,7 @@ def _evaluate(words: list[str], context: SubstitutionContext, element: Element) 
 
 
 def _output_of(line: str, context: SubstitutionContext, element: Element) -> str:
-    """What a command prints; as in the official parser, one that prints to stderr has failed, too."""
+    """Return the output of a command; as in the official parser, output on stderr means failure, too."""
     try:
         done = subprocess.run(
             shlex.split(line), capture_output=True, text=True, timeout=_COMMAND_SECONDS, env=dict(context.environment)

@@ -65,7 +65,9 @@ def test_without_a_file_it_is_the_whole_stack(words):
 def test_arguments_must_have_the_ros_form():
     result = invoke("softform", "robot=membrane", "--dry-run")
     assert isinstance(result.exception, SoftformError)
-    assert "Write name:=value" in str(result.exception)
+    assert "Write robot:=membrane" in str(result.exception)
+    assert "write robot:=membrane" in str(invoke("robot=membrane").exception)
+    assert "Write name:=value" in str(invoke("softform", "membrane").exception)
 
 
 def test_show_args_lists_every_argument():

@@ -353,6 +353,17 @@ def test_a_wrong_parameter_file_ends_the_launch_before_any_node_starts(load, tmp
         load(NODE.format("n").replace("/>", f">{given}</node>"))
 
 
+@pytest.mark.parametrize(("section", "is_used"), [("/**", False), ("/n", True)])
+def test_a_parameter_of_a_file_that_the_launch_file_gives_too_is_not_passed_over(load, tmp_path, section, is_used):
+    given = parameters(tmp_path, f"{section}:\n  ros__parameters:\n    robot: other\n")
+    body = NODE.format("n").replace("/>", f'>{given}<param name="robot" value="membrane"/></node>')
+    if is_used:  # the full name of the node is stronger
+        assert ros_arguments(*load(body))[-1] == 'robot:="membrane"'
+        return
+    with pytest.raises(LaunchFileError, match=r"'robot' in .*p.yaml would not be used.* by the launch's argument"):
+        load(body)
+
+
 def test_missing_file(tmp_path):
     with pytest.raises(LaunchFileError, match="cannot be read"):
         load_launch_file(tmp_path / "nowhere.launch.xml")

@@ -176,6 +176,22 @@ def test_a_node_that_could_not_begin_ends_the_launch_at_once(marker):
     assert process.returncode == 1
 
 
+def test_a_node_of_ours_that_still_imports_ends_without_a_traceback(marker, tmp_path):
+    """The others have clean-up of their own, perhaps at KeyboardInterrupt alone."""
+    ours, other = tmp_path / "softform_ik" / "node", tmp_path / "other" / "node"
+    for script in (ours, other):
+        script.parent.mkdir()
+        script.write_text(f"#!{sys.executable}\nimport time\nprint('imports', flush=True)\ntime.sleep(60)\n")
+        script.chmod(0o755)
+    process = start(marker, [ProcessDescription(one.parent.name, (str(one),)) for one in (ours, other)])
+    wait_for_line(process, "imports")
+    wait_for_line(process, "imports")
+    process.send_signal(signal.SIGINT)
+    output = process.communicate(timeout=30)[0].decode()
+    assert "[softform_ik] Traceback" not in output and "[other] KeyboardInterrupt" in output
+    assert "softform_ik was ended by SIGTERM" in output and process.returncode == 0
+
+
 def test_a_node_that_ignores_signals_is_killed_in_stages(marker):
     process = start(marker, [python(STUBBORN)], impatient=True)
     wait_for_line(process, "up")

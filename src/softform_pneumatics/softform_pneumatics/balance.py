@@ -98,8 +98,8 @@ class BalanceWatch:
         chambers: Names of the chambers.
         air: Identified plant and volumes.
         vent_threshold: Pa above its target at which the board vents a channel.
-        tolerance: Pa; a chamber further than this from its setpoint does not follow, and flows below this a second
-            are not judged.
+        tolerance: Pa, one for all or (k,); a chamber further than this from its setpoint does not follow, and flows
+            below this a second are not judged.
         seconds: Length of the window.
 
     Attributes:
@@ -107,7 +107,7 @@ class BalanceWatch:
     """
 
     def __init__(
-        self, chambers: Sequence[str], air: Air, vent_threshold: float, tolerance: float, seconds: float
+        self, chambers: Sequence[str], air: Air, vent_threshold: float, tolerance: Array | float, seconds: float
     ) -> None:
         self._chambers = list(chambers)
         self._air = air

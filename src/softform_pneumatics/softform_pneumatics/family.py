@@ -38,11 +38,14 @@ class PneumaticFamily(SerialFamily):
 
     def check(self, served: ServedActuators) -> None:
         """As `DeviceFamily.check`: whether any board has the channels in the range; which it is, is not known yet."""
-        if served.unit != "Pa":
-            raise DeviceError(f"Pneumatic boards are commanded in Pa, not {served.unit}.", "Give quantity: pressure.")
+        if others := set(served.quantities) - {"pressure"}:
+            raise DeviceError(
+                f"Pneumatic boards are commanded in Pa; '{served.device}' is given a {others.pop()}.",
+                "Give quantity: pressure.",
+            )
         complaints = []
         for kind in BOARDS[1:]:
-            board = make_board(kind, "", served.channels, served.tolerances.vent_threshold)
+            board = make_board(kind, "", served.channels, _vent_threshold(served))
             try:
                 Wiring(served, board).require_ranges()
             except DeviceError as error:
@@ -52,15 +55,20 @@ class PneumaticFamily(SerialFamily):
 
     def make(self, served: ServedActuators, values: Mapping[str, Any], interrupted: Callable[[], bool]) -> Device:
         """As `DeviceFamily.make`; with `board: auto` the port is opened here, to find out what is on it."""
-        limit, tolerances = values["offset_limit"], served.tolerances
+        limit = values["offset_limit"]
         volumes = _volumes(values["chamber_volumes"], served)
         air = None if values["plant"] == "none" else Air(load_plant(), volumes)
-        highest = float(served.actuator_max.max()) + tolerances.beyond_range + limit
-        threshold = tolerances.vent_threshold
+        highest = float((served.actuator_max + served.tolerances.beyond_range).max()) + limit
+        threshold = _vent_threshold(served)
         board = make_board(values["board"], values["port"], served.channels, threshold, highest, interrupted)
         name = self.adapter(values)
         offsets = OffsetStore(state_file(name, f"{served.robot}.offsets"), served, name, limit)
         return PneumaticDevice(board, served, offsets, air, limit, values["response_timeout"])
+
+
+def _vent_threshold(served: ServedActuators) -> float:
+    """How far (Pa) above its target a channel is vented: a board has one for all, the smallest."""
+    return float(served.tolerances.vent_threshold.min())
 
 
 def _volumes(given: Sequence[float], served: ServedActuators) -> Array:

@@ -87,7 +87,7 @@ class PneumaticDevice:
         self._offsets = offsets or OffsetStore(None, served, "", offset_limit)
         self._wiring = Wiring(served, board)
         self._trim = SteadyErrorTrim(served.actuator_min, served.actuator_max)
-        self._unused = UnusedWatch(served.tolerances.beyond_range + offset_limit)
+        self._unused = UnusedWatch(float(served.tolerances.beyond_range.min()) + offset_limit)
         self._balance: BalanceWatch | None = None
         if air is not None and board.vent_threshold is not None:
             follow = served.tolerances.follow

@@ -9,10 +9,10 @@ from softform_actuation import conformance
 from softform_actuation.state_files import OVERRIDE
 from softform_core.plant import load_plant
 from softform_core.robots import load_robot
+from softform_rig.board_emulation import make_board
 from softform_rig.emulated_board import Sensors
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import parse_fault
-from softform_rig.make_device import make_board
 from softform_rig.pseudo_terminal import PseudoTerminal
 from softform_rig.rig_settings import BoardName
 

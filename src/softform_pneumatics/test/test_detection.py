@@ -8,7 +8,7 @@ import pytest
 from softform_actuation.device import DeviceError
 from softform_actuation.serial_link import SerialLink
 from softform_pneumatics.boards import detection
-from softform_pneumatics.boards.detection import identify
+from softform_pneumatics.boards.detection import identify, make_board
 
 
 @pytest.fixture
@@ -43,3 +43,8 @@ def test_a_board_that_boots_slowly_is_waited_for(
     assert identify(link, 0.1) == detection.PROTOCOL_A
     assert len(heard) == 3
     link.close(emergency=False)
+
+
+def test_a_board_of_no_known_name_is_rejected_with_the_names() -> None:
+    with pytest.raises(DeviceError, match="no board 'openpneu_c'.*auto, openpneu_a, openpneu_b, binary"):
+        make_board("openpneu_c", "/dev/null", [0], 200.0)

@@ -35,7 +35,7 @@ def test_a_volume_out_of_range_is_reported() -> None:
             "channel 1 measures 0 … 100000 Pa only.*`channels` of device 'openpneu'",
         ),
         ({"actuator_max": np.full(9, 1e6)}, "works between 0 and 1e.06 Pa"),
-        ({"unit": "m"}, "commanded in Pa, not m"),
+        ({"quantities": ["pressure"] * 8 + ["displacement"]}, "commanded in Pa; .* is given a displacement"),
     ],
 )
 def test_what_no_board_can_serve_is_found_without_one(served: ServedActuators, changes: dict, complaint: str) -> None:

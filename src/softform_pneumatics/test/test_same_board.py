@@ -14,8 +14,8 @@ from softform_pneumatics.boards.interface import PressureBoard
 from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
 from softform_pneumatics.boards.openpneu_b import OpenPneuBoardB
 from softform_rig.binary_bus import with_crc
+from softform_rig.board_emulation import make_board
 from softform_rig.emulated_board import Sensors
-from softform_rig.make_device import make_board
 from softform_rig.rig_settings import BoardName
 
 

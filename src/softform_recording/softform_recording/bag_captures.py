@@ -58,7 +58,7 @@ class TopicField:
         return cls(topic, tuple(match[1] if match[1] else int(match[2]) for match in found))
 
     def values(self, message: Any) -> NDArray[np.float64]:
-        """The numbers in a message, (k,).
+        """Return the numbers in a message, (k,).
 
         Raises:
             SoftformError: If there are none at this place.
@@ -164,7 +164,7 @@ def extract_captures(
 
 @dataclass
 class _Seen:
-    """How many scans came, changes of the actuation, and points of settled scans that were not measured."""
+    """Counts of scans, of changes of the actuation, and of points of settled scans without a measurement."""
 
     scans: int = 0
     changes: int = 0
@@ -182,7 +182,7 @@ def _settled_scans(
     unit: Unit,
     seen: _Seen,
 ) -> Iterator[tuple[float, NDArray[np.float64], NDArray[np.float64]]]:
-    """The last settled scan under each actuation: stamp, points (N, 3) m, commanded values and then measured ones."""
+    """Return each actuation's last settled scan: stamp, points (N, 3) m, commanded and measured values."""
     commands, sensors = _Heard(actuation), _Heard(measured)
     tree = TransformTree()
     newest: tuple[float, NDArray[np.float64], NDArray[np.float64]] | None = None
@@ -223,7 +223,7 @@ def _check_count(heard: _Heard, names: Sequence[str]) -> NDArray[np.float64] | N
 
 
 def _points(cloud: PointCloud2, unit: Unit, frame: str | None, tree: TransformTree) -> NDArray[np.float64]:
-    """Points of a cloud that were measured, (N, 3) m, in a frame."""
+    """Return points of a cloud that were measured, (N, 3) m, in a frame."""
     points = points_from_cloud(cloud)
     points = points[measured_points(points)] / (MM_PER_M if unit == "mm" else 1.0)
     if frame is None or frame == cloud.header.frame_id:
@@ -234,7 +234,7 @@ def _points(cloud: PointCloud2, unit: Unit, frame: str | None, tree: TransformTr
 def _messages(
     bag: Path, wanted: Sequence[str], tree: TransformTree, *, with_transforms: bool
 ) -> Iterator[tuple[str, float, Any]]:
-    """Topic, time of recording (s) and message; transforms go into the tree."""
+    """Yield the topic, time of recording (s) and message; transforms go into the tree."""
     for part in bag_parts(bag):
         with ExitStack() as stack:
             with reading(part):

@@ -18,7 +18,7 @@ _FILES = (".mcap", ".db3")
 
 
 def bag_parts(bag: Path) -> list[Path]:
-    """What of a bag is read, in order: a file alone, or a folder and those in which its recording went on.
+    """Return the parts of a bag to read, in order: a file alone, or a folder and those that continue its recording.
 
     A folder without `metadata.yaml` stands for the one file in it.
 
@@ -72,7 +72,7 @@ def _check_ends(file: Path, bag: Path) -> None:
 
 
 def _not_whole(part: Path, how: str, bag: Path | None = None) -> SoftformError:
-    """What is said of a part of a bag, by default of all of it."""
+    """Return what is said of a damaged part of a bag, by default of all of it."""
     if part.suffix == ".mcap" or (part.is_dir() and files_of(part, ".mcap")):
         saved = quote(str(bag or part))
         return SoftformError(
@@ -98,7 +98,7 @@ def reading(bag: Path) -> Iterator[None]:
 def whole_messages(
     bag: Path, reader: Reader | AnyReader, connections: Sequence[Connection]
 ) -> Iterator[tuple[Connection, int, bytes]]:
-    """Topic, time (ns) and bytes of all messages of some topics.
+    """Yield the topic, time (ns) and bytes of all messages of some topics.
 
     Raises:
         SoftformError: At a message that cannot be read, or if fewer or more come than the bag says that it holds.

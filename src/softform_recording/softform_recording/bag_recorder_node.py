@@ -44,7 +44,7 @@ class BagRecorderNode(SoftformLifecycleNode):
             say(f"{counts.written} messages are in {recorder.folders[-1]}; {counts.shortcomings or 'none is missing'}")
 
     def health(self) -> Health:
-        """How the recording stands."""
+        """Return the state of the recording."""
         return self._recorder.health() if self._recorder else super().health()
 
 

@@ -9,10 +9,10 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.rosbag2.storage_mcap import McapWriter
 
 _CHUNK_CHECKSUM = 9 + 24
-"""Bytes from the beginning of a chunk to the checksum of its messages."""
+"""Offset of the checksum of a chunk's messages from the chunk's beginning, bytes."""
 
 _SUMMARY_CHECKSUM = 12
-"""Bytes from the summary's checksum, the last of what it is made of, to the end of the file."""
+"""Distance of the summary's checksum, the last item that it covers, from the end of the file, bytes."""
 
 
 class _CheckedMcapWriter(McapWriter):
@@ -43,7 +43,7 @@ class BagWriter(Writer):
 
 
 def summary_checksums(file: BinaryIO) -> tuple[int, int]:
-    """The checksum that a closed MCAP file tells of its summary, 0 if it tells none, and the one that it has."""
+    """Return the checksum that a closed MCAP file tells of its summary, 0 if it tells none, and the one that it has."""
     size = file.seek(-28, 2) + 28
     start, _, told = struct.unpack("<QQI", file.read(20))
     file.seek(min(start, size))

@@ -42,7 +42,7 @@ def bag(
 ) -> None:
     """Import scans and actuations from any ROS 2 bag (MCAP or SQLite), with any types of messages.
 
-    Of each actuation that stood still the last scan is taken, in the robot's frame. Scans and their table are left in
+    The last scan of each actuation that stood still is taken, in the robot's frame. Scans and their table are left in
     a folder beside the store, as `./softform import frames` takes them, which then judges them. The bag stays as it is.
 
     \b

@@ -116,7 +116,7 @@ def _show_counts(seconds: float, counts: "RecordingCounts") -> None:
 
 
 def default_topics() -> list[str]:
-    """What a launched stack records."""
+    """Return the topics that a launched stack records."""
     from softform_core.yaml_files import read_yaml
 
     settings = read_yaml(config_dir() / "nodes" / "bag_recorder.yaml")

@@ -49,7 +49,7 @@ def ensure_defined(definitions: Typestore, message_type: str) -> None:
 
 
 def recorded_hash(recorded: Connection) -> str:
-    """Type hash (`RIHS01_…`) of a topic's messages, told by the bag or of the definition in it; empty if unknown."""
+    """Return the type hash (`RIHS01_…`) of a topic's messages, by the bag or its definition; empty if unknown."""
     if recorded.digest or recorded.msgdef.format is not MessageDefinitionFormat.MSG:
         return recorded.digest
     definitions = get_typestore(Stores.EMPTY)
@@ -61,7 +61,7 @@ def recorded_hash(recorded: Connection) -> str:
 
 
 def is_of_todays_form(recorded: Connection) -> bool:
-    """Whether messages were recorded with the definition of their type that is installed, or the bag does not tell.
+    """Return whether messages have the installed definition of their type, or the bag does not tell.
 
     Raises:
         SoftformError: For the reasons of `ensure_defined`.

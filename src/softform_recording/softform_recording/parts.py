@@ -7,12 +7,12 @@ from softform_core.errors import SoftformError
 
 
 def part_folder(folder: Path, number: int) -> Path:
-    """Folder of a recording's part, counted from 1."""
+    """Return the folder of a recording's part, counted from 1."""
     return folder if number == 1 else folder.with_name(f"{folder.name}_{number}")
 
 
 def part_folders(folder: Path) -> list[Path]:
-    """A bag's folder and those in which its recording went on, in order."""
+    """Return a bag's folder and those in which its recording went on, in order."""
     parts = [folder]
     while (following := part_folder(folder, len(parts) + 1)).is_dir():
         parts.append(following)
@@ -20,7 +20,7 @@ def part_folders(folder: Path) -> list[Path]:
 
 
 def files_of(folder: Path, *endings: str) -> list[Path]:
-    """Files of a folder whose names end so, in the order of the numbers in their names."""
+    """Return files of a folder whose names end so, in the order of the numbers in their names."""
 
     def order(file: Path) -> list[int | str]:
         return [int(word) if place % 2 else word for place, word in enumerate(re.split(r"(\d+)", file.name))]
@@ -29,10 +29,10 @@ def files_of(folder: Path, *endings: str) -> list[Path]:
 
 
 def reject_name_of_a_part(folder: Path) -> None:
-    """Neither a new recording nor the part in which it would go on may be taken for another recording's.
+    """Reject a recording that, or whose next part, could be taken for another recording's.
 
     Raises:
-        SoftformError: If they would be.
+        SoftformError: If it could be.
     """
     if (following := part_folder(folder, 2)).exists():
         raise SoftformError(

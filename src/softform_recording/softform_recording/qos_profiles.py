@@ -8,13 +8,13 @@ from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, Qo
 from softform_ros import qos
 
 READER_DEPTH = 1000
-"""Messages that may wait for a recorder that is held up: ten seconds of the fastest topic."""
+"""Messages that may wait for a delayed recorder: ten seconds of the fastest topic."""
 
 _LATCHED_DEPTH, _DEPTH = 1, 10
 
 
 def as_offered(profile: QoSProfile) -> Qos:
-    """A publisher's profile as a bag keeps it; the middleware does not tell its history and depth."""
+    """Return a publisher's profile as a bag keeps it; the middleware does not tell its history and depth."""
 
     def seconds(duration: object) -> QosTime:
         return QosTime(*divmod(int(getattr(duration, "nanoseconds", 0)), 1_000_000_000))
@@ -33,7 +33,7 @@ def as_offered(profile: QoSProfile) -> Qos:
 
 
 def reader_of(offered: Sequence[QoSProfile]) -> QoSProfile:
-    """The strictest profile that every publisher of a topic can serve."""
+    """Return the strictest profile that every publisher of a topic can serve."""
     return qos.profile(
         READER_DEPTH,
         all(one.reliability == ReliabilityPolicy.RELIABLE for one in offered),
@@ -42,7 +42,7 @@ def reader_of(offered: Sequence[QoSProfile]) -> QoSProfile:
 
 
 def writer_of(offered: Sequence[Qos]) -> QoSProfile:
-    """QoS that a replay offers: the strictest of the recorded profiles, so that every recorded subscription matches.
+    """Return the QoS of a replay: the strictest of the recorded profiles, so that all recorded subscriptions match.
 
     Without any (another program's bag) it is what publishers offer by default.
     """

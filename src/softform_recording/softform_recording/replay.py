@@ -17,7 +17,7 @@ JOINING_SECONDS = 3.0
 """Longest wait, s, for existing subscribers to join before the first message."""
 
 _GRACE_SECONDS = 0.5
-"""A reader may see this publisher later than this publisher sees it; what comes before that is lost to it."""
+"""Time by which a reader may see this publisher later than it is seen, s; messages before that are lost to it."""
 
 _LOOK_PERIOD = 0.2
 _DRIVER_STATE = "softform_interfaces/msg/DriverState"
@@ -28,7 +28,7 @@ TimedMessage = tuple[str, int, bytes]
 
 @dataclass(frozen=True)
 class Replayed:
-    """How many messages were replayed, by how many s the latest came late, and whether it came to its end."""
+    """Number of replayed messages, largest delay, s, and whether the replay came to its end."""
 
     messages: int
     latest: float
@@ -36,7 +36,7 @@ class Replayed:
 
 
 def check_no_driver(node: Node) -> None:
-    """A replay says what a driver would say, and may say what a commander would: it never runs beside a driver.
+    """Check that no driver runs: a replay says what a driver, or a commander, would say.
 
     Raises:
         SoftformError: If another node announces itself as a driver, in whatever state it is.
@@ -55,7 +55,7 @@ def check_no_driver(node: Node) -> None:
 
 
 def is_published_elsewhere(node: Node, topic: str) -> bool:
-    """Whether another node publishes a topic."""
+    """Return whether another node publishes a topic."""
     return any(one.node_name != node.get_name() for one in node.get_publishers_info_by_topic(topic))
 
 
@@ -98,7 +98,7 @@ class Player:
                 self._on_left(topic)
 
     def _reject_new_readers_of_commands(self, topic: str) -> None:
-        """A driver that comes may be heard as a reader of commands before it is heard as a driver."""
+        """Reject new readers of commands: a driver may be heard as one before it is heard as a driver."""
         if self._publishers[topic].get_subscription_count() > self._readers_of_commands.get(topic, sys.maxsize):
             check_no_driver(self._node)
             raise SoftformError(

@@ -1,4 +1,4 @@
-"""What of a bag is replayed, and as what: parts of a rotated recording, topics, types, quality of service."""
+"""Select what of a bag is replayed, and as what: parts of a rotated recording, topics, types, quality of service."""
 
 import importlib
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from softform_recording.message_definitions import is_of_todays_form
 from softform_recording.qos_profiles import writer_of
 
 COMMANDS = ("actuator_command", "stop", "reset")
-"""Last parts of the names of topics that move hardware, or let it move; those of actions do, too."""
+"""Last parts of the names of topics that move hardware or let it move; topics of actions do, too."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class ReplayedTopic:
 
 
 def is_command(topic: str) -> bool:
-    """Whether messages of a topic command hardware."""
+    """Return whether messages of a topic command hardware."""
     return "/_action/" in topic or topic.rsplit("/", 1)[-1] in COMMANDS
 
 
@@ -64,7 +64,7 @@ class OpenRecording:
 
     @property
     def seconds(self) -> float:
-        """From the first message to the last, s."""
+        """Time from the first message to the last, s."""
         filled = [reader for reader in self._readers if reader.message_count]
         return max(0.0, (filled[-1].end_time - filled[0].start_time) * 1e-9) if filled else 0.0
 
@@ -109,7 +109,7 @@ class OpenRecording:
         return chosen
 
     def messages(self, topics: Sequence[ReplayedTopic]) -> Iterator[tuple[str, int, bytes]]:
-        """Topic, time (ns) and CDR bytes of every message of some topics, in the order of the recording.
+        """Yield the topic, time (ns) and CDR bytes of every message of some topics, in the order of the recording.
 
         Raises:
             SoftformError: For the reasons of `whole_messages`.

@@ -54,7 +54,7 @@ def check_not_held(file: BinaryIO) -> None:
 
 
 def has_end(file: BinaryIO) -> bool:
-    """Whether an open file ends as a closed MCAP file does."""
+    """Return whether an open file ends as a closed MCAP file does."""
     size = file.seek(0, 2)
     file.seek(max(0, size - len(MAGIC)))
     return size > 37 and file.read() == MAGIC
@@ -177,7 +177,7 @@ def _append(file: Path, writer: BagWriter) -> tuple[int, int]:
 
 
 def _connected(writer: BagWriter, recorded: Connection) -> Connection:
-    """The connection for messages of a recorded one; several may be alike, in one file and in parts."""
+    """Return the connection for messages of a recorded one; several may be alike, in one file and in parts."""
     for one in writer.connections:
         if (one.topic, one.msgtype, one.ext) == (recorded.topic, recorded.msgtype, recorded.ext):
             return one
@@ -193,7 +193,7 @@ def _connected(writer: BagWriter, recorded: Connection) -> Connection:
 
 
 def _records(mcap: BinaryIO) -> Iterator[tuple[int, int, int, bool]]:
-    """Kind, begin and end of each complete record, and whether it is whole within."""
+    """Yield the kind, begin and end of each complete record, and whether it is whole within."""
     size = mcap.seek(0, 2)
     mcap.seek(0)
     if mcap.read(len(MAGIC)) != MAGIC:
@@ -208,7 +208,7 @@ def _records(mcap: BinaryIO) -> Iterator[tuple[int, int, int, bool]]:
 
 
 def _is_whole(chunk: bytes) -> bool:
-    """Whether a chunk agrees with its checksum, if it has one, and holds records from end to end."""
+    """Return whether a chunk agrees with its checksum, if it has one, and holds records from end to end."""
     try:
         _, _, size, checksum, word = struct.unpack_from("<QQQII", chunk)
         (length,) = struct.unpack_from("<Q", chunk, 32 + word)

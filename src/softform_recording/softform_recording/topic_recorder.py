@@ -56,15 +56,15 @@ class SequenceGaps:
 
 
 DISCOVERY_PERIOD = 0.2
-"""Seconds between two looks for topics that are not there yet."""
+"""Time between two looks for topics that do not exist yet, s."""
 
 LOOK_AGAIN_PERIOD = 2.0
-"""Seconds between two looks for further publishers of topics that are recorded."""
+"""Time between two looks for further publishers of recorded topics, s."""
 
 
 @dataclass(frozen=True)
 class RecordingCounts:
-    """How a recording stands.
+    """State of a recording.
 
     Attributes:
         topics: Topics with a publisher.
@@ -73,7 +73,7 @@ class RecordingCounts:
         waiting_bytes: Bytes of messages that wait for the disk.
         dropped: Messages that arrived and will not be in the bags.
         lost: Messages that were published, by their numbers, and did not arrive.
-        failure: Why recording ended early; empty while it goes well.
+        failure: Reason why recording ended early; empty while it goes well.
     """
 
     topics: int
@@ -91,7 +91,7 @@ class RecordingCounts:
 
     @property
     def shortcomings(self) -> str:
-        """What is missing; empty if nothing is."""
+        """What is missing from the recording; empty if nothing is."""
         dropped = f"{self.dropped} messages were dropped: the disk does not keep up" if self.dropped else ""
         lost = f"{self.lost} messages did not arrive: the machine is overloaded" if self.lost else ""
         return "; ".join(part for part in (self.failure or dropped, lost) if part)
@@ -110,7 +110,7 @@ class TopicRecorder:
 
     Attributes:
         awaited: Topics without a publisher so far.
-        rejected: Why topics are not recorded, by name.
+        rejected: Reasons why topics are not recorded, by name.
 
     Raises:
         SoftformError: If the bag cannot be begun, or a topic has no name that ROS takes.
@@ -142,7 +142,7 @@ class TopicRecorder:
 
     @property
     def counts(self) -> RecordingCounts:
-        """How the recording stands."""
+        """State of the recording."""
         queue = self._queue
         return RecordingCounts(
             topics=len(self._subscribed),
@@ -155,7 +155,7 @@ class TopicRecorder:
         )
 
     def health(self) -> Health:
-        """For diagnostics."""
+        """Return the state of the recording, for diagnostics."""
         counts = self.counts
         values = {
             "bag": self.folders[-1],

@@ -13,10 +13,10 @@ from softform_core.heap import give_back_what_is_free
 from softform_recording.bag_recorder import BagRecorder
 
 CAPACITY = 64_000_000
-"""Bytes of messages that may wait for the disk: minutes of the stack's topics."""
+"""Most bytes of messages that may wait for the disk: minutes of the stack's topics."""
 
 FLUSH_PERIOD = 1.0
-"""Seconds; a crash loses no more than this."""
+"""Time between two flushes, s; a crash loses no more than this."""
 
 
 class WriteQueue:
@@ -29,7 +29,7 @@ class WriteQueue:
         capacity: Bytes that may wait.
 
     Attributes:
-        failure: Why recording ended early; None while it goes well.
+        failure: Reason why recording ended early; None while it goes well.
         dropped: Messages dropped, by topic.
         received: Messages handed in, by topic.
         waiting_bytes: Bytes that wait for the disk.

@@ -5,15 +5,14 @@ import math
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import get_args
 
 import click
 
 from softform_core.paths import DEFAULT_ROBOT, runs_dir
-from softform_rig.faults import KINDS, Quantity, parse_faults
-
-if TYPE_CHECKING:
-    from softform_rig.rig_settings import BoardName
+from softform_rig.fault_kinds import Quantity
+from softform_rig.faults import kinds, parse_faults
+from softform_rig.rig_settings import BoardName
 
 
 @click.command()
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--robot", default=DEFAULT_ROBOT, show_default=True, help="A robot of config/robots, or a .yaml.")
 @click.option(
     "--board",
-    type=click.Choice(["openpneu_a", "openpneu_b", "binary"]),
+    type=click.Choice(get_args(BoardName)),
     default="openpneu_a",
     show_default=True,
     help="What the board speaks; docs/boards.md.",
@@ -51,7 +50,7 @@ def rig(
     check: bool,
     list_faults: bool,
     robot: str,
-    board: "BoardName",
+    board: BoardName,
     reality: str,
     port_link: Path | None,
     scan_folder: Path | None,
@@ -120,9 +119,9 @@ def rig(
     os.execv(command[0], command)
 
 
-def _check(robot: str, reality: str, board: "BoardName") -> None:
+def _check(robot: str, reality: str, board: BoardName) -> None:
     from softform_core.robots import load_robot
-    from softform_rig.make_device import make_device
+    from softform_rig.emulation import emulation_of
     from softform_rig.reality import load_reality
     from softform_rig.rig_settings import RigSettings
 
@@ -130,11 +129,12 @@ def _check(robot: str, reality: str, board: "BoardName") -> None:
     found = load_reality(reality, described)
     settings = RigSettings(Path(), Path(), [], board=board)
     for device in described.devices:
-        make_device(described, device, found, settings)
+        emulation = emulation_of(described, device)
+        emulation.make(described, device, found.errors_of(emulation), settings)
 
 
 def _list_faults() -> None:
-    for kind in KINDS.values():
+    for kind in kinds().values():
         click.echo(f"{kind.form}\n    {kind.device}: {kind.does}{_values_in_words(kind.values)}")
 
 

@@ -9,17 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from softform_core.arrays import Array
 from softform_core.bodies.random_fields import log_uniform, some_of
 from softform_core.robots import Robot
 from softform_core.robots.body import Body
+from softform_rig.emulation import emulations
 from softform_rig.reality import (
-    MOTOR_BUS,
-    PNEUMATIC_BOARD,
     RAYS_AROUND,
     Creep,
     MotionCaptureDescription,
-    MotorErrors,
-    PressureSensors,
     Reality,
     ScannerDescription,
 )
@@ -27,7 +25,10 @@ from softform_rig.reality import (
 HELD_OUT_SEED = 1000
 """First seed of the published figures."""
 
-_CHANCES = {"pressure_sensors": 0.9, "motors": 0.9, "hysteresis": 0.6, "creep": 0.5}
+_CHANCES = {"hysteresis": 0.6, "creep": 0.5}
+_CHANCE_OF_ERRORS = 0.9
+_DRAWN_FOR_ALL = ("pneumatic_board", "dynamixel")
+"""Whose errors are drawn first, of a robot without them, too: so a seed stays the same reality."""
 
 
 def draw_reality(robot: Robot, seed: int) -> Reality:
@@ -38,37 +39,36 @@ def draw_reality(robot: Robot, seed: int) -> Reality:
     """
     draw = np.random.default_rng(seed)
     body = robot.body.drawn_reality(draw)
-    count, span = len(robot.actuators), float(np.mean(robot.actuator_max - robot.actuator_min))
-    differences: dict[str, Any] = {
-        "pressure_sensors": PressureSensors(
-            gain=np.clip(draw.normal(1.0, 0.03, count), 0.91, 1.09).tolist(),
-            offset=draw.normal(0.0, 0.012 * span, count).tolist(),
-        ),
-        "motors": MotorErrors(
-            drum_radius=np.clip(draw.normal(1.0, 0.01, count), 0.97, 1.03).tolist(),
-            homing=draw.normal(0.0, 0.005 * span, count).tolist(),
-            backlash=draw.uniform(0.0, 0.01) * span,
-        ),
-        "hysteresis": draw.uniform(0.004, 0.04) * span,
-        "creep": Creep(share=draw.uniform(0.01, 0.04), time=log_uniform(draw, 5.0, 60.0)),
-    }
+    spans = _spans(robot)
     kinds = {device.kind for device in robot.devices}
-    for kind, errors in ((PNEUMATIC_BOARD, "pressure_sensors"), (MOTOR_BUS, "motors")):
-        if kind not in kinds:
-            del differences[errors]
+    known, differences = emulations(), dict[str, Any]()
+    for kind in [*_DRAWN_FOR_ALL, *sorted(kinds & known.keys() - set(_DRAWN_FOR_ALL))]:
+        errors = known[kind].drawn(spans, draw)
+        if kind in kinds and known[kind].field:
+            differences[known[kind].field] = errors
+    chances = dict.fromkeys(differences, _CHANCE_OF_ERRORS) | _CHANCES
+    hysteresis = draw.uniform(0.004, 0.04) * spans
+    differences["hysteresis"] = float(hysteresis[0]) if np.ptp(hysteresis) == 0.0 else hysteresis.tolist()
+    differences["creep"] = Creep(share=draw.uniform(0.01, 0.04), time=log_uniform(draw, 5.0, 60.0))
     return Reality(
         name=f"drawn:{seed}",
         title=f"Reality {seed} of the distribution",
         body=body,
         scanner=_scanner(draw, robot.body),
         motion_capture=_motion_capture(draw),
-        **some_of(differences, _CHANCES, draw),
+        **some_of(differences, chances, draw),
     )
+
+
+def _spans(robot: Robot) -> Array:
+    """Range of each actuator, (k,): the mean of all of its quantity, in their unit."""
+    spans, quantities = robot.actuator_max - robot.actuator_min, np.array(robot.actuator_quantities)
+    return np.array([np.mean(spans[quantities == quantity]) for quantity in quantities])
 
 
 def _scanner(draw: np.random.Generator, body: Body) -> ScannerDescription:
     """A scanner that looks at a sheet from above, or goes around an arm."""
-    is_arm = any(body.patches.values())
+    is_arm = body.goes_around
     place = _around(draw, body) if is_arm else {"viewpoints": _above(draw, body.size)}
     return ScannerDescription(
         **place,

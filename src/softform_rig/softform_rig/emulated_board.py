@@ -18,8 +18,8 @@ from softform_core.units import PA_PER_KPA
 from softform_rig.channels import Channels
 from softform_rig.control import CONTROL_RATE
 from softform_rig.fault_schedule import Showing
+from softform_rig.rig_settings import CHANNELS
 
-CHANNELS = 10
 BOOT_SECONDS = 1.5
 # kPa; ±15 psi sensors are on even channels, 0–15 psi on odd.
 _QUANTUM = np.where(np.arange(CHANNELS) % 2 == 0, 0.016, 0.008)

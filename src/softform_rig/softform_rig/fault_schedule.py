@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from softform_rig.faults import Fault
+from softform_rig.fault_kinds import Fault
 
 Event = Literal["starts", "shows", "ends"]
 

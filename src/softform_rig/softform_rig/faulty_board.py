@@ -4,13 +4,9 @@ from collections import deque
 
 import numpy as np
 
-from softform_rig.dead_man import DeadMan
-from softform_rig.emulated_board import EmulatedBoard
+from softform_rig.emulation import EmulatedDevice
+from softform_rig.fault_kinds import Fault
 from softform_rig.fault_schedule import FaultSchedule
-from softform_rig.faults import Fault
-from softform_rig.motor_bus import MotorBus
-
-EmulatedDevice = EmulatedBoard | MotorBus | DeadMan
 
 _LINE_END = b"\r\n"
 _BITS = 8

@@ -4,8 +4,8 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_rig.fault_kinds import Fault
 from softform_rig.fault_schedule import FaultSchedule
-from softform_rig.faults import Fault
 
 
 def check_marker_names(fault: Fault, names: list[str]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from softform_core.errors import SoftformError
-from softform_core.files import write_atomically
+from softform_core.files import made_folder, write_atomically
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.write import write_ply
 from softform_rig.fault_schedule import FaultSchedule
@@ -53,10 +53,7 @@ def export_faulty_scan(folder: Path, scan: Scan, captured_at: float, keep: int, 
         with tempfile.TemporaryDirectory() as staging:
             whole = export_scan(Path(staging), scan, captured_at, keep)
             path, data = folder / whole.name, whole.read_bytes()
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise SoftformError(f"{folder} cannot be made: {error}.", "Free space there.") from error
+        made_folder(folder)
         for fault in faults["scan_truncated"]:
             data = data[: round(fault.number() * len(data))]
         if faults["scan_empty"]:

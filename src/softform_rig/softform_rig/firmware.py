@@ -4,8 +4,6 @@ Requests end in CR LF, so do replies; the stream line comes once a control tick 
 public description leaves open is decided here and listed in docs/nodes/rig.md.
 """
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,10 +12,9 @@ from softform_core.plant import Plant
 from softform_rig.control import DEFAULT_THRESHOLD, regulate
 from softform_rig.emulated_board import CHANNELS, Sensors
 from softform_rig.line_board import LineBoard, finite_number
+from softform_rig.rig_settings import FirmwareKind
 
 _SHIPPED_REGULATED = (2, 3)
-
-FirmwareKind = Literal["regulated", "shipped"]
 
 
 class Firmware(LineBoard):

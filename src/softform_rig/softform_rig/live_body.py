@@ -10,6 +10,7 @@ import numpy as np
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
+from softform_core.robots.actuators import Quantity
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, find_equilibria
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
 from softform_core.simulation.simulated_body import (
@@ -30,7 +31,7 @@ class Memory:
     """
 
     def __init__(self, reality: Reality, count: int) -> None:
-        self._hysteresis, self._creep = reality.hysteresis, reality.creep
+        self._hysteresis, self._creep = np.asarray(reality.hysteresis, dtype=np.float64), reality.creep
         self._played, self._slow = np.zeros(count), np.zeros(count)
 
     def feel(self, values: Array, seconds: float) -> Array:
@@ -49,9 +50,9 @@ _NEAR, _NEAR_M = 0.02, 3e-3
 0.12), below a scanner's noise. Looks of motion capture would be solved too often if it were less."""
 
 
-_SAME = {"pressure": 2.0, "displacement": 2e-6}
+_SAME: dict[Quantity, float] = {"pressure": 2.0, "displacement": 2e-6, "position": 2e-6, "rotation": 2e-5}
 """By quantity, in SI units: closer values do not move the body by more than the scanner's noise."""
-_SLIGHT = {"pressure": 200.0, "displacement": 5e-4}
+_SLIGHT: dict[Quantity, float] = {"pressure": 200.0, "displacement": 5e-4, "position": 5e-4, "rotation": 5e-3}
 """By quantity, in SI units: a slight load."""
 
 
@@ -78,7 +79,8 @@ class LiveBody:
     """
 
     def __init__(self, robot: Robot, reality: Reality) -> None:
-        self._robot, self._reality, self._same = robot, reality, _SAME[robot.quantity]
+        self._robot, self._reality = robot, reality
+        self._same = np.array([_SAME[quantity] for quantity in robot.actuator_quantities])
         self.simulated: SimulatedBody = robot.body.real_simulator(reality.body)
         self.faces, self.rest = self.simulated.faces, rest_points(self.simulated)
         self._solver = ThreadPoolExecutor(1, thread_name_prefix="body")
@@ -133,7 +135,7 @@ class LiveBody:
         Raises:
             NoEquilibriumError: If the body has no equilibrium under a slight load.
         """
-        values = np.full((1, len(self._robot.actuators)), _SLIGHT[self._robot.quantity])
+        values = np.array([[_SLIGHT[quantity] for quantity in self._robot.actuator_quantities]])
         look(self._solver.submit(self._compile, values).result())
 
     def _compile(self, values: Array) -> Array:
@@ -159,7 +161,7 @@ class LiveBody:
         return self._memory.feel(values, seconds)
 
     def _shape_of(self, felt: Array) -> Array:
-        if self._felt is not None and np.abs(felt - self._felt).max() <= self._same:
+        if self._felt is not None and (np.abs(felt - self._felt) <= self._same).all():
             return self._points
         self._felt = felt
         started = time.monotonic()
@@ -171,7 +173,7 @@ class LiveBody:
 
     def _solve(self, felt: Array) -> None:
         """Bring the body to equilibrium under the values felt; if it has none, it stays."""
-        if self.simulated.is_slack and np.abs(felt).max() < self._same:
+        if self.simulated.is_slack and (np.abs(felt) < self._same).all():
             self._solved, self._points, self.failure = None, self.rest, None
             return
         start = None if self._solved is None else self._solved.unknowns[None]

@@ -19,11 +19,9 @@ def origin(robot: Robot, reality: Reality) -> str:
         assert isinstance(body, BodyOfData)
         return f"The body on the rig is no physics: it lies {body.told}."
     folder = models_of(robot.name)
+    model = FORWARD_KINEMATICS if robot.surfaces else TIP_KINEMATICS
     try:
-        if robot.surfaces:
-            is_imported = FORWARD_KINEMATICS.read_card(folder, robot).data.is_imported
-        else:
-            is_imported = TIP_KINEMATICS.read_card(folder, robot).data.is_imported
+        is_imported = model.read_card(folder, robot).data.is_imported
     except SoftformError:  # without a model nothing contradicts it
         return ""
     if not is_imported:

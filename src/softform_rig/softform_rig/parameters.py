@@ -1,6 +1,9 @@
 """Parameters of the rig node; its page in the docs is made from this table."""
 
+from typing import get_args
+
 from softform_core.paths import DEFAULT_ROBOT
+from softform_rig.rig_settings import BoardName
 from softform_ros.parameters import Parameter
 
 REGISTRATION = [0.0, -0.22, 0.52, 0.978599773253286, 0.0, 0.0, -0.205772893716877]
@@ -11,7 +14,7 @@ PARAMETERS = (
         "How the robot differs from the simulator: a name in config/realities/KIND-OF-BODY, or a path."),
     Parameter("seed", 0, "Seed of sensor and scanner noise.", 0, 2**31 - 1),
     Parameter("board", "openpneu_a", "Board that is emulated, as docs/boards.md names them.",
-        choices=("openpneu_a", "openpneu_b", "binary")),
+        choices=get_args(BoardName)),
     Parameter("firmware", "regulated",
         "An openpneu_a: all ten channels regulated, or like the published snapshot (pairs, two regulated).",
         choices=("regulated", "shipped")),

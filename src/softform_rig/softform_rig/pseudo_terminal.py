@@ -18,9 +18,10 @@ from softform_core import priority
 from softform_core.claims import ClaimedError, claim
 from softform_core.errors import SoftformError
 from softform_rig.control import CONTROL_RATE
+from softform_rig.emulation import EmulatedDevice
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import parse_fault
-from softform_rig.faulty_board import EmulatedDevice, FaultyBoard
+from softform_rig.faulty_board import FaultyBoard
 from softform_rig.wire_log_writer import WireLogWriter
 
 _log = logging.getLogger(__name__)

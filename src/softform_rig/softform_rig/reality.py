@@ -5,24 +5,19 @@ scanner knows any of it.
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field, SerializeAsAny, ValidationError
+from pydantic import ConfigDict, Field, SerializeAsAny, ValidationError, model_validator
 
 from softform_core.arrays import Array
-from softform_core.bodies.spread import Values, positive, spread_values
 from softform_core.errors import SoftformError
 from softform_core.paths import described_names, drawn_seed, reality_file
 from softform_core.robots import Robot
-from softform_core.robots.description import Description, Finite, NotNegative, Place, Positive
-from softform_core.robots.devices import Device
-from softform_core.units import PA_PER_KPA
+from softform_core.robots.actuators import each
+from softform_core.robots.description import Description, NotNegative, Place, Pose, Positive
 from softform_core.yaml_files import read_yaml
-from softform_rig.emulated_board import CHANNELS, Sensors
-
-MOTOR_BUS, PNEUMATIC_BOARD = "dynamixel", "pneumatic_board"
-"""Kinds of devices whose errors a reality describes, and which the rig emulates."""
+from softform_rig.emulation import Emulation, emulations
 
 HELP = "See docs/steps/write-a-reality.md."
 
@@ -30,27 +25,6 @@ _HALF = 0.7071067811865476
 """Sine and cosine of half a right angle."""
 
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
-
-
-class PressureSensors(Description):
-    """Reading = gain · true pressure + offset, Pa, of each actuator. The board regulates the reading."""
-
-    gain: Values = 1.0
-    offset: Values = 0.0
-
-
-class MotorErrors(Description):
-    """How tendon motors differ from their description, each.
-
-    Attributes:
-        drum_radius: Ratio of the true radius to the described one.
-        homing: Pull of the tendon at the described home position, m.
-        backlash: Backlash of gear and drum, m of pull.
-    """
-
-    drum_radius: Values = 1.0
-    homing: Values = 0.0
-    backlash: NotNegative = 0.0
 
 
 RAYS_AROUND = 160
@@ -102,7 +76,7 @@ class MotionCaptureDescription(Description):
         occlusion_time: how long a marker stays hidden, on average, s.
     """
 
-    pose: tuple[Finite, Finite, Finite, Finite, Finite, Finite, Finite] = (0.4, -0.3, -0.75, _HALF, 0.0, 0.0, _HALF)
+    pose: Pose = (0.4, -0.3, -0.75, _HALF, 0.0, 0.0, _HALF)
     noise: NotNegative = 0.0001
     placement_error: NotNegative = 0.0003
     missing: Annotated[float, Field(ge=0.0, le=0.6)] = 0.02
@@ -113,27 +87,50 @@ class MotionCaptureDescription(Description):
 class Reality(Description):
     """One reality of robots of one kind of body.
 
+    Errors of its devices are further fields, each as the emulation of a family names and describes it: see `errors_of`.
+
     Attributes:
         name: Name of the reality and of its file.
         title: One line.
         body: Differences of the body from the simulator's; fields of the body's `reality_type`.
-        pressure_sensors: Pressure sensors of the board.
-        motors: Tendon motors.
-        hysteresis: The material does not follow an actuator within so much of a reversal, in its unit.
+        hysteresis: The material does not follow an actuator within so much of a reversal, one for all or one for each,
+            in its unit.
         creep: Creep of the material.
         scanner: The emulated scanner.
         motion_capture: The emulated motion capture.
     """
 
+    model_config = ConfigDict(extra="allow")
+
     name: Annotated[str, Field(min_length=1)]
     title: str
     body: SerializeAsAny[Description]
-    pressure_sensors: PressureSensors = PressureSensors()
-    motors: MotorErrors = MotorErrors()
-    hysteresis: NotNegative = 0.0
+    hysteresis: NotNegative | list[NotNegative] = 0.0
     creep: Creep = Creep()
     scanner: ScannerDescription = ScannerDescription()
     motion_capture: MotionCaptureDescription = MotionCaptureDescription()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_errors_of_devices(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        types = {one.field: one.errors for one in emulations().values() if one.field}
+        if unknown := given.keys() - cls.model_fields.keys() - types.keys():
+            raise ValueError(f"{min(map(str, unknown))}: Extra inputs are not permitted")
+        return given | {name: _errors(name, types[name], given[name]) for name in given.keys() & types.keys()}
+
+    def errors_of(self, emulation: Emulation) -> Any:
+        """What the devices of a family differ by, an `Emulation.errors`; they are ideal if nothing is said."""
+        return (self.__pydantic_extra__ or {}).get(emulation.field) or emulation.errors()
+
+
+def _errors(field: str, kind: type[Description], given: Any) -> Description:
+    try:
+        return kind.model_validate(given)
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, (field, *e['loc'])))}: {e['msg']}" for e in error.errors())
+        raise ValueError(faults) from error
 
 
 def known_realities(kind: str) -> list[str]:
@@ -168,8 +165,9 @@ def load_reality(name_or_path: str | Path, robot: Robot) -> Reality:
         if isinstance(scanner, dict) and "viewpoints" not in scanner:
             scanner = _scanner_around(robot) | scanner
         reality = Reality.model_validate(content | {"body": _body_fields(robot, fields), "scanner": scanner})
-        _calibration(reality, len(robot.actuators))
-        motor_errors(reality, len(robot.actuators))
+        for emulation in emulations().values():
+            emulation.check(reality.errors_of(emulation), len(robot.actuators))
+        hysteresis_of(reality, robot)
         robot.body.real_simulator(reality.body)
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'reality'}: {e['msg']}" for e in error.errors())
@@ -182,7 +180,7 @@ def load_reality(name_or_path: str | Path, robot: Robot) -> Reality:
 def _scanner_around(robot: Robot) -> dict[str, object]:
     """Fields of a scanner that sees a tube from three sides, or a sheet from above, each from as far as it is large."""
     body = robot.body
-    if not any(body.patches.values()):
+    if not body.goes_around:
         usual, scale = ScannerDescription(), body.size / _USUAL_SHEET
         return {
             "viewpoints": (scale * np.array(usual.viewpoints)).tolist(),
@@ -207,42 +205,28 @@ def _body_fields(robot: Robot, fields: dict[str, object]) -> Description:
         raise ValueError(faults) from error
 
 
-def board_sensors(robot: Robot, device: Device, reality: Reality, noise: float, seed: int) -> Sensors:
-    """Sensors of a board's ten channels; channels without an actuator are ideal. `noise` in kPa."""
-    gain, offset = np.ones(CHANNELS), np.zeros(CHANNELS)
-    gains, offsets = _calibration(reality, len(robot.actuators))
-    served = robot.served_by(device)
-    gain[device.channels], offset[device.channels] = gains[served], offsets[served] / PA_PER_KPA
-    return Sensors(gain, offset, noise, seed)
+def hysteresis_of(reality: Reality, robot: Robot) -> Array:
+    """Hysteresis of each actuator, (k,), in its unit.
+
+    Raises:
+        ValueError: If a list has another number of entries.
+    """
+    count = len(robot.actuators)
+    if isinstance(reality.hysteresis, list) and len(reality.hysteresis) != count:
+        raise ValueError(f"hysteresis has {len(reality.hysteresis)} numbers, the robot has {count} actuators")
+    return each(reality.hysteresis, count)
 
 
 def true_values(reality: Reality, robot: Robot, commanded: Array) -> Array:
     """Values (…, k) of the actuators once their devices have regulated their readings to `commanded` (…, k).
 
-    A board's channel without vacuum does not go below ambient pressure. Devices that the rig does not emulate are
-    ideal.
+    Devices that the rig does not emulate are ideal.
     """
     values = np.array(commanded, dtype=np.float64)
+    known = emulations()
     for device in robot.devices:
-        served = robot.served_by(device)
-        if device.kind == MOTOR_BUS:
-            radius, homing = (errors[served] for errors in motor_errors(reality, len(robot.actuators)))
-            values[..., served] = values[..., served] * radius + homing
-        elif device.kind == PNEUMATIC_BOARD:
-            gain, offset = (errors[served] for errors in _calibration(reality, len(robot.actuators)))
-            lowest = np.where(robot.actuator_min[served] < 0.0, -np.inf, 0.0)
-            values[..., served] = np.maximum(lowest, (values[..., served] - offset) / gain)
+        if (emulation := known.get(device.kind)) is not None:
+            served = robot.served_by(device)
+            errors = reality.errors_of(emulation)
+            values[..., served] = emulation.true_values(robot, device, errors, values[..., served])
     return values
-
-
-def motor_errors(reality: Reality, count: int) -> tuple[Array, Array]:
-    """Radius of the drums over the described one, (k,), and pull at the described home, (k,) m."""
-    motors = reality.motors
-    radius = spread_values(motors.drum_radius, count, "motors.drum_radius", positive)
-    return radius, spread_values(motors.homing, count, "motors.homing")
-
-
-def _calibration(reality: Reality, count: int) -> tuple[Array, Array]:
-    sensors = reality.pressure_sensors
-    gain = spread_values(sensors.gain, count, "pressure_sensors.gain", positive)
-    return gain, spread_values(sensors.offset, count, "pressure_sensors.offset")

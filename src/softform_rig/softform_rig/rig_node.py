@@ -12,10 +12,10 @@ from softform_core.errors import SoftformError
 from softform_core.heap import keep_large_arrays_off_the_heap
 from softform_core.paths import runs_dir
 from softform_core.robots import load_robot
+from softform_core.text import printable
 from softform_interfaces.msg import MarkerFrame
 from softform_interfaces.srv import InjectFault
-from softform_rig.fault_messages import fault_from_request
-from softform_rig.faults import parse_faults
+from softform_rig.faults import CLEAR, parse_fault, parse_faults
 from softform_rig.origin import origin
 from softform_rig.parameters import PARAMETERS
 from softform_rig.reality import load_reality
@@ -86,11 +86,10 @@ class RigNode(SoftformLifecycleNode):
         try:
             if self._rig is None or not self.is_active:
                 raise SoftformError("The rig is not active.", "Activate it first.")
-            fault = fault_from_request(request)
-            if fault is None:
+            if request.fault == CLEAR:
                 self._rig.clear_faults()
             else:
-                self._rig.inject(fault)
+                self._rig.inject(parse_fault(printable(request.fault)))
             response.success = True
         except SoftformError as error:
             self.get_logger().warning(f"fault rejected: {error}")

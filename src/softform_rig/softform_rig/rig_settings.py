@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from softform_rig.faults import Fault
-from softform_rig.firmware import FirmwareKind
+from softform_rig.fault_kinds import Fault
 
+FirmwareKind = Literal["regulated", "shipped"]
 BoardName = Literal["openpneu_a", "openpneu_b", "binary"]
+
+CHANNELS = 10
+"""Of each board."""
 
 
 @dataclass(frozen=True)

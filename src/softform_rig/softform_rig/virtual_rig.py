@@ -17,16 +17,13 @@ from softform_core.robots import Robot
 from softform_core.robots.devices import Device
 from softform_core.simulation.simulated_body import TendonLoads
 from softform_rig.control import regulate
-from softform_rig.dead_man import DeadMan
-from softform_rig.emulated_board import EmulatedBoard
+from softform_rig.emulation import LoadedDevice, SuppliedDevice, SupplyRelay, emulation_of
+from softform_rig.fault_kinds import Fault
 from softform_rig.fault_schedule import FaultEvent, FaultSchedule
-from softform_rig.faults import Fault
 from softform_rig.faulty_markers import check_marker_names, faulty_markers
 from softform_rig.live_body import LiveBody
-from softform_rig.make_device import make_device
 from softform_rig.markers import worn_markers
 from softform_rig.motion_capture import MotionCapture
-from softform_rig.motor_bus import MotorBus
 from softform_rig.pseudo_terminal import PseudoTerminal
 from softform_rig.reality import Reality
 from softform_rig.rig_settings import RigSettings
@@ -82,25 +79,25 @@ class VirtualRig:
         for fault in settings.faults:
             check_marker_names(fault, self.cameras.names)
         self._robot = robot
-        self._moving = _MOVING * float(np.min(robot.actuator_max - robot.actuator_min))
+        self._moving = _MOVING * (robot.actuator_max - robot.actuator_min)
         self._looked_at = np.zeros(len(robot.actuators))
         planned = [(self._place_of(fault), fault) for fault in settings.faults]
         names = [""] if len(robot.devices) == 1 else ["", *(device.name for device in robot.devices)]
         self._schedules = {name: FaultSchedule([fault for place, fault in planned if place == name]) for name in names}
         self.schedule = self._schedules[""]
         self.terminals = [self._terminal(device, reality) for device in robot.devices]
-        relays = [terminal.firmware for terminal in self.terminals if isinstance(terminal.firmware, DeadMan)]
+        relays = [terminal.firmware for terminal in self.terminals if isinstance(terminal.firmware, SupplyRelay)]
         for terminal in self.terminals:
-            if isinstance(terminal.firmware, EmulatedBoard):
+            if isinstance(terminal.firmware, SuppliedDevice):
                 terminal.firmware.is_supplied = lambda: all(relay.is_closed for relay in relays)
-        self.quantity = f"{robot.quantity}s ({robot.unit})"
+        self.quantity = f"{robot.quantity if len(set(robot.actuator_quantities)) == 1 else 'value'}s ({robot.unit})"
         self._on_markers = on_markers
         self._one_at_a_time = threading.Lock()
         self._threads: list[PeriodicThread] = []
         if settings.mocap_rate > 0.0:
             self._every(1.0 / settings.mocap_rate, "motion capture", self.capture_markers)
         buses = [(d, t.firmware) for d, t in zip(robot.devices, self.terminals, strict=True)]
-        self._motors = [(robot.served_by(device), bus) for device, bus in buses if isinstance(bus, MotorBus)]
+        self._motors = [(robot.served_by(device), bus) for device, bus in buses if isinstance(bus, LoadedDevice)]
         if self._motors:
             self._every(_LOAD_PERIOD, "load of the motors", self._load)
         self.scanning: SurfaceScans | None = None
@@ -196,8 +193,8 @@ class VirtualRig:
         is its shape at rest, which would come a solve later.
         """
         values = self.actuator_values()
-        moved, self._looked_at = np.abs(values - self._looked_at).max(), values
-        if self.body.slowest_solve > LONGEST_WITHOUT_SCAN and moved > self._moving:
+        is_moving, self._looked_at = bool((np.abs(values - self._looked_at) > self._moving).any()), values
+        if self.body.slowest_solve > LONGEST_WITHOUT_SCAN and is_moving:
             return False
         return self.scanning is not None and self.scanning.look(*self._look_at(self.body.shape_between_solves))
 
@@ -229,9 +226,10 @@ class VirtualRig:
     def _terminal(self, device: Device, reality: Reality) -> PseudoTerminal:
         """The port of one device; of several each has its name behind that of port, and of the wire's log."""
         settings, several = self.settings, len(self._robot.devices) > 1
+        emulation = emulation_of(self._robot, device)
         behind = f"_{device.name}" if several else ""
         return PseudoTerminal(
-            make_device(self._robot, device, reality, settings),
+            emulation.make(self._robot, device, reality.errors_of(emulation), settings),
             settings.port_link.with_name(settings.port_link.name + behind),
             self._schedules[device.name if several else ""],
             settings.seed,

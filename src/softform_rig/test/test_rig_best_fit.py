@@ -8,8 +8,9 @@ from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
 from softform_core.shapes.target import TargetShape
 from softform_rig.best_fit import BestFit, Fit, find_best_fit
+from softform_rig.board_emulation import PressureSensors
 from softform_rig.live_body import LiveBody
-from softform_rig.reality import PressureSensors, Reality
+from softform_rig.reality import Reality
 
 REALITY = Reality(
     name="coarse", title="", body=RealMembrane(cells=12), pressure_sensors=PressureSensors(gain=0.9, offset=300.0)

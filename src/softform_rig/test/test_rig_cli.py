@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from softform_core.errors import SoftformError
 from softform_core.paths import config_dir
 from softform_rig.cli_rig import rig
-from softform_rig.faults import KINDS
+from softform_rig.faults import kinds
 
 
 def test_all_kinds_are_listed_and_nothing_starts(monkeypatch) -> None:
@@ -21,7 +21,7 @@ def test_all_kinds_are_listed_and_nothing_starts(monkeypatch) -> None:
     result = CliRunner().invoke(rig, ["--list-faults"])
     assert result.exit_code == 0
     assert [line for line in result.output.splitlines() if not line.startswith(" ")] == [
-        kind.form for kind in KINDS.values()
+        kind.form for kind in kinds().values()
     ]
 
 

@@ -7,10 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softform_core.errors import SoftformError
-from softform_interfaces.srv import InjectFault
-from softform_rig.fault_messages import fault_from_request, request_from_fault
 from softform_rig.fault_schedule import FaultSchedule
-from softform_rig.faults import KINDS, Fault, parse_fault, parse_faults
+from softform_rig.faults import Fault, kinds, parse_fault, parse_faults
 
 
 class Clock:
@@ -43,7 +41,6 @@ def test_a_fault_as_it_is_written(text, kind, values, start, duration) -> None:
     assert parse_fault(str(fault)) == fault
     of_one = parse_fault(f"left/{text}")  # of several boards or buses
     assert of_one.device == "left" and parse_fault(str(of_one)) == of_one != fault
-    assert fault_from_request(request_from_fault(of_one)) == of_one
 
 
 @pytest.mark.parametrize(
@@ -89,7 +86,7 @@ def test_any_text_is_a_fault_or_rejected(text: str) -> None:
     assert parse_fault(str(fault)) == fault
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("kind", kinds().values(), ids=kinds())
 def test_every_kind_says_what_it_does_and_has_sane_defaults(kind) -> None:
     assert kind.does and kind.form.startswith(kind.name)
     for quantity in kind.values:
@@ -102,7 +99,7 @@ def schedule(*texts: str) -> tuple[FaultSchedule, Clock]:
 
 
 def kinds_on(plan: FaultSchedule) -> set[str]:
-    return {kind for kind in KINDS if plan.on(kind)}
+    return {kind for kind in kinds() if plan.on(kind)}
 
 
 def test_planned_faults_count_from_the_beginning() -> None:
@@ -177,37 +174,3 @@ def test_one_fault_injected_twice_is_two() -> None:
     plan.inject(fault)
     assert plan.on("leak") == [fault]
     assert [event.event for event in plan.events()] == ["starts", "ends", "starts"]
-
-
-def test_the_service_lists_every_kind_once() -> None:
-    request = InjectFault.Request
-    numbers = {name: getattr(request, name.upper()) for name in ("clear", *KINDS)}
-    assert sorted(numbers.values()) == list(range(len(numbers)))
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["stall@10+2", "reboot@1", "leak=3", "leak=3:0.5@2+1", "mocap_swap", "mocap_swap=m1:m2", "mocap_teleport=0.2:m3"],
-)
-def test_a_request_carries_a_fault_whole(text: str) -> None:
-    assert fault_from_request(request_from_fault(parse_fault(text))) == parse_fault(text)
-    assert fault_from_request(request_from_fault(None)) is None
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"kind": 99}, "no fault 99"),
-        ({"kind": InjectFault.Request.STALL, "duration": -1.0}, "'duration' is -1"),
-        ({"kind": InjectFault.Request.STALL, "start": math.nan}, "'start' is nan"),
-        ({"kind": InjectFault.Request.REBOOT, "duration": 1.0}, "at once"),
-        ({"kind": InjectFault.Request.LEAK}, "lacks its channel"),
-        ({"kind": InjectFault.Request.LEAK, "numbers": [3.5]}, "whole number"),
-        ({"kind": InjectFault.Request.LEAK, "numbers": [math.inf]}, "no channel"),
-        ({"kind": InjectFault.Request.STALL, "numbers": [1.0]}, "too many"),
-        ({"kind": InjectFault.Request.LEAK, "numbers": [3.0], "markers": ["m1"]}, "too many"),
-    ],
-)
-def test_a_request_that_makes_no_sense_is_rejected(fields: dict[str, object], message: str) -> None:
-    with pytest.raises(SoftformError, match=message):
-        fault_from_request(InjectFault.Request(**fields))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import zarr
 
-from softform_core.bodies.imported.interpolation import interpolated
+from softform_core.bodies.imported.law import interpolated
 from softform_core.errors import SoftformError
 from softform_core.frames.quality import assess_cloud
 from softform_core.frames.store import create_frames
@@ -158,6 +158,12 @@ def test_what_is_missing_or_another_robots_is_said_with_the_command_that_helps(r
         robot.body.simulator()
     with pytest.raises(SoftformError, match="Nothing lies between 2 samples of 2 actuations"):
         interpolated(IMPORTED[:2], np.zeros((2, 3)))
+
+
+def test_a_chamber_that_no_scan_inflates_moves_what_they_show_nowhere():
+    """It was divided by nothing: shapes were NaN as soon as that chamber was inflated."""
+    law = interpolated(np.array([[0.0, 0.0], [5e3, 0.0]]), np.array([[0.0], [2.0]]), kernel="linear", degree=0)
+    np.testing.assert_allclose(law(np.array([[2.5e3, 0.0], [2.5e3, 5e3]])), [[1.0], [1.0]])
 
 
 def test_a_tip_is_interpolated_too(place):

@@ -12,14 +12,16 @@ from click.testing import CliRunner
 from softform_core.bodies.membrane.model import build_membrane
 from softform_core.bodies.membrane.reality import RealMembrane, ThicknessField, thickness_factor
 from softform_core.errors import SoftformError
+from softform_core.plant import load_plant
 from softform_core.robots import Robot, load_robot
 from softform_core.simulation.simulated_body import equilibrium_points
 from softform_rig import gap
+from softform_rig.board_emulation import EMULATION, PressureSensors, board_sensors, make_board
+from softform_rig.emulated_board import Sensors
+from softform_rig.emulation import emulation_of
 from softform_rig.gap import measure_gap
 from softform_rig.live_body import LiveBody
-from softform_rig.make_device import make_device
-from softform_rig.reality import PressureSensors, Reality, board_sensors, known_realities, load_reality, true_values
-from softform_rig.rig_settings import RigSettings
+from softform_rig.reality import Reality, known_realities, load_reality, true_values
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +95,8 @@ def test_a_reality_from_outside_the_repository(robot: Robot, tmp_path: Path) -> 
         ({"body": {"kind": "membrane", "clamp_stiffness": -1.0}}, "body.clamp_stiffness"),
         ({"pressure_sensors": {"gain": 0.0}}, "pressure_sensors.gain"),
         ({"pressure_sensors": {"offset": [1.0] * 10}}, "pressure_sensors.offset has 10 numbers"),
+        ({"hysteresis": [1.0, 2.0]}, "hysteresis has 2 numbers"),
+        ({"presure_sensors": {}}, "presure_sensors"),
         ({"scanner": {"viewpoints": []}}, "scanner.viewpoints"),
         ({"scanner": {"noise": ".nan"}}, "scanner.noise"),
         ({"name": ""}, "name"),
@@ -134,7 +138,7 @@ def test_thickness_field_is_smooth_seeded_and_the_same_on_every_mesh() -> None:
 def test_sensor_errors_reach_the_right_channels(robot: Robot) -> None:
     offsets = [100.0 * index for index in range(9)]
     reality = Reality(name="r", title="r", body=RealMembrane(), pressure_sensors={"gain": 1.05, "offset": offsets})
-    sensors = board_sensors(robot, robot.devices[0], reality, 0.0, 0)
+    sensors = board_sensors(robot, robot.devices[0], reality.errors_of(EMULATION), 0.0, 0)
     assert sensors.offset[robot.devices[0].channels] == pytest.approx([0.1 * index for index in range(9)])
     assert sensors.gain[9] == 1.0
     felt = true_values(reality, robot, np.full(9, 2000.0))
@@ -147,8 +151,10 @@ def test_devices_are_emulated_by_their_kind(robot: Robot) -> None:
     )
     (board,) = robot.devices
     other = robot.model_copy(update={"devices": [board.model_copy(update={"kind": "hydraulic"})]})
-    with pytest.raises(SoftformError, match=r"no device of kind 'hydraulic'.*pneumatic_board and dynamixel"):
-        make_device(other, other.devices[0], reality, RigSettings(Path("port"), Path("scans"), []))
+    with pytest.raises(SoftformError, match=r"no device of kind 'hydraulic'.*dead_man, dynamixel, pneumatic_board"):
+        emulation_of(other, other.devices[0])
+    with pytest.raises(SoftformError, match="no board 'openpneu_c'.*openpneu_a, openpneu_b, binary"):
+        make_board("openpneu_c", load_plant(), Sensors())
     commanded = np.full((2, 9), 2000.0)
     np.testing.assert_array_equal(true_values(reality, robot, commanded), commanded / 2.0)
     np.testing.assert_array_equal(true_values(reality, other, commanded), commanded)

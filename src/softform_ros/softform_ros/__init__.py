@@ -1,1 +1,1 @@
-"""What every Softform node shares: QoS profiles, parameter tables, life cycle, message conversions."""
+"""Common parts of every Softform node: QoS profiles, parameter tables, life cycle, message conversions."""

@@ -21,7 +21,7 @@ _ACCEPTANCE_SECONDS = 20.0
 
 
 class NotConnectedError(SoftformError):
-    """No node answers."""
+    """Raised if no node answers."""
 
 
 class GoalAbortedError(SoftformError):

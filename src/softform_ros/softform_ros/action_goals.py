@@ -1,4 +1,4 @@
-"""What became of the goals of a node that serves actions."""
+"""Outcomes of the goals of a node that serves actions."""
 
 from rclpy.action.server import ServerGoalHandle
 
@@ -7,11 +7,11 @@ from softform_ros.goal_error import GoalError
 from softform_ros.lifecycle import SoftformLifecycleNode
 
 NO_ERROR = 0
-"""`NONE` among the error codes of every action of the project."""
+"""Value of `NONE` among the error codes of every action of the project."""
 
 
 class GoalLedger:
-    """What became of a node's goals, for its log and its diagnostics."""
+    """Record of the outcomes of a node's goals, for its log and its diagnostics."""
 
     def __init__(self, node: SoftformLifecycleNode) -> None:
         self._node = node
@@ -48,7 +48,7 @@ class GoalLedger:
         self._node.diagnostics.publish()
 
     def values(self) -> dict[str, object]:
-        """For diagnostics."""
+        """Return the outcomes for diagnostics."""
         return {
             "rejected goals": self._rejections,
             "last rejection": self._last_rejection,
@@ -56,7 +56,7 @@ class GoalLedger:
         }
 
     def health(self, values: dict[str, object]) -> Health:
-        """Health of a node that has no other trouble."""
+        """Return the health of a node that has no other trouble."""
         if self._last_rejection:
             return Health(WARN, f"goal rejected: {self._last_rejection}", values)
         return Health(OK, self._last_outcome or ("active" if self._node.is_active else "inactive"), values)

@@ -1,4 +1,4 @@
-"""Whether nodes of some names are there already: on this machine, which the kernel knows, or elsewhere in the graph.
+"""Find whether nodes of some names exist already: on this machine, by the kernel, or elsewhere in the graph.
 
 What a killed process leaves in the graph goes only after the middleware's lease, so who is seen there is asked or
 waited for. On this machine, names that are held leave no such doubt.
@@ -19,7 +19,7 @@ from softform_ros.background_node import BackgroundNode
 from softform_ros.service_calls import wait_until_answered
 
 SEEN_SECONDS = 2.0
-"""After which nodes of other machines are known that are there."""
+"""Time after which nodes of other machines are discovered, s."""
 
 _GONE_SECONDS = 22.0  # Fast DDS forgets a participant that says nothing after 20
 _LOOK_PERIOD = 0.05
@@ -62,7 +62,7 @@ def require_alone(node: Node, topic: str) -> socket.socket:
 
 
 def seen_elsewhere(names: Sequence[str]) -> str:
-    """Which of some nodes, by their full names, is there or was until a moment ago; empty if none is.
+    """Return the nodes, of some full names, that exist or did until a moment ago; empty if none does.
 
     One that answers counts at once; one that only stands in the graph does so if it does not go.
     """

@@ -1,4 +1,4 @@
-"""When something that may start motion was asked for (`Asked.msg`): filled by who asks, checked by who is asked."""
+"""Time of a request that may start motion (`Asked.msg`): filled by the client, checked by the server."""
 
 import math
 import threading
@@ -15,16 +15,16 @@ ASKED_SECONDS = 2.0
 """Age at which a request that may start motion is too old; longer than a loaded machine delays one."""
 
 AHEAD_SECONDS = 0.1
-"""How far clocks of two computers may be apart."""
+"""Largest difference of the clocks of two computers, s."""
 
 _DISCOVERY_SECONDS = 4.0
-"""Until a program that has just come knows of a driver that is there."""
+"""Time until a new program knows of a driver that runs, s."""
 
 AGAIN = "Look at the robot, and ask again if that is still meant."
 
 
 def age_of(stamp: Time, now: float) -> float:
-    """How long before `now`, s since the epoch, a stamp was, s; NaN if it is unset. No number in it raises."""
+    """Return how long before `now`, s since the epoch, a stamp was, s; NaN if it is unset. Never raises."""
     seconds = stamp.sec + stamp.nanosec * 1e-9
     return now - seconds if seconds > 0.0 else math.nan
 
@@ -49,7 +49,7 @@ def require_recent(age: float, epoch: int, what: str) -> None:
 
 
 def require_just_asked(asked: Asked, node: Node, what: str) -> None:
-    """As `require_recent`, of a message that has come to a node.
+    """Check a message that has come to a node, like `require_recent`.
 
     Raises:
         SoftformError: If so.
@@ -70,7 +70,7 @@ class EpochWatch:
         self._heard.set()
 
     def asked(self, patience: float = 2.0) -> Asked:
-        """What is asked for now; its epoch is 0 if there is no driver, or it has said nothing within `patience` s."""
+        """Return the stamp of a request made now; its epoch is 0 if no driver has said anything within `patience` s."""
         if not self._node.count_publishers("driver_state"):  # it may not be known yet
             patience = max(self._since + _DISCOVERY_SECONDS - time.monotonic(), 0.0)
         self._heard.wait(patience)

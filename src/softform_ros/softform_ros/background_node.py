@@ -11,27 +11,30 @@ from rclpy.signals import SignalHandlerOptions
 from softform_core.errors import SoftformError
 from softform_ros.guarded_node import GuardedNode, spin
 
+_PATIENCE_SECONDS = 2.0  # for the callback that runs when the node shall stop
+
 
 def full_namespace(namespace: str) -> str:
-    """`softform` or `/softform/` as `/softform`."""
+    """Return `softform` or `/softform/` as `/softform`."""
     return "/" + namespace.strip("/")
 
 
 class BackgroundNode:
-    """Is there from `open` to `close`, or while the `with` block lasts; the program keeps its signal handlers."""
+    """Node that exists from `open` to `close`, or in a `with` block; the program keeps its signal handlers."""
 
     def __init__(self, name: str, namespace: str) -> None:
         self._name, self._namespace = name, full_namespace(namespace)
         self._context: rclpy.Context | None = None
+        self._is_stopping = False
 
     @property
     def is_open(self) -> bool:
-        """Whether the node is there."""
+        """Whether the node exists."""
         return self._context is not None and self._context.ok()
 
     @property
     def thread(self) -> threading.Thread:
-        """What spins the node."""
+        """Thread that spins the node."""
         return self._thread
 
     def open(self) -> None:
@@ -49,7 +52,7 @@ class BackgroundNode:
             raise SoftformError(
                 f"'{self._namespace}' is no namespace.", "Use letters, digits and _, such as 'softform' or 'lab/left'."
             ) from error
-        self._context = context
+        self._context, self._is_stopping = context, False
         self.executor = SingleThreadedExecutor(context=self._context)
         self.executor.add_node(self.node)
         self._thread = threading.Thread(target=self._spin, name=self._name, daemon=True)
@@ -58,7 +61,10 @@ class BackgroundNode:
     def stop(self) -> None:
         """Spin no more; what hangs on the node can then be destroyed from any thread."""
         if self._context is not None and self._context.ok():
-            rclpy.shutdown(context=self._context)
+            self._is_stopping = True
+            self.executor.create_task(lambda: None)  # wakes it
+            self._thread.join(_PATIENCE_SECONDS)  # without its context a callback would fail in the middle
+            rclpy.try_shutdown(context=self._context)
             self._thread.join()
 
     def close(self) -> None:
@@ -78,6 +84,6 @@ class BackgroundNode:
 
     def _spin(self) -> None:
         try:
-            spin(self.executor, self.node, lambda: True, None)
+            spin(self.executor, self.node, lambda: not self._is_stopping, None)
         finally:
             rclpy.try_shutdown(context=self._context)  # a node that nobody spins is not open

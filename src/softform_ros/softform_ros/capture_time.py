@@ -5,7 +5,7 @@ import time
 from softform_core.errors import SoftformError
 
 CLOCK_TOLERANCE = 1.0
-"""A capture time further in the future than this, in seconds, means that the scanner's clock is wrong."""
+"""Largest lead of a capture time over this clock, s; beyond it the scanner's clock is wrong."""
 
 
 def check_capture_time(captured_at: float, what: str) -> None:

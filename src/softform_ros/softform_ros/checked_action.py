@@ -19,7 +19,7 @@ from softform_ros.goal_error import GoalError, failure
 from softform_ros.lifecycle import SoftformLifecycleNode
 
 _RESULT_SECONDS = 60
-"""For which a goal that has ended is remembered, with its message; clients ask for its result when it is accepted."""
+"""Time that an ended goal is remembered with its message, s; clients ask for its result when it is accepted."""
 
 Goal = TypeVar("Goal")
 Outcome = TypeVar("Outcome")

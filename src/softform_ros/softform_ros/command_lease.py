@@ -19,7 +19,7 @@ _COUNTER_BITS = 32
 
 
 def is_of_one_driver(one: int, other: int) -> bool:
-    """Whether two ids of leases, or two epochs, were given by the same driver: the upper half is each one's own."""
+    """Return whether one driver gave two ids of leases, or two epochs: the upper half is each driver's own."""
     return one >> _COUNTER_BITS == other >> _COUNTER_BITS
 
 
@@ -36,7 +36,7 @@ class Held(NamedTuple):
 
 
 class KnownLease:
-    """What a commander knows of its lease, from the driver's answers and from what the driver says.
+    """State of a commander's lease, from the driver's answers and from what the driver says.
 
     The upper half of an id is one driver's own, the lower half grows: so its
     state before this lease, its state after, and that of the next driver are distinguished.
@@ -48,7 +48,7 @@ class KnownLease:
 
     @property
     def held(self) -> Held:
-        """What is held."""
+        """The lease that is held."""
         with self._lock:
             return self._held
 
@@ -88,7 +88,8 @@ class CommandLease:
         self, node: Node, robot: Robot, wait: Callable[[threading.Event, float], bool] = threading.Event.wait
     ) -> None:
         self._node, self._wait = node, wait
-        self._names, self._unit, self._fingerprint = list(robot.actuators), robot.unit, robot.command_fingerprint()
+        self._names, self._units = list(robot.actuators), robot.actuator_units
+        self._fingerprint = robot.command_fingerprint()
         self._known, self._client_number, self._epoch = KnownLease(), 1 + secrets.randbelow(2**64 - 1), 0
         self._continued: tuple[int, int] = (
             0,
@@ -100,7 +101,7 @@ class CommandLease:
 
     @property
     def source(self) -> str:
-        """By which name it asks: that of the node."""
+        """Name under which it asks: that of the node."""
         return str(self._node.get_name())
 
     @property
@@ -172,7 +173,7 @@ class CommandLease:
             raise LeaseRejectedError(f"The driver gives no lease: {answer.message}", "Then ask again.")
 
     def _present(self, epoch: int) -> int:
-        """The epoch in which what was asked for in an epoch goes on: another one after the lease was given up here."""
+        """Return the epoch that continues a request's epoch: another one after the lease was given up here."""
         first, last = self._continued
         if self._gives_up_in and self._gives_up_in == (last if first <= epoch <= last else epoch):
             self._wait(self._given_up, _ANSWER_SECONDS)
@@ -190,7 +191,7 @@ class CommandLease:
             key=held.key,
             fingerprint=self._fingerprint,
             name=self._names,
-            unit=[self._unit] * len(self._names),
+            unit=self._units,
             value=[float(value) for value in values],
         )
         message.header.stamp = self._node.get_clock().now().to_msg()

@@ -1,5 +1,6 @@
-"""Between ROS messages and arrays: point clouds, markers and stamps. Metres and seconds on both sides."""
+"""Convert between ROS messages and arrays: point clouds, markers and stamps. Metres and seconds on both sides."""
 
+from array import array
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -26,6 +27,22 @@ _FIELD_TYPES = {
     PointField.FLOAT32: "f4",
     PointField.FLOAT64: "f8",
 }
+
+
+def packed_vertices(points: NDArray[np.floating]) -> "array[float]":
+    """Return vertices (V, 3) m as a message's float32 x, y and z of each."""
+    return array("f", np.ascontiguousarray(points, dtype="<f4").tobytes())
+
+
+def unpacked_vertices(vertices: Sequence[float]) -> NDArray[np.float64]:
+    """Return vertices (V, 3) m of a message.
+
+    Raises:
+        SoftformError: If they are no whole vertices.
+    """
+    if len(vertices) % 3:
+        raise SoftformError(f"{len(vertices)} coordinates are no vertices.", "Give x, y and z of each.")
+    return np.array(vertices, dtype=np.float64).reshape(-1, 3)
 
 
 def stamp_from_seconds(seconds: float) -> Time:
@@ -145,7 +162,7 @@ def marker_message(
         names: M names.
         positions: (M, 3) m; a marker with a coordinate that is not finite is missing.
         frame_id: Frame of the positions.
-        stamp: When they were captured.
+        stamp: Time of capture.
         frame_number: Counts the frames of the capture system.
     """
     visible = np.asarray(np.isfinite(positions).all(axis=1))

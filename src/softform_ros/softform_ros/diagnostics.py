@@ -29,7 +29,7 @@ class Health:
 
 
 def with_failures(health: Health, failed: FailedCallbacks) -> Health:
-    """The health of a node, with what its callbacks raised; if one did just now, that is worth a warning."""
+    """Return the health of a node, with what its callbacks raised; if one did just now, that is worth a warning."""
     if not failed.count:
         return health
     values = {**health.values, "failed callbacks": failed.count, "last failed callback": failed.last}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from rclpy.node import Node
 
 QUIET_SECONDS = 1.0
-"""Without news from the graph, after which it counts as known."""
+"""Time without news from the graph after which it counts as known, s."""
 
 DISCOVERY_TIMEOUT = 5.0
 """Longest wait for the graph, s: some nodes may come and go without end."""

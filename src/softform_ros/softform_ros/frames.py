@@ -10,7 +10,6 @@ from geometry_msgs.msg import Point, PointStamped, TransformStamped
 from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.time import Time
-from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
@@ -22,11 +21,14 @@ from softform_ros import qos
 from softform_ros.conversions import (
     NORMAL_FIELDS,
     cloud_from_points,
+    packed_vertices,
     points_from_cloud,
     seconds_from_stamp,
     stamp_from_seconds,
+    unpacked_vertices,
     values_from_cloud,
 )
+from softform_ros.quaternions import quaternion_of, rotation_of
 from softform_ros.transform_tree import LATENESS, TransformTree
 
 try:
@@ -39,7 +41,7 @@ _UNIT_TOLERANCE = 1e-2
 
 
 FrameSource: TypeAlias = "TransformTree | Tf2Source"
-"""What knows where frames stand."""
+"""Source of transforms between frames."""
 
 
 class Frames:
@@ -56,7 +58,7 @@ class Frames:
         return self._source
 
     def into(self, frame: str, message: Message) -> Message:
-        """A message with points, in another frame.
+        """Return a message with points, in another frame.
 
         Args:
             frame: Target frame.
@@ -122,7 +124,7 @@ class Tf2Source:
         self._listener = tf2.TransformListener(self._buffer, node)
 
     def lookup(self, target: str, source: str, stamp: float) -> RigidTransform:
-        """As `TransformTree.lookup`; what moves may be late by `LATENESS` here too."""
+        """See `TransformTree.lookup`; what moves may be late by `LATENESS` here too."""
         try:
             return self._at(target, source, stamp)
         except self._tf2.ExtrapolationException as error:
@@ -135,7 +137,7 @@ class Tf2Source:
             raise _from_tf2(source, target, error) from error
 
     def root(self, frame: str) -> str:
-        """As `TransformTree.root`."""
+        """See `TransformTree.root`."""
         frames = yaml.safe_load(self._buffer.all_frames_as_yaml()) or {}
         passed = {frame}
         while (parent := frames.get(frame, {}).get("parent")) and parent not in passed and parent != "NO_PARENT":
@@ -177,9 +179,8 @@ def transform_message(parent: str, child: str, stamp: float, place: RigidTransfo
     """Pack where a frame stands in its parent; m, s."""
     message = TransformStamped(child_frame_id=child)
     message.header.frame_id, message.header.stamp = parent, stamp_from_seconds(stamp)
-    to, turn = message.transform.translation, message.transform.rotation
+    to, message.transform.rotation = message.transform.translation, quaternion_of(place.rotation)
     to.x, to.y, to.z = (float(value) for value in place.translation)
-    turn.x, turn.y, turn.z, turn.w = (float(value) for value in place.quaternion())
     return message
 
 
@@ -190,13 +191,12 @@ def place_from_message(message: TransformStamped) -> RigidTransform:
         SoftformError: If its quaternion has another length than one, or a number is not finite.
     """
     to, turn = message.transform.translation, message.transform.rotation
-    quaternion = np.array([turn.x, turn.y, turn.z, turn.w])
-    length = float(np.linalg.norm(quaternion))
+    length = float(np.linalg.norm([turn.x, turn.y, turn.z, turn.w]))
     if not abs(length - 1.0) < _UNIT_TOLERANCE:
         raise SoftformError(
             f"The quaternion of '{message.child_frame_id}' has length {length:.4g}.", "Look at who publishes it."
         )
-    return RigidTransform(Rotation.from_quat(quaternion).as_matrix(), np.array([to.x, to.y, to.z]))
+    return RigidTransform(rotation_of(turn), np.array([to.x, to.y, to.z]))
 
 
 def _is_empty(message: Any) -> bool:
@@ -204,11 +204,11 @@ def _is_empty(message: Any) -> bool:
         return message.width * message.height == 0
     if isinstance(message, PointStamped):
         return False
-    return not (message.mesh.vertices if isinstance(message, TargetMesh) else message.position)
+    return not len(message.vertices if isinstance(message, TargetMesh) else message.position)
 
 
 def _moved(message: Any, motion: RigidTransform, frame: str) -> Any:
-    """A message whose points are moved into a frame; what else is in it stays."""
+    """Return a message whose points are moved into a frame; what else is in it stays."""
     if isinstance(message, PointCloud2):
         points = motion.apply(points_from_cloud(message))
         values: dict[str, NDArray[np.float64]] = {}
@@ -218,8 +218,7 @@ def _moved(message: Any, motion: RigidTransform, frame: str) -> Any:
     moved = copy(message)
     moved.header = Header(stamp=message.header.stamp, frame_id=frame)
     if isinstance(message, TargetMesh):
-        moved.mesh = copy(message.mesh)
-        moved.mesh.vertices = _moved_points(message.mesh.vertices, motion)
+        moved.vertices = packed_vertices(motion.apply(unpacked_vertices(message.vertices)))
     elif isinstance(message, PointStamped):
         moved.point = _moved_points([message.point], motion)[0]
     else:

@@ -1,4 +1,4 @@
-"""Why an action's goal failed, with the code that its result gives."""
+"""Error that fails an action's goal, with the code that its result gives."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ class GoalError(SoftformError):
 
 
 def failure(error: Exception, code: int, internal: int) -> tuple[int, str]:
-    """Error code and message of a goal that an error ended; its worker goes on with the next goal.
+    """Return the error code and message of a goal that an error ended; its worker goes on with the next goal.
 
     Args:
         error: Exception that ended the goal.

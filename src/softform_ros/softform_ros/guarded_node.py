@@ -29,18 +29,18 @@ from softform_core.text import LONGEST_MESSAGE, printable
 from softform_ros.printable_logger import PrintableLogger
 
 _LOG_SECONDS = 5.0
-"""What fails at the same place of the code is logged no more often."""
+"""Least time between two log entries on failures at the same place of the code, s."""
 
 _BREATH_SECONDS, _PATIENCE_SECONDS = 0.01, 5.0
 
 
 class FailedCallbacks:
-    """What callbacks of a node raised.
+    """Exceptions that callbacks of a node raised.
 
     Attributes:
-        count: How often one did.
+        count: Number of exceptions.
         last: The last error.
-        last_at: When that was, steady time, s.
+        last_at: Steady time of the last one, s.
     """
 
     def __init__(self, logger: PrintableLogger) -> None:
@@ -69,7 +69,7 @@ class GuardedNode(Node):
 
     @cached_property
     def failed_callbacks(self) -> FailedCallbacks:
-        """What callbacks raised so far."""
+        """Exceptions that callbacks have raised so far."""
         return FailedCallbacks(self.get_logger())
 
     @cached_property
@@ -77,11 +77,11 @@ class GuardedNode(Node):
         return PrintableLogger(super().get_logger().name)
 
     def get_logger(self) -> PrintableLogger:
-        """The node's logger."""
+        """Return the node's logger."""
         return self._printable_logger
 
     def on_callback_failure(self, error: Exception) -> None:
-        """Do what else a failed callback asks for, when it is logged and counted; called in the executor's thread."""
+        """Handle a failed callback further, when it is logged and counted; called in the executor's thread."""
 
     def note_failed_callback(self, error: Exception) -> None:
         """Log and count what a callback raised; raises nothing."""
@@ -116,12 +116,12 @@ class GuardedNode(Node):
         return service
 
     def add_waitable(self, waitable: Waitable) -> None:
-        """Have an action, its client or an event waited for, as rclpy's nodes do."""
+        """Add an action, its client or an event to be waited for, as rclpy's nodes do."""
         waitable.execute = self._guarded(waitable.execute)  # type: ignore[method-assign]
         super().add_waitable(waitable)
 
     def guard_service(self, service: Service) -> None:
-        """Have a service answer whatever its callback raises: without success and with a message, if there are such."""
+        """Make a service answer whatever its callback raises: `success` false and a `message`, where it has them."""
         kind, send = service.srv_type, service.send_response
 
         def send_some(response: Any, header: Any) -> None:
@@ -141,7 +141,7 @@ class GuardedNode(Node):
     def _guarded(
         self, callback: Callable[..., Any], instead: Callable[[Exception], Any] = lambda error: None
     ) -> Callable[..., Any]:
-        """A callback that never raises; it returns `instead` of what raised."""
+        """Return a callback that never raises; it returns `instead` of what raised."""
         if inspect.iscoroutinefunction(callback):
 
             @wraps(callback)
@@ -186,7 +186,7 @@ class GuardedNode(Node):
 
 
 def _failure_answer(kind: Any, error: Exception) -> Any:
-    """What is answered if nothing better can be."""
+    """Return the answer to give if nothing better can be given."""
     reason = f"The node failed at this request: {printable(reason_of(error))}. See its log."
     if kind is SetParametersAtomically:
         return kind.Response(result=SetParametersResult(successful=False, reason=reason))

@@ -84,7 +84,7 @@ class SoftformLifecycleNode(GuardedNode, LifecycleNode):
 
     @cached_property
     def frames(self) -> "Frames":
-        """What TF knows, from the first use on."""
+        """Transforms known to TF, created on first use."""
         from softform_ros.frames import Frames  # the driver has no use for what it loads
 
         return Frames(self)
@@ -214,8 +214,8 @@ def run_node(make_node: Callable[[], GuardedNode], make_executor: Callable[[], E
 
     Args:
         make_node: Class of the node.
-        make_executor: Class of its executor. That of events takes a seventh of the time that the
-            `SingleThreadedExecutor` takes for a message; rclpy 7.1's has no guard conditions, no services that await,
+        make_executor: Class of its executor. The events executor takes a seventh of the time of the
+            `SingleThreadedExecutor` for a message; rclpy 7.1's has no guard conditions, no services that await,
             and no raw subscriptions.
     """
     stop = threading.Event()

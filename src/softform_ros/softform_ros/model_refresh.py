@@ -1,17 +1,17 @@
 """Newly trained models, taken into use while a node runs."""
 
-from softform_core.forward.live_pipeline import LivePipeline
+from softform_core.forward.robot_models import RobotModels
 from softform_ros.lifecycle import SoftformLifecycleNode
 from softform_ros.timers import create_steady_timer
 
 PERIOD = 1.0
-"""Seconds between looks at the model's files."""
+"""Time between two looks at the model's files, s."""
 
 
 class ModelRefresh:
     """Lets models look once a second whether they were trained anew, and logs what came into use or was rejected."""
 
-    def __init__(self, node: SoftformLifecycleNode, models: LivePipeline) -> None:
+    def __init__(self, node: SoftformLifecycleNode, models: RobotModels) -> None:
         self._node, self._models = node, models
         self._timer = create_steady_timer(node, PERIOD, self._look)
 

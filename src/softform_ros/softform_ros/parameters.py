@@ -64,7 +64,7 @@ class Parameter:
         return type(self.default[0]) if isinstance(self.default, list) else type(self.default)
 
     def taken(self, value: Any) -> ParameterValue:
-        """A value as the parameter's type, for which whole numbers are floats, too.
+        """Return a value as the parameter's type, for which whole numbers are floats, too.
 
         Raises:
             SoftformError: If it has another type, is not finite, or lies outside the table's bounds.
@@ -83,7 +83,7 @@ class Parameter:
         return items if is_list else items[0]
 
     def _element(self, given: Any) -> Any:
-        """One value, or None if it is not taken."""
+        """Return one value, or None if it is not taken."""
         value: Any = float(given) if self._kind is float and type(given) is int else given
         if type(value) is not self._kind or (self.choices and value not in self.choices):
             return None
@@ -124,7 +124,7 @@ def tell_unknown_parameters(node: Node) -> None:
 
 
 def _origin(node: Node, name: str) -> str:
-    """Which file gives a parameter, with a colon; nothing where the command line does, which is stronger."""
+    """Return the file that gives a parameter, with a colon; empty where the command line does, which is stronger."""
     if not any(word.startswith(f"{name}:=") for word in sys.argv):
         for at in reversed(_files(sys.argv)):
             for section, values in read_parameter_file(Path(sys.argv[at])).items():
@@ -134,12 +134,12 @@ def _origin(node: Node, name: str) -> str:
 
 
 def _files(words: Sequence[str]) -> list[int]:
-    """Where parameter files stand among the words of a command."""
+    """Return the positions of parameter files among the words of a command."""
     return [at + 1 for at, word in enumerate(words[:-1]) if word == "--params-file"]
 
 
 def with_read_files(words: Sequence[str]) -> list[str]:
-    """The words of a node's command; its parameter files are read strictly, and handed on to rcl in memory.
+    """Return the words of a node's command; its parameter files are read strictly, and handed on to rcl in memory.
 
     Raises:
         SoftformError: If a file is wrong.
@@ -185,7 +185,8 @@ def parameter_table_markdown(table: Iterable[Parameter]) -> str:
 
 MODEL_PARAMETERS = (
     Parameter("robot", DEFAULT_ROBOT, "the robot: a name in `config/robots`, or the path of a description"),
-    Parameter("model", "", "folder of the trained N_fk; empty for the robot's own in `models`"),
+    Parameter("model", "learned", "kind of its model: `learned`, `fem` (its simulator), or one of another package"),
+    Parameter("model_folder", "", "folder of the trained N_fk; empty for the robot's own in `models`"),
     Parameter(
         "sim_to_real",
         "auto",

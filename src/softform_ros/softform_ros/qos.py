@@ -5,7 +5,7 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProf
 
 
 def profile(depth: int, reliable: bool = True, latched: bool = False) -> QoSProfile:
-    """A profile that keeps the last `depth` messages."""
+    """Return a profile that keeps the last `depth` messages."""
     return QoSProfile(
         history=HistoryPolicy.KEEP_LAST,
         depth=depth,
@@ -22,7 +22,7 @@ ACTUATOR_STATE_READER = profile(depth=10, reliable=False)
 CAPTURED_CLOUD = profile(depth=5)
 CAPTURED_MARKERS = profile(depth=5, reliable=False)
 CAMERA_INPUT = profile(depth=1, reliable=False)
-"""Receives from cameras' drivers of any reliability; of images and clouds only the newest counts."""
+"""Receives from camera drivers of any reliability; only the newest image or cloud counts."""
 PREDICTED_SURFACE = profile(depth=1)
 TARGET_SHAPE = profile(depth=1, latched=True)
 TARGET_READER = profile(depth=1)
@@ -40,4 +40,4 @@ TF_STATIC_READER = profile(depth=100, latched=True)
 ATTENDANCE = profile(depth=1)
 ATTENDANCE.liveliness = LivelinessPolicy.AUTOMATIC
 ATTENDANCE.liveliness_lease_duration = Duration(seconds=3)
-"""Nothing is sent with it: its publisher's end, however it comes, is noticed after the lease."""
+"""Profile for publishers that send nothing: their end, however it comes, is noticed after the lease."""

@@ -2,17 +2,19 @@
 
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from rcl_interfaces.srv import GetParameters
 from rclpy.node import Node
+from rclpy.parameter import parameter_value_to_python
 from std_srvs.srv import Trigger
 
 from softform_interfaces.srv import Reset
 from softform_ros.asked import EpochWatch
 
 _JOINING_SECONDS = 0.25
-"""After so long without an answer the question is put again."""
+"""Time without an answer after which the request is sent again, s."""
 
 _POLL_SECONDS = 0.02
 
@@ -75,6 +77,13 @@ def call_service(node: Node, server: str, kind: Any, service: str, request: Any,
         return client.call(request, timeout_sec=max(0.0, deadline - time.monotonic()))
     finally:
         node.destroy_client(client)
+
+
+def asked_parameters(node: Node, server: str, names: Sequence[str], timeout: float) -> dict[str, Any] | None:
+    """Return parameters of another node, as `call_service` asks for them; None if it does not answer in time."""
+    request = GetParameters.Request(names=names)
+    answer = call_service(node, server, GetParameters, f"{server}/get_parameters", request, timeout)
+    return None if answer is None else dict(zip(names, map(parameter_value_to_python, answer.values), strict=True))
 
 
 def call_driver(node: Node, service: str, timeout: float) -> Trigger.Response | Reset.Response | None:

@@ -74,7 +74,7 @@ def wait_while_starting(namespace: str, timeout: float, say: Callable[[str], Non
 
 @contextmanager
 def _bringup_states(namespace: str, say: Callable[[str], None] | None) -> Iterator[tuple[Node, Sequence[BringupState]]]:
-    """A node that hears the manager, and all that it has said; while the stack starts each line goes to `say`."""
+    """Yield a node that hears the manager, and all that it said; each line of a start goes to `say`."""
     states: list[BringupState] = []
 
     def note(message: BringupState) -> None:

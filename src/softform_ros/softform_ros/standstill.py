@@ -1,23 +1,23 @@
-"""How long a process stood still: stopped, starved, or on a computer that slept."""
+"""Detect how long a process stood still: stopped, starved, or on a computer that slept."""
 
 import time
 from collections.abc import Callable
 
 STANDSTILL_SECONDS = 2.0
-"""After a longer one nothing is begun that was asked for before."""
+"""Longest standstill after which what was asked for before is still begun, s."""
 
 
 def since_boot() -> float:
-    """Steady time that goes on while the computer sleeps, s."""
+    """Return the steady time that goes on while the computer sleeps, s."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Standstill:
-    """Between two looks, of which there is at least one each second while the process runs.
+    """Standstill between two looks, of which there is at least one each second while the process runs.
 
     Args:
         clock: Steady time that goes on while the computer sleeps, s.
-        longest: What counts as none, s.
+        longest: Longest time that does not count as a standstill, s.
     """
 
     def __init__(self, clock: Callable[[], float] = since_boot, longest: float = STANDSTILL_SECONDS) -> None:

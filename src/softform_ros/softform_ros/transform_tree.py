@@ -1,4 +1,4 @@
-"""Which frame stands where, and when: a tree of rigid transforms over time. Without ROS."""
+"""Tree of rigid transforms between frames over time. Without ROS."""
 
 import bisect
 import threading
@@ -12,16 +12,16 @@ from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
 
 MOST_FRAMES, LONGEST_NAME = 1000, 200
-"""Frames that are remembered, and characters of a name: anybody may publish transforms."""
+"""Most frames that are remembered, and most characters of a name: anybody may publish transforms."""
 
 _MOST_PLACES = 5000
 _TOLD_FRAMES = 20
 
 KEPT = 10.0
-"""s for which transforms that move are remembered, as tf2 does."""
+"""Time for which moving transforms are remembered, s, as in tf2."""
 
 LATENESS = 0.2
-"""s by which a frame's newest transform may be older than the moment that is asked for; then it is taken."""
+"""Time by which a frame's newest transform may be older than the moment asked for and is taken instead, s."""
 
 
 class TransformTree:
@@ -39,7 +39,7 @@ class TransformTree:
         Args:
             parent: Frame in which it stands.
             child: The frame.
-            stamp: When, s; None for a frame that never moves.
+            stamp: Time, s; None for a frame that never moves.
             place: Takes points of the child into the parent, m.
 
         Raises:
@@ -74,12 +74,12 @@ class TransformTree:
                 history.popleft()
 
     def lookup(self, target: str, source: str, stamp: float) -> RigidTransform:
-        """The motion that takes points of one frame into another.
+        """Return the motion that takes points of one frame into another.
 
         Args:
             target: Frame of the points afterwards.
             source: Frame of the points now.
-            stamp: When, s.
+            stamp: Time, s.
 
         Raises:
             SoftformError: If a frame is unknown, the frames are not connected or stand in each other in a loop, or a
@@ -97,7 +97,7 @@ class TransformTree:
             return self._along(down[: down.index(common)], stamp).inverse().after(rising)
 
     def root(self, frame: str) -> str:
-        """The frame in which a frame stands in the end; itself if it stands in none.
+        """Return the frame in which a frame stands in the end; itself if it stands in none.
 
         Raises:
             SoftformError: If frames stand in each other in a loop.
@@ -109,7 +109,7 @@ class TransformTree:
         return frame in self._parents or frame in self._parents.values()
 
     def _ancestors(self, frame: str) -> list[str]:
-        """The frame, its parent, and so on."""
+        """Return the frame, its parent, and so on."""
         if not self._is_known(frame):
             known = ", ".join(sorted({*self._parents, *self._parents.values()})[:_TOLD_FRAMES]) or "none"
             raise SoftformError(f"TF knows no frame '{frame}' (known: {known}).", "Publish where it stands.")
@@ -122,7 +122,7 @@ class TransformTree:
         return found
 
     def _along(self, frames: list[str], stamp: float) -> RigidTransform:
-        """From the first frame into the parent of the last."""
+        """Return the transform from the first frame into the parent of the last."""
         motion = RigidTransform()
         for frame in frames:
             motion = self._place(frame, stamp).after(motion)
@@ -148,7 +148,7 @@ class TransformTree:
 
 
 def _between(history: "deque[tuple[float, RigidTransform]]", stamp: float) -> RigidTransform:
-    """A place between two that are known: straight, and about one axis."""
+    """Return a place between two that are known: straight, and about one axis."""
     (t0, a), (t1, b) = next(pair for pair in pairwise(history) if pair[0][0] <= stamp < pair[1][0])
     share = (stamp - t0) / (t1 - t0)
     turn = Rotation.from_matrix(b.rotation @ a.rotation.T).as_rotvec()

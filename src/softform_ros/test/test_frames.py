@@ -16,7 +16,14 @@ from softform_interfaces.msg import MarkerFrame, TargetMesh, TargetPoints
 from softform_ros import frames as frames_module
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
-from softform_ros.conversions import cloud_from_points, points_from_cloud, stamp_from_seconds, values_from_cloud
+from softform_ros.conversions import (
+    cloud_from_points,
+    packed_vertices,
+    points_from_cloud,
+    stamp_from_seconds,
+    unpacked_vertices,
+    values_from_cloud,
+)
 from softform_ros.frames import Frames, StaticFrames, Tf2Source, place_from_message, transform_message
 from softform_ros.transform_tree import LATENESS, TransformTree
 
@@ -60,9 +67,8 @@ def test_messages_are_brought_into_another_frame(nodes):
     features = frames.into("base", TargetPoints(header=header, u=[0.5], v=[0.2], position=points, weight=[2.0]))
     np.testing.assert_allclose(array(features.position), wanted, atol=1e-12)
     assert (features.header.frame_id, list(features.u), list(features.weight)) == ("base", [0.5], [2.0])
-    mesh = TargetMesh(header=header)
-    mesh.mesh.vertices = points
-    np.testing.assert_allclose(array(frames.into("base", mesh).mesh.vertices), wanted, atol=1e-12)
+    mesh = TargetMesh(header=header, vertices=packed_vertices(POINTS))
+    np.testing.assert_allclose(unpacked_vertices(frames.into("base", mesh).vertices), wanted, atol=1e-6)
     tip = frames.into("base", PointStamped(header=header, point=points[3]))
     np.testing.assert_allclose(array([tip.point])[0], wanted[3], atol=1e-12)
     assert tip.header.frame_id == "base"

@@ -17,8 +17,8 @@ def picture(robot: str, output: Path) -> None:
     """Draw ROBOT as it is simulated: at rest, at its corners, and in section.
 
     ROBOT is a name in config/robots or the path of a description; it needs a surface. A body of solids
-    takes minutes; what has no equilibrium is said, and left out. Of the robots of paper 001, whose tips alone are
-    known, it is drawn how the real tip follows an '8', and what is commanded.
+    takes minutes; what has no equilibrium is said, and left out. For the robots of paper 001, whose tips alone are
+    known, the picture shows how the real tip follows an '8', and the commands.
 
     \b
     Examples:

@@ -48,7 +48,7 @@ def sim2real(
     cluster: str | None,
     json_path: str | None,
 ) -> None:
-    """How much of a reality's gap sim-to-real learning closes, beside floors and the paper's baselines.
+    """Measure how much of a reality's gap sim-to-real learning closes, beside floors and the paper's baselines.
 
     The learner sees captured frames only: scans, or markers of a robot that wears more than a hundred. Its predictions
     at held-out actuations are judged by their distance from the reality's true surface. mean_reduction is the cut of
@@ -75,9 +75,7 @@ def sim2real(
     from softform_core.training.sim_to_real_recipes import RECIPES
     from softform_rig.reality import known_realities, load_reality
     from softform_studies.sim_to_real.bench_sim_to_real import BenchSettings, bench
-    from softform_studies.sim_to_real.draw_figures import draw_figures
-    from softform_studies.sim_to_real.draw_table import draw_tables
-    from softform_studies.sim_to_real.draws import DrawSettings, measure_draws
+    from softform_studies.sim_to_real.draws import DrawSettings, draw_figures, draw_tables, measure_draws
 
     def say(line: str) -> None:
         click.echo(line, err=True)

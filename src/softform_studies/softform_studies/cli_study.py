@@ -13,10 +13,10 @@ _NAMES = (
     *("layers", "frames", "points", "kernels", "neurons", "geometric", "surrogate", "missing"),
     *("mould", "arm", "mannequin", "stick", "torsos"),
 )
-"""In the order of `all`: `layers` needs shapes that have to be simulated before, and says so at once."""
+"""Names in the order of `all`: `layers` comes first, as it needs shapes simulated before, and says so at once."""
 
 _ROBOTS = {"arm": "compressible", "mannequin": "mannequin", "stick": "manipulator", "torsos": "mannequin"}
-"""Studies of another robot than the membrane, unless --robot is given."""
+"""Robots of studies that use another than the membrane, unless --robot is given."""
 
 
 @click.command()

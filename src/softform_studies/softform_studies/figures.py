@@ -1,20 +1,26 @@
 """The figures of README and docs, each made by a command: run, kept in one JSON file, written into the pages.
 
 `docs/figures.yaml` says which commands are run and which parts of pages are made of them; `docs/figures.json` keeps
-what each has printed, with its command, revision and date. What stands between marks in a page is made of these
-(`figure_blocks`), and nothing else is.
+what each has printed, with its command, revision and date. What stands between marks in a page is made of these, and
+nothing else is.
+
+A template is text with fields as Python's str.format has them: `{run[key][key]:.2f}` is a value of a run. Of a list,
+a key is a number, or the `reality` of one of its objects. `{commands[run]}` is the run's command, `{seconds[run]}` how
+long it took. Besides Python's own, a format of `.0%` writes a share as `92 %`, one of `.1p` as `92.3`.
 """
 
 import json
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import yaml
@@ -22,7 +28,109 @@ import yaml
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
 from softform_core.provenance import git_revision, now
-from softform_studies.figure_blocks import Block, FigureValues, write_blocks
+
+END = "<!-- end -->"
+_OTHER = ("commands", "seconds")
+
+
+@dataclass(frozen=True)
+class FigureValues:
+    """Values of the fields of templates, by the names of the runs: figures, commands, seconds."""
+
+    figures: Mapping[str, Any]
+    commands: Mapping[str, str]
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of a page (from the checkout's root): the name in its mark, and its template."""
+
+    page: str
+    name: str
+    text: str
+
+    @property
+    def begin(self) -> str:
+        """The mark before it."""
+        return f"<!-- made by ./softform figures: {self.name} -->"
+
+    @property
+    def runs(self) -> set[str]:
+        """Runs that it is made of."""
+        fields = [field for _, field, _, _ in Formatter().parse(self.text) if field is not None]
+        firsts = {field.partition("[")[0]: field for field in fields}
+        timed = {re.findall(r"\[(.*?)\]", field)[0] for field in fields if field.startswith("seconds[")}
+        return {first for first in firsts if first not in _OTHER} | timed
+
+    def written(self, values: FigureValues) -> str:
+        """Return the template, filled."""
+        fields = {**values.figures, "commands": values.commands, "seconds": values.seconds}
+        return _Filled().vformat(self.text, (), fields).strip("\n")
+
+    def within(self, root: Path) -> str:
+        """Return what stands between the marks in the page.
+
+        Raises:
+            SoftformError: If the marks are not there.
+        """
+        return self._parts((root / self.page).read_text(encoding="utf-8"))[1]
+
+    def write(self, root: Path, values: FigureValues) -> None:
+        """Put the filled template between the marks.
+
+        Raises:
+            SoftformError: If the marks are not there, or the page cannot be written.
+        """
+        before, _, after = self._parts((root / self.page).read_text(encoding="utf-8"))
+        write_atomically(root / self.page, f"{before}{self.begin}\n{self.written(values)}\n{END}{after}".encode())
+
+    def _parts(self, page: str) -> tuple[str, str, str]:
+        before, begin, rest = page.partition(f"{self.begin}\n")
+        within, end, after = rest.partition(f"\n{END}")
+        if not begin or not end:
+            raise SoftformError(
+                f"{self.page} has no place for '{self.name}'.",
+                f"Put lines '{self.begin}' and '{END}' where it belongs, one line between them.",
+            )
+        return before, within, after
+
+
+class _Filled(Formatter):
+    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
+        first = field_name.partition("[")[0]
+        value = kwargs[first]
+        for key in re.findall(r"\[(.*?)\]", field_name):
+            if isinstance(value, list):
+                value = value[int(key)] if key.isdigit() else next(one for one in value if one.get("reality") == key)
+            else:
+                value = value[key]
+        return value, first
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if format_spec.endswith("%"):
+            return f"{format(100.0 * value, format_spec[:-1] + 'f')} %"
+        if format_spec.endswith("p"):
+            return format(100.0 * value, format_spec[:-1] + "f")
+        return format(value, format_spec)
+
+
+def write_blocks(root: Path, blocks: Sequence[Block], values: FigureValues) -> list[tuple[Block, list[str]]]:
+    """Write all blocks whose runs are there.
+
+    Returns:
+        The others, which stay as they are, with the names of the absent runs.
+
+    Raises:
+        SoftformError: If marks are not there, or a page cannot be written.
+    """
+    waiting = []
+    for block in blocks:
+        if absent := sorted(block.runs - set(values.figures)):
+            waiting.append((block, absent))
+        else:
+            block.write(root, values)
+    return waiting
 
 
 @dataclass(frozen=True)
@@ -30,7 +138,7 @@ class Run:
     """One command.
 
     Attributes:
-        command: Without `./softform` and `--json`.
+        command: The command without `./softform` and `--json`.
         minutes: About how long it takes with nothing else running.
         picture: Key of a picture's path in its figures, and where the picture goes; or None. Without a key the command
             itself writes the picture there, and prints no figures.
@@ -46,19 +154,19 @@ class Run:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What is run, and what is made of it: runs by their names, and parts of pages."""
+    """Runs by their names, and the parts of pages that are made of them."""
 
     runs: dict[str, Run]
     blocks: list[Block]
 
     @property
     def commands(self) -> dict[str, str]:
-        """By the names of the runs."""
+        """Commands by the names of the runs."""
         return {name: run.command for name, run in self.runs.items()}
 
 
 def read_catalogue(root: Path) -> Catalogue:
-    """The catalogue of a checkout, `docs/figures.yaml`.
+    """Return the catalogue of a checkout, `docs/figures.yaml`.
 
     Raises:
         SoftformError: If the file is missing, as in an installed workspace.
@@ -75,13 +183,13 @@ def read_catalogue(root: Path) -> Catalogue:
 
 
 def read_figures(root: Path) -> dict[str, Any]:
-    """What the runs have printed, by their names: `command`, `revision`, `date`, `seconds`, `figures`."""
+    """Read what the runs have printed, by their names: `command`, `revision`, `date`, `seconds`, `figures`."""
     path = root / "docs" / "figures.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def values_of(root: Path, catalogue: Catalogue, kept: dict[str, Any]) -> FigureValues:
-    """What templates are filled with: of the runs whose commands are still those of the catalogue, and of cards."""
+    """Return the values that fill templates: of runs whose commands are still the catalogue's, and of cards."""
     figures = {name: run["figures"] for name, run in kept.items() if catalogue.commands.get(name) == run["command"]}
     for name, run in catalogue.runs.items():
         if run.card is not None:
@@ -141,14 +249,14 @@ def make_figures(root: Path, names: Sequence[str], again: bool, tell: Callable[[
 
 
 def _revision(root: Path) -> str:
-    """Revision of the checkout; pages and figures, which the command itself writes, may have changed since."""
+    """Return the checkout's revision; pages and figures, which the command itself writes, may have changed."""
     status = ["git", "-C", str(root), "status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs", ":!*.md"]
     changed = subprocess.run(status, capture_output=True, check=False).stdout
     return git_revision() if changed else git_revision().removesuffix("-dirty")
 
 
 def foreign_revisions(root: Path, kept: dict[str, Any]) -> list[str]:
-    """Names of the runs whose revision is not in the history of the checkout, or had uncommitted changes."""
+    """Return the names of the runs whose revision is not in the history of the checkout, or had uncommitted changes."""
 
     def is_ancestor(revision: str) -> bool:
         command = ["git", "-C", str(root), "merge-base", "--is-ancestor", revision, "HEAD"]

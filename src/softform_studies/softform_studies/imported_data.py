@@ -37,9 +37,9 @@ _BLOCK = 1000
 _LED_TO = 500
 """Held-out tips that inverse kinematics is asked for."""
 _SHEET_CELLS, _SHEET_SIDE = 40, 100.0
-"""Of the sheet of the shapes; mm."""
+"""Cells and side length, mm, of the sheet of the shapes."""
 _JUDGED = 30
-"""Other shapes of the sheet."""
+"""Number of other shapes of the sheet that are judged."""
 
 _TIPS_ROBOT = """
 name: imported_tips
@@ -162,7 +162,7 @@ def _robot(folder: Path, description: str) -> Robot:
 
 
 def _sheet(pressures: Array) -> tuple[Array, NDArray[np.int64]]:
-    """Vertices (V, 3) mm and faces (F, 3) of a sheet with two bumps under pressures (2,) kPa."""
+    """Return vertices (V, 3) mm and faces (F, 3) of a sheet with two bumps under pressures (2,) kPa."""
     side = _SHEET_CELLS + 1
     along = np.linspace(-0.5 * _SHEET_SIDE, 0.5 * _SHEET_SIDE, side)
     x, y = (axis.ravel() for axis in np.meshgrid(along, along))

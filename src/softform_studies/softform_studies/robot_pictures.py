@@ -31,7 +31,7 @@ _SIDE = 3.2  # inches of a panel
 
 
 def corners(robot: Robot) -> list[tuple[str, Array]]:
-    """Shapes that show a robot's range: at rest, all degrees of freedom lowest, all highest, every third one lowest.
+    """Return shapes of a robot's range: at rest, all degrees of freedom lowest, all highest, every third lowest.
 
     What is the same is there once: where the lowest is ambient, the robot is at rest.
     """
@@ -98,7 +98,7 @@ def _figure(robot: Robot, say: Callable[[str], None]) -> Figure:
 
 
 def _sections(robot: Robot, body: SimulatedBody, unknowns: Array) -> list[Callable[[Axes], None]]:
-    """What draws each section: chambers that are known as surfaces are cut, others are drawn as they are described.
+    """Return what draws each section: chambers known as surfaces are cut, others drawn as described.
 
     Args:
         robot: Robot.
@@ -127,13 +127,13 @@ def _sections(robot: Robot, body: SimulatedBody, unknowns: Array) -> list[Callab
 
 
 def _bounds(surface: Surface) -> tuple[Array, Array]:
-    """Lower and upper corner, (3,) m each, of what its triangles span."""
+    """Return lower and upper corner, (3,) m each, of what its triangles span."""
     points = surface.points[np.unique(surface.faces)]
     return points.min(axis=0), points.max(axis=0)
 
 
 def _draw_inputs(axes: Axes, robot: Robot, panel: str, surfaces: Sequence[Surface], height: float) -> None:
-    """The inputs of a panel, and surfaces cut across at a height, m."""
+    """Draw the inputs of a panel, and surfaces cut across at a height, m."""
     for name, one in zip(robot.body.inputs, robot.body.outlines(), strict=True):
         if one.panel != panel:
             continue
@@ -151,7 +151,7 @@ def _draw_inputs(axes: Axes, robot: Robot, panel: str, surfaces: Sequence[Surfac
 
 
 def _draw_cuts(axes: Axes, surfaces: Sequence[Surface], axis: int, at: float) -> None:
-    """Surfaces cut where the coordinate of an axis is `at`, m, each in its colour."""
+    """Draw surfaces cut where the coordinate of an axis is `at`, m, each in its colour."""
     for surface, colour in zip(surfaces, cycle(_OF_LAYERS), strict=False):
         _draw_cut(axes, surface, axis, at, colour)
     if axes.get_legend_handles_labels()[0]:
@@ -160,7 +160,7 @@ def _draw_cuts(axes: Axes, surfaces: Sequence[Surface], axis: int, at: float) ->
 
 
 def _draw_cut(axes: Axes, surface: Surface, axis: int, at: float, colour: str) -> None:
-    """A surface's section, where it has one, as a line that is named in the legend."""
+    """Draw a surface's section, where it has one, as a line that is named in the legend."""
     normal = np.eye(3)[axis]
     mesh = trimesh.Trimesh(surface.points, surface.faces, process=False)
     pieces = MM_PER_M * np.delete(trimesh.intersections.mesh_plane(mesh, normal, at * normal), axis, axis=2)

@@ -15,10 +15,10 @@ from softform_core.planning.obstacles import obstacle_of
 from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.robots import load_robot
 from softform_rig.reality import load_reality
-from softform_studies.planned_motion import arm_scene as scenes
-from softform_studies.planned_motion.arm_scene import BALL_RADIUS, BEYOND, KINDS, LEAST_ROOM, arm_scene
-from softform_studies.planned_motion.swept_arm import _mark_nearest
-from softform_studies.planned_motion.trial import CLEARANCE, Motion, Trial
+from softform_studies.planned_motion import scene as scenes
+from softform_studies.planned_motion.bench import CLEARANCE, Motion, Trial
+from softform_studies.planned_motion.picture import _mark_nearest
+from softform_studies.planned_motion.scene import BALL_RADIUS, BEYOND, KINDS, LEAST_ROOM, arm_scene
 from softform_studies.studies import stick as study
 from softform_studies.studies.catalogue import BEFORE, OURS, Scale, Setting
 from softform_studies.studies.study import by_series, carry_out

@@ -19,8 +19,7 @@ from softform_core.training.sim_to_real_recipes import DEFAULT, RECIPES
 from softform_rig.draw_reality import HELD_OUT_SEED
 from softform_rig.reality import Reality
 from softform_studies.sim_to_real import draws
-from softform_studies.sim_to_real.draw_figures import draw_figures
-from softform_studies.sim_to_real.draw_table import draw_tables
+from softform_studies.sim_to_real.draws import draw_figures, draw_tables
 from softform_studies.sim_to_real.reality_floors import memory_floor
 
 TINY = replace(DEFAULT, epochs=5, patience=5, members=1, kernels=25, surface_points=225)

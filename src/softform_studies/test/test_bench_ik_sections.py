@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from softform_core import plugins
 from softform_core.cli.main import main
 from softform_core.errors import SoftformError
-from softform_studies.ik import ik_sections
+from softform_studies import cli_bench
 
 
 def good(points=7):
@@ -35,10 +35,10 @@ def broken():
 @pytest.fixture(name="registered")
 def registered_fixture(monkeypatch):
     found = [
-        EntryPoint(name, f"{__name__}:{name}", ik_sections.GROUP) for name in ("plain", "broken", "good", "any_robot")
+        EntryPoint(name, f"{__name__}:{name}", cli_bench.IK_GROUP) for name in ("plain", "broken", "good", "any_robot")
     ]
     monkeypatch.setattr(
-        plugins, "entry_points", lambda group: found if group == ik_sections.GROUP else entry_points(group=group)
+        plugins, "entry_points", lambda group: found if group == cli_bench.IK_GROUP else entry_points(group=group)
     )
 
 
@@ -78,6 +78,6 @@ def test_help_teaches_the_sections_and_a_wrong_name_is_rejected_before_anything_
 
 
 def test_what_is_registered_can_be_loaded():
-    names = ik_sections.section_names()
+    names = cli_bench.section_names()
     assert names[0] == "prediction"
-    assert all(ik_sections.load_section(name).__doc__ for name in names)
+    assert all(cli_bench.load_section(name).__doc__ for name in names)

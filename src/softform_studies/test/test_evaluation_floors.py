@@ -14,7 +14,7 @@ from softform_core.shapes.target import TargetShape
 from softform_core.simulation.simulated_body import rest_points
 from softform_core.surface.bspline import evaluate
 from softform_core.surface.patch_set import SHEET, PatchSet
-from softform_studies.sim_to_real.confidence import area_under_curve, confidence_map, holes_auc
+from softform_studies.sim_to_real.bench_sim_to_real import area_under_curve, confidence_map, holes_auc
 from softform_studies.sim_to_real.reality_floors import fitted_surface, patch_faces, warped_onto
 
 GRID = PatchSet.of(9, 9)

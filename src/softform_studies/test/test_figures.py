@@ -12,8 +12,16 @@ import yaml
 from softform_core.cli.main import main
 from softform_core.errors import SoftformError
 from softform_core.paths import home
-from softform_studies.figure_blocks import END, Block, FigureValues
-from softform_studies.figures import foreign_revisions, make_figures, read_catalogue, read_figures, values_of
+from softform_studies.figures import (
+    END,
+    Block,
+    FigureValues,
+    foreign_revisions,
+    make_figures,
+    read_catalogue,
+    read_figures,
+    values_of,
+)
 
 POINTS = "bench ik --only prediction --points"
 CATALOGUE = {

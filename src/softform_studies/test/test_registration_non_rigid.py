@@ -6,8 +6,7 @@ import pytest
 from softform_core.errors import SoftformError
 from softform_core.surface.bspline import evaluate, normals
 from softform_core.surface.patch_set import SHEET, PatchSet
-from softform_studies.sim_to_real.non_rigid import register_surface
-from softform_studies.sim_to_real.warp_fit import WarpSpace
+from softform_studies.sim_to_real.warp_fit import WarpSpace, register_surface
 
 SIDE = 12
 HOLE = np.array([0.6, 0.4])

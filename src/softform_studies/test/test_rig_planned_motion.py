@@ -15,11 +15,10 @@ from softform_core.planning.motion_plan import MotionSettings
 from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.robots import load_robot
 from softform_rig.reality import load_reality
-from softform_studies.ik.ik_sections import section_names
-from softform_studies.planned_motion.bench import Comparison, figures_of
+from softform_studies.planned_motion.bench import CLEARANCE, Comparison, Trial, carry_out, figures_of
 from softform_studies.planned_motion.picture import draw_comparison, pictured
 from softform_studies.planned_motion.scene import Stick, scene_of, spread_over
-from softform_studies.planned_motion.trial import CLEARANCE, Trial, carry_out
+from softform_studies.sim_to_real.kept import kept_arrays
 
 SETTINGS = MotionSettings(goal_starts=1, waypoint_spacing=0.006)
 
@@ -91,8 +90,7 @@ def test_figures_are_json(comparison):
 
 def test_a_motion_is_read_as_it_was_written(comparison, tmp_path):
     trial = comparison.with_sim_to_real
-    trial.write(tmp_path / "trial.npz")
-    again = Trial.read(tmp_path / "trial.npz")
+    again = Trial.of(kept_arrays(tmp_path, {"seed": 0}, lambda: trial.values))
     assert again.figures() == trial.figures()
     assert again.motion.shapes == pytest.approx(trial.motion.shapes, abs=1e-7)
     assert again.motion.drawn[again.motion.worst] == trial.motion.clearances.argmin()
@@ -109,8 +107,7 @@ def test_a_rejected_motion_is_reported(robot, reality, surfaces, comparison, tmp
     assert trial.figures()["planned"] is False and "GOAL_IN_COLLISION" in trial.rejection
     with pytest.raises(SoftformError, match="rejected"):
         trial.drawable()
-    trial.write(tmp_path / "trial.npz")
-    assert Trial.read(tmp_path / "trial.npz") == trial
+    assert Trial.of(kept_arrays(tmp_path, {"seed": 1}, lambda: trial.values)) == trial
     with pytest.raises(SoftformError, match="more seeds"):
         pictured([Comparison(0, touching, comparison.without, trial)])
 
@@ -118,7 +115,3 @@ def test_a_rejected_motion_is_reported(robot, reality, surfaces, comparison, tmp
 def test_a_scene_is_found_among_others_of_its_seed(comparison):
     other = replace(comparison, scene=replace(comparison.scene))
     assert [comparison, other].index(other) == 1
-
-
-def test_it_is_a_section_of_bench_ik():
-    assert "planning" in section_names()

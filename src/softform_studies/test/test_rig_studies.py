@@ -26,13 +26,13 @@ from softform_core.training.learn_forward_kinematics import recipe_for
 from softform_rig.reality import load_reality
 from softform_studies.cli_study import _NAMES
 from softform_studies.sim_to_real.judge import JUDGED_POINTS, Judge
-from softform_studies.sim_to_real.ledger import Ledger
+from softform_studies.sim_to_real.kept import Ledger
 from softform_studies.sim_to_real.make_frames import TrueSurfaces
-from softform_studies.studies import laboratory, layers, second_simulator
+from softform_studies.studies import laboratory, layers
 from softform_studies.studies.arm import chamfer_distances
 from softform_studies.studies.catalogue import BEFORE, OURS, STUDIES, Scale, Setting
 from softform_studies.studies.drawing import Row, draw, png
-from softform_studies.studies.learned import Learned
+from softform_studies.studies.laboratory import Learned
 from softform_studies.studies.mannequin import _draw, aligned
 from softform_studies.studies.mould import LAYER, Sheet, look_at, raster
 from softform_studies.studies.study import OTHERS, by_series, carry_out
@@ -133,13 +133,13 @@ def test_geometric_regularisation_is_studied_by_both_simulators_of_a_solid(tmp_p
     bent: dict[str, float] = {}
 
     def perform(self, run):
-        (shape,) = self._forward_kinematics.forward(np.array([[60e3, 0.0, 0.0, 0.0, 0.0, 0.0]]))
+        (shape,) = self.learners.forward_kinematics.forward(np.array([[60e3, 0.0, 0.0, 0.0, 0.0, 0.0]]))
         place = len(bent)
         bent[f"{place} {run.series}"] = float(shape.reshape(-1, 3)[:, 0].mean())
         return invented(place)
 
     # Principal components of 2700 coordinates would take most of the time.
-    monkeypatch.setattr(second_simulator, "recipe_for", lambda robot: replace(recipe_for(robot), components=None))
+    monkeypatch.setattr(laboratory, "recipe_of_kinematics", lambda robot: replace(recipe_for(robot), components=None))
     monkeypatch.setattr(laboratory.Laboratory, "perform", perform)
     carry_out("geometric", *setting)
     figures = by_series(tmp_path / "geometric.json")
@@ -147,7 +147,7 @@ def test_geometric_regularisation_is_studied_by_both_simulators_of_a_solid(tmp_p
     from_solid, from_rod = np.split(np.array(list(bent.values())), 2)
     assert np.ptp(from_solid) == np.ptp(from_rod) == 0.0 and from_solid[0] != from_rod[0]
     assert image.imread(tmp_path / "geometric.png").shape[0] > 1000  # a line of panels for each
-    monkeypatch.delattr(second_simulator, "learn_forward_kinematics")
+    monkeypatch.delattr(laboratory, "learn_forward_kinematics")
     carry_out("geometric", *setting)
 
 

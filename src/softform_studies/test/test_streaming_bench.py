@@ -10,8 +10,8 @@ from softform_core.robots import load_robot
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ServoState
 from softform_ros.conversions import points_from_cloud, stamp_from_nanoseconds
+from softform_studies.streaming.bench_streaming import StreamingRecord, punctuality, surface_error_mm
 from softform_studies.streaming.streamed_path import StreamedPath, actuation_path
-from softform_studies.streaming.streaming_record import StateSeen, StreamingRecord, punctuality, surface_error_mm
 
 MS = 1_000_000
 START = 1_700_000_000 * 10**9
@@ -45,7 +45,9 @@ def record_of(latency_ms, missed=0, unanswered=()):
         if place not in unanswered:
             answer = stamp + latency_ms(place) * MS
             for again in (0, 15 * MS):
-                state = StateSeen(answer + again, stamp, ServoState.TRACKING, 2e-5, 10 + 2 * place, 1 + missed * place)
+                state = ServoState(state=ServoState.TRACKING, mean_error=2e-5)
+                state.header.stamp, state.target = map(stamp_from_nanoseconds, (answer + again, stamp))
+                state.commands, state.deadlines_missed = 10 + 2 * place, 1 + missed * place
                 record.states.append(state)
     return record
 

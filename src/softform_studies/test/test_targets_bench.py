@@ -8,8 +8,7 @@ from softform_core.robots import load_robot
 from softform_core.shapes.validate import check_target
 from softform_core.surface.mesh import parts_of
 from softform_rig.reality import Reality
-from softform_studies.targets.bench import run
-from softform_studies.targets.reliefs import reliefs
+from softform_studies.targets.bench import reliefs, run
 
 ROBOT = load_robot("membrane")
 

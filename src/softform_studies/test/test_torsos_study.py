@@ -16,8 +16,7 @@ from softform_studies.studies import torsos as study
 from softform_studies.studies.catalogue import BEFORE, OURS, Scale
 from softform_studies.studies.study import by_series, carry_out
 from softform_studies.studies.torsos import ALL, AT_REST, HELD, Reached, _reached
-from softform_studies.torsos.bodies import Bodies
-from softform_studies.torsos.targets import SCALE, TorsoTarget
+from softform_studies.torsos.targets import SCALE, Bodies, TorsoTarget
 
 LIFT = 0.004
 

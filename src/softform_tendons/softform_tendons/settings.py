@@ -65,8 +65,11 @@ def tendon_settings(served: ServedActuators) -> TendonSettings:
             raise SoftformError(f"In the {where}, {name} has {len(value)} values.", f"Give one, or {count}.")
     radius = np.abs(each(found.drum_radius, count))
     span = served.actuator_max - np.minimum(served.actuator_min, served.safe)
-    if served.unit != "m":
-        raise SoftformError(f"Tendon motors are commanded in m, not {served.unit}.", "Give quantity: displacement.")
+    if others := set(served.quantities) - {"displacement"}:
+        raise SoftformError(
+            f"Tendon motors are commanded in m of pull; '{served.device}' is given a {others.pop()}.",
+            "Give quantity: displacement.",
+        )
     if (span >= 2.0 * np.pi * radius).any():
         raise SoftformError(
             f"In the {where}, the range of {span.max():g} m is more than one turn of the drum.",

@@ -8,9 +8,8 @@ from pathlib import Path
 from softform_actuation.assembly import served_by_devices
 from softform_actuation.clock import Clock
 from softform_core.robots import load_robot
-from softform_rig.make_device import make_motors
 from softform_rig.motor_bus import MotorBus
-from softform_rig.reality import load_reality
+from softform_rig.motor_emulation import MotorErrors, make_motors
 from softform_tendons.tendon_bus import TendonBus
 
 ROBOT = load_robot("tendon_rod")
@@ -94,7 +93,7 @@ class Motors:
 
     def __init__(self, folder: Path, **settings: object) -> None:
         self.clock = SteppedClock()
-        self.bus = make_motors(ROBOT, ROBOT.devices[0], load_reality("ideal", ROBOT))
+        self.bus = make_motors(ROBOT, ROBOT.devices[0], MotorErrors())
         self.wire = Wire(self.clock, self.bus)
         (described,) = served_by_devices(ROBOT)
         self.served = dataclasses.replace(described, settings={**described.settings, **settings})

@@ -10,9 +10,8 @@ from softform_actuation.state_files import OVERRIDE
 from softform_core.robots import load_robot
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import parse_fault
-from softform_rig.make_device import make_motors
+from softform_rig.motor_emulation import MotorErrors, make_motors
 from softform_rig.pseudo_terminal import PseudoTerminal
-from softform_rig.reality import load_reality
 from softform_tendons.settings import SLACKENED_WITHIN
 
 GOAL = np.array([0.004, -0.001, -0.0005, 0.001])
@@ -25,7 +24,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[conformance.Benc
     """One bus and one driver for all checks, which are made in their order."""
     robot, folder = load_robot("tendon_rod"), tmp_path_factory.mktemp("bus")
     (described,) = robot.devices
-    bus = make_motors(robot, described, load_reality("ideal", robot))
+    bus = make_motors(robot, described, MotorErrors())
     bus.advance(0.1)
     schedule = FaultSchedule()
     terminal = PseudoTerminal(bus, folder / "port", schedule)

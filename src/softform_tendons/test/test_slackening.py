@@ -16,8 +16,7 @@ from softform_actuation.supervisor import Supervisor
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
-from softform_rig.make_device import make_motors
-from softform_rig.reality import load_reality
+from softform_rig.motor_emulation import MotorErrors, make_motors
 from softform_rig.tendon_motor import TICKS_A_TURN
 from softform_tendons.bus import Bus
 from softform_tendons.tendon_bus import TendonBus
@@ -32,7 +31,7 @@ class Lab:
 
     def __init__(self, folder: object) -> None:
         self.clock = SteppedClock()
-        self.bus = make_motors(ROBOT, ROBOT.devices[0], load_reality("ideal", ROBOT))
+        self.bus = make_motors(ROBOT, ROBOT.devices[0], MotorErrors())
         self.wire = Wire(self.clock, self.bus)
         (served,) = served_by_devices(ROBOT)
         self.device = TendonBus(served, self.wire, 1_000_000, folder / "homes.json")  # type: ignore[operator]

@@ -17,7 +17,7 @@ SERVED = served_by_devices(load_robot("tendon_rod"))[0]
     [
         ({"settings": {}}, "drum_radius: Field required"),
         ({"settings": dict(SERVED.settings) | {"drum_radius": 0.001}}, "more than one turn of the drum"),
-        ({"unit": "Pa"}, "commanded in m, not Pa"),
+        ({"quantities": ["displacement"] * 3 + ["pressure"]}, "commanded in m of pull; .* is given a pressure"),
     ],
 )
 def test_wrong_settings_are_found_before_a_port_is_opened(changes: dict, complaint: str) -> None:

@@ -27,6 +27,10 @@ def build_site(root: Path) -> Path:
             f"There is no Sphinx in {libraries}.",
             "Install it: .venv/bin/pip install --no-deps --require-hashes --target .venv/docs -r requirements-docs.txt",
         )
+    if not os.access(site if site.exists() else root, os.W_OK):
+        raise SoftformError(
+            f"You may not write into {site}.", "Read the pages in docs, or build them in your own copy."
+        )
     search = os.pathsep.join([str(libraries), *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", str(pages), str(site)]
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": search}, check=False)

@@ -107,7 +107,7 @@ def unit(name: str, user: bool, robot: str | None, port: str | None) -> str:
 
 
 def _account() -> str:
-    """The user who called sudo, with the group that may open serial ports: a container's user is in it, too."""
+    """Return the user who called sudo, with the group that may open serial ports: a container's user is in it, too."""
     name = os.environ.get("SUDO_USER") or pwd.getpwuid(os.getuid()).pw_name
     with suppress(KeyError):
         return f"User={name}\nGroup={grp.getgrnam('dialout').gr_name}"

@@ -9,7 +9,7 @@ import time
 import click
 
 LISTENING_SECONDS = 2.5
-"""After discovery, in which rates are taken and every node reports its health at least twice."""
+"""Time of listening after discovery, s, in which every node reports its health at least twice."""
 
 _WATCH_PERIOD = 1.0
 _CLEAR = "\x1b[H\x1b[J"

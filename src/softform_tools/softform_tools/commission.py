@@ -1,4 +1,4 @@
-"""Which actuator moves when one is asked to: how `softform commission` moves, judges and keeps it."""
+"""Find which actuator moves when one is asked to: how `softform commission` moves, judges and keeps it."""
 
 import json
 import time
@@ -20,6 +20,7 @@ from softform_core.files import write_atomically
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.frames.quality import COVERAGE_CELLS, cells_of
 from softform_core.robots import Robot
+from softform_core.robots.actuators import Quantity
 from softform_core.surface.feet import feet_on
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ActuatorState, DriverState
@@ -33,33 +34,33 @@ from softform_ros.timers import create_steady_timer
 Result = TypeVar("Result")
 
 UNCLEAR = "unclear"
-"""Stands for what moved like no actuator of the description."""
+"""Name of a motion like that of no actuator of the description."""
 
 BEAT_SECONDS = 0.2
 _HOLD_SECONDS, _SETTLE_SECONDS, _LOOK_SECONDS, _REST_SECONDS, _STATE_TIMEOUT = 2.0, 15.0, 15.0, 20.0, 1.0
 _POINTS = 60**2
 
 _LEAST_SEEN = 0.3
-"""Share of the surface that both scans must show."""
+"""Least share of the surface that both scans must show."""
 
 _STILL, _LEADS = 0.35, 0.5
-"""An actuator has moved that explains this part of its predicted step, and of the largest part at least."""
+"""Least shares of its predicted step, and of the largest share, that a moved actuator explains."""
 
 _UNEXPLAINED = 0.7
-"""Part of a displacement that may be left: realities differ from the simulation by up to half."""
+"""Largest share of a displacement that may stay unexplained: realities differ from the simulation by up to half."""
 
 _WIDTH = 48
 
 
 class Finding(NamedTuple):
-    """Which actuators moved when one was asked to; `UNCLEAR` alone if that cannot be told."""
+    """Actuators that moved when one was asked to; `UNCLEAR` alone if that cannot be told."""
 
     asked: str
     seen: tuple[str, ...]
 
 
 def base_and_steps(robot: Robot, share: float) -> tuple[Array, Array]:
-    """The safe command within the range, (k,), and the steps from it, (k, k): row i has actuator i at a share alone."""
+    """Return the safe command in range, (k,), and steps from it, (k, k): row i has actuator i at a share alone."""
     low, high = robot.actuator_min, robot.actuator_max
     base = np.clip(robot.safe, low, high)
     far = np.where(high - base >= base - low, high, low)
@@ -67,7 +68,7 @@ def base_and_steps(robot: Robot, share: float) -> tuple[Array, Array]:
 
 
 def moved(seen: Array, predicted: Array) -> list[int] | None:
-    """Which actuators moved a surface: whose predicted displacements explain the seen one.
+    """Return which actuators moved a surface: their predicted displacements explain the seen one.
 
     Each may count in part, for real bodies are softer or stiffer, but not below zero.
 
@@ -96,7 +97,7 @@ def moved(seen: Array, predicted: Array) -> list[int] | None:
 
 
 class SurfaceSteps:
-    """What each step is predicted to do to the surface, and what two scans show that it did.
+    """Predicted displacement of the surface by each step, and that between two scans.
 
     Raises:
         SoftformError: If the robot is no sheet, has no model, or moves no actuator alone.
@@ -104,7 +105,7 @@ class SurfaceSteps:
 
     def __init__(self, robot: Robot, base: Array, steps: Array) -> None:
         commands = np.vstack([base, steps])
-        if not robot.surfaces or robot.patches.has_tube:  # an arm bends further than it is thick, even in a small step
+        if not robot.surfaces or robot.body.goes_around:  # an arm bends further than it is thick, even in a small step
             raise SoftformError(f"'{robot.name}' is no sheet, which a scan could tell of.", "Choose --by person.")
         actuations = robot.actuation_of(commands)
         if not np.allclose(robot.actuators_of(actuations), commands):
@@ -117,11 +118,11 @@ class SurfaceSteps:
         self._predicted = np.array([self._heights(one / MM_PER_M) for one in shapes[1:]]) - self._heights(self._rest)
 
     def moved(self, rest: Array, step: Array) -> list[int] | None:
-        """As `moved`, by clouds (N, 3) m of the robot at rest and in a step."""
+        """Return which actuators moved, like `moved`, by clouds (N, 3) m of the robot at rest and in a step."""
         return moved(self._heights(step) - self._heights(rest), self._predicted)
 
     def _heights(self, points: Array) -> Array:
-        """Median heights (P,) mm of points (N, 3) m above the cells of the predicted rest; NaN where none is seen."""
+        """Return median heights (P,) mm of points (N, 3) m above the cells of the predicted rest; NaN if unseen."""
         feet = feet_on(self._rest, self._patches, points[np.isfinite(points).all(axis=1)])
         cells, inside = cells_of(feet, self._size, self._patches)
         flat = np.where(inside, cells[:, 0] * COVERAGE_CELLS + cells[:, 1], -1)
@@ -131,16 +132,25 @@ class SurfaceSteps:
         return found
 
 
+PARTS: dict[Quantity, str] = {
+    "pressure": "tube",
+    "displacement": "tendon",
+    "position": "gripper",
+    "rotation": "gripper",
+}
+"""Part that joins an actuator of each quantity to the robot."""
+
+
 def complaints(findings: Sequence[Finding], robot: Robot) -> list[str]:
-    """What is wrong, in sentences; two that are swapped are one. Empty if each actuator moved alone when asked."""
+    """Return what is wrong, in sentences; two swapped actuators are one. Empty if each moved alone when asked."""
     channel_of = {
         name: f"{device.name} {channel}" if len(robot.devices) > 1 else str(channel)
         for device in robot.devices
         for name, channel in zip(robot.actuators_on(device), device.channels, strict=True)
     }
-    part = "tube" if robot.quantity == "pressure" else "tendon"
     told, seen_of, swapped = [], dict(findings), set[str]()
     for asked, seen in findings:
+        part = PARTS[robot.actuator_quantities[robot.actuators.index(asked)]]
         other, both = seen[0] if seen else "", " and ".join(seen)
         if seen == (asked,) or asked in swapped:
             continue
@@ -159,7 +169,7 @@ def complaints(findings: Sequence[Finding], robot: Robot) -> list[str]:
 
 
 def layout(robot: Robot) -> str:
-    """Where each actuator lies, as rows of text; several panels below each other."""
+    """Return where each actuator lies, as rows of text; several panels below each other."""
     outlines, lines = robot.body.outlines(), []
     for panel in dict.fromkeys(outline.panel for outline in outlines):
         own = [(one, name) for one, name in zip(outlines, robot.actuators, strict=True) if one.panel == panel]
@@ -204,8 +214,8 @@ class Stepper:
     The thread that waits is the one that commands: whatever keeps it, no command goes out, and the driver vents.
 
     Attributes:
-        standstills: How often this process stood still for longer than a request may be old.
-        state: What the driver said last.
+        standstills: Number of times that this process stood still for longer than a request may be old.
+        state: Last state of the driver.
     """
 
     def __init__(self, node: Node, robot: Robot) -> None:
@@ -255,13 +265,13 @@ class Stepper:
             time.sleep(BEAT_SECONDS / 2.0)
 
     def rest_cloud(self) -> Array:
-        """As `cloud`, of the robot at rest."""
-        still = self._driver.wait_until_still(self._robot.tolerances.arrive, _REST_SECONDS, lambda: False)
+        """Capture a cloud of the robot at rest, like `cloud`."""
+        still = self._driver.wait_until_still(self._robot.actuator_tolerances.arrive, _REST_SECONDS, lambda: False)
         assert still is not None
         return self.cloud(still)
 
     def cloud(self, moment: Moment) -> Array:
-        """The first cloud (N, 3) m captured after a moment; what is held is held on meanwhile.
+        """Return the first cloud (N, 3) m captured after a moment; what is held is held on meanwhile.
 
         Raises:
             SoftformError: If none comes in time, or the lease is lost.
@@ -287,7 +297,7 @@ class Stepper:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether the driver says so, and nobody commands."""
+        """Return whether the driver reports rest, and nobody commands."""
         state = self.state
         rests = state.state == DriverState.SAFE and bool(state.at_rest) and all(state.at_rest)
         return not state.holder and (rests or state.state == DriverState.HOLDING)
@@ -295,7 +305,7 @@ class Stepper:
     def _settled(self) -> MeasuredValues:
         assert self._values is not None
         settled = self._driver.wait_until_settled(
-            self._values, self._robot.tolerances.arrive, _SETTLE_SECONDS, time.time(), self._is_lost
+            self._values, self._robot.actuator_tolerances.arrive, _SETTLE_SECONDS, time.time(), self._is_lost
         )
         self._go_on()
         assert settled is not None

@@ -17,7 +17,7 @@ from softform_client.reach_messages import pose_from_message
 from softform_core.errors import SoftformError
 from softform_core.evaluation.look import look_at, moved
 from softform_core.executors import make_executor
-from softform_core.forward.live_pipeline import NONE
+from softform_core.forward.robot_models import NONE
 from softform_core.forward.sim_to_real_store import load_sim_to_real
 from softform_core.networks.store import FORWARD_KINEMATICS, SIM_TO_REAL_FILES
 from softform_core.paths import models_of
@@ -43,21 +43,21 @@ from softform_tools.demo_report import DemoResult, DemoRun, draw_run, summarise_
 from softform_tools.target_options import FIXED, FREE, POSE_ADVICE
 
 START_TIMEOUT = 60.0
-"""Seconds that the stack may take to come up; it takes about ten on two cores."""
+"""Longest start of the stack, s; it takes about ten seconds on two cores."""
 
 _CAPTURES = 4
 """Scans that make one measurement. On `dem`, whose error is a few peaks, holes over these change the mean of a single
 scan by 0.15 mm (one standard deviation), that of four by 0.01 mm; a further scan takes a second or two."""
 
 _MAX_ROUNDS = 3
-"""Corrections of the closed loop; later ones gain little, and each takes some five seconds."""
+"""Most corrections of the closed loop; later ones gain little, and each takes some five seconds."""
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class DemoRequest:
-    """What to show.
+    """Options of the demo.
 
     Attributes:
         target: `dem`, `random`, the path of a mesh or cloud, or None: the terrain model on a membrane, a random shape
@@ -67,7 +67,7 @@ class DemoRequest:
         reality: Name or description of the virtual rig's reality.
         seed: Seed of a random target and of the scanner's noise.
         sim_to_real: Folder of a model, `none`, or None for the reality's own if there is one.
-        pose: Where the target lies: one of `target_options.POSES`.
+        pose: Pose of the target: one of `target_options.POSES`.
         best_fit: Whether to search for the closest shape that the robot can take, at the end.
     """
 
@@ -82,9 +82,9 @@ class DemoRequest:
 
 
 def target_name(request: DemoRequest, robot: Robot) -> str:
-    """What `request` names, or what suits the robot: a landscape lies on a sheet, and on no tube."""
-    is_tube = robot.body.patches.values()
-    return request.target or ("dem" if is_tube and not any(is_tube) else "random")
+    """Return the target that `request` names, or one that suits the robot: a landscape suits a sheet, and no tube."""
+    is_sheet = bool(robot.body.patches) and not robot.body.goes_around
+    return request.target or ("dem" if is_sheet else "random")
 
 
 def choose_target(request: DemoRequest, robot: Robot) -> TargetShape:
@@ -208,7 +208,7 @@ def run_demo(request: DemoRequest, say: Say) -> Iterator[DemoResult]:
 
 
 def _time_left(tell: Say) -> Callable[[int, float], None]:
-    """What tells of each start of the best fit, and how long those that are left will take."""
+    """Return a callback that reports each start of the best fit, and the time that the others will take."""
     begun, done = time.monotonic(), 0
 
     def note(number: int, mean_mm: float) -> None:
@@ -223,7 +223,7 @@ def _time_left(tell: Say) -> Callable[[int, float], None]:
 def _put_where_it_lies(
     client: ShapeClient, target: TargetShape, robot: Robot, pose: str, tell: Say
 ) -> tuple[TargetShape, str]:
-    """The target where it is to be reached, m, and how it came there; all ways have the same place."""
+    """Return the target where it is to be reached, m, and how it came there; all ways have the same place."""
     if pose == FIXED:
         return target, pose
     if pose == FREE:
@@ -268,7 +268,7 @@ def reach_in_three_ways(client: ShapeClient, target: TargetShape, pose: str, has
 
 
 def _moves(tell: Say) -> Callable[[ReachShape.Feedback], None]:
-    """What tells of feedback that the robot moves, once a round."""
+    """Return a feedback callback that reports once a round that the robot moves."""
     told: set[int] = set()
 
     def note(feedback: ReachShape.Feedback) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors, resting_surface
 from softform_core.evaluation.reach_picture import MeasuredShape, write_picture
-from softform_core.forward.live_pipeline import NONE
+from softform_core.forward.robot_models import NONE
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import Robot
@@ -21,12 +21,12 @@ from softform_ros.conversions import points_from_cloud
 _REST_SAMPLES = 3600
 
 _MOST_COLUMNS = 3
-"""Values beside each other in the picture."""
+"""Most values beside each other in the picture."""
 
 
 @dataclass(frozen=True)
 class DemoRun:
-    """What the stack answered.
+    """Answers of the stack.
 
     Attributes:
         simulated: The plan of the simulation alone, moved and measured.
@@ -34,7 +34,7 @@ class DemoRun:
         closed_loop: The closed loop, from the better of both; None if it was not finished.
         target: Target shape at its pose in the robot's frame, m.
         pose: Description of how that pose was chosen.
-        ended: What ended the run early; None if all ways were finished.
+        ended: Reason why the run ended early; None if all ways were finished.
     """
 
     simulated: ReachShape.Result
@@ -55,7 +55,7 @@ class DemoRun:
         return min(filter(None, (self.simulated, self.learned)), key=lambda one: one.measured.mean_error)
 
     def tried(self, robot: Robot) -> list[Fit]:
-        """What was measured of each way."""
+        """Return measurements of each way of planning."""
         return [
             Fit(
                 one.measured.mean_error * MM_PER_M,
@@ -109,7 +109,7 @@ class DemoResult:
 def summarise_run(
     run: DemoRun, best_fit: BestFit | None, name: str, sim_to_real: str, robot: Robot, report: Path, bag: Path
 ) -> DemoResult:
-    """The figures of a run.
+    """Return the figures of a run.
 
     Args:
         run: Results of the stack.
@@ -182,7 +182,7 @@ def draw_run(run: DemoRun, figures: DemoResult, robot: Robot, reality: str) -> N
 
 
 def values_in_rows(robot: Robot, values: Sequence[float]) -> str:
-    """Named actuator values (k,) in the robot's unit, in as many columns as its drawing has, if they fit."""
+    """Return named actuator values (k,) in the robot's unit, in as many columns as its drawing has, if they fit."""
     columns = min(len({outline.x for outline in robot.body.outlines()}), _MOST_COLUMNS)
     words = [f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.4g}" for value in values]
     wide, long = (max(map(len, each)) for each in (robot.actuators, words))
@@ -191,7 +191,7 @@ def values_in_rows(robot: Robot, values: Sequence[float]) -> str:
 
 
 def table(figures: DemoResult) -> list[str]:
-    """The figures as lines for the terminal."""
+    """Return the figures as lines for the terminal."""
     of_simulation, best_fit = figures.measured_without_sim_to_real_mean_mm, figures.best_fit_mean_mm
 
     def line(name: str, mean: float) -> str:
@@ -220,7 +220,7 @@ def table(figures: DemoResult) -> list[str]:
 
 
 def resting_errors(robot: Robot, target: TargetShape) -> MeasuredErrors:
-    """Errors of the robot at rest, as N_fk predicts it, where the target is (robot's frame, m), as those of a capture.
+    """Return errors of the robot at rest, by N_fk, where the target is (robot's frame, m), as of a capture.
 
     Raises:
         SoftformError: If the target lies nowhere over the robot, or the robot's model is missing.

@@ -38,7 +38,7 @@ BUILD_INPUTS = ("package.xml", "setup.py", "setup.cfg", "CMakeLists.txt", "*/*.m
 
 
 class Level(enum.StrEnum):
-    """How bad a finding is."""
+    """Severity of a finding."""
 
     OK = "OK"
     WARN = "WARN"
@@ -47,7 +47,7 @@ class Level(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found; `remedy` says what to do about it."""
+    """Result of one check; `remedy` says what to do about it."""
 
     check: str
     level: Level
@@ -56,14 +56,14 @@ class Finding:
 
 
 def check_python() -> Iterator[Finding]:
-    """The interpreter's version."""
+    """Check the interpreter's version."""
     found = f"Python {sys.version.split()[0]} in {sys.prefix}"
     known = sys.version_info[:2] in PYTHON_VERSIONS
     yield Finding("python", Level.OK if known else Level.FAIL, found, "" if known else "Install Python 3.11 to 3.13.")
 
 
 def check_packages() -> Iterator[Finding]:
-    """Installed packages against the pinned ones."""
+    """Check installed packages against the pinned ones."""
     pins = _base_pins()
     if not pins:
         yield Finding("packages", Level.WARN, "no lock file: this is not a checkout", "Nothing, if it was built so.")
@@ -76,7 +76,7 @@ def check_packages() -> Iterator[Finding]:
 
 
 def check_extras() -> Iterator[Finding]:
-    """Packages that only some commands need; each file's head tells which, and how they are installed."""
+    """Check packages that only some commands need; each file's head tells which, and how they are installed."""
     base, absent, present = _base_pins(), [], []
     for file in sorted(home().glob("requirements-*.txt")):
         extra, install = file.stem.removeprefix("requirements-"), _INSTALL.search(file.read_text(encoding="utf-8"))
@@ -101,7 +101,7 @@ _PIN = re.compile(r"^([\w.-]+)==([^\s;]+)(?![^\n]*;)", re.MULTILINE)  # not thos
 
 
 def _base_pins() -> dict[str, str]:
-    """Versions of what ./softform installs by itself, by name."""
+    """Return versions of what ./softform installs by itself, by name."""
     names = ("requirements", "requirements-no-deps", *(() if ROS_PREFIX.is_dir() else ("requirements-ros",)))
     files = [home() / f"{name}.txt" for name in names]
     return {name: pinned for file in files if file.is_file() for name, pinned in _pins(file).items()}
@@ -112,7 +112,7 @@ def _pins(file: Path) -> dict[str, str]:
 
 
 def _installed(folder: Path | None = None) -> dict[str, str]:
-    """Versions of the packages in a folder, or else of this Python's, by name."""
+    """Return versions of the packages in a folder, or else of this Python's, by name."""
     found = list(distributions() if folder is None else distributions(path=[str(folder)]))
     return {_normalised(one.metadata["Name"]): one.version for one in reversed(found)}  # the first is what is imported
 
@@ -129,7 +129,7 @@ def _differing(pins: dict[str, str], installed: dict[str, str]) -> list[str]:
 
 
 def check_open3d() -> Iterator[Finding]:
-    """Open3D with the libraries of the system that it is linked against."""
+    """Check Open3D with the libraries of the system that it is linked against."""
     try:
         importlib.import_module("open3d")
         yield Finding("Open3D", Level.OK, "it can be imported")
@@ -138,7 +138,7 @@ def check_open3d() -> Iterator[Finding]:
 
 
 def check_wheel_repairs() -> Iterator[Finding]:
-    """The two paths that the ROS wheels carry from where they were made."""
+    """Check the two paths that the ROS wheels carry from where they were made."""
     if ROS_PREFIX.is_dir():
         yield Finding("wheel repairs", Level.OK, f"not needed: ROS is in {ROS_PREFIX}")
         return
@@ -151,7 +151,7 @@ def check_wheel_repairs() -> Iterator[Finding]:
 
 
 def check_workspace() -> Iterator[Finding]:
-    """The install space of colcon, and whether it is newer than what it was built from."""
+    """Check the install space of colcon, and whether it is newer than what it was built from."""
     sources = [package.parent for package in sorted((home() / "src").glob("*/package.xml"))]
     if not sources:
         yield Finding("workspace", Level.OK, f"installed in {home()}")
@@ -172,7 +172,7 @@ def check_workspace() -> Iterator[Finding]:
 
 
 def check_messages() -> Iterator[Finding]:
-    """Whether the stack's own messages can be used."""
+    """Check whether the stack's own messages can be used."""
     try:
         found = importlib.import_module("softform_interfaces.msg")
         found.ActuatorState(value=[0.0])
@@ -183,7 +183,7 @@ def check_messages() -> Iterator[Finding]:
 
 
 def check_ros_environment() -> Iterator[Finding]:
-    """Environment variables that change what ROS does."""
+    """Check the environment variables that change what ROS does."""
     wrong = []
     domain = os.environ.get("ROS_DOMAIN_ID", "0")
     if not domain.isdigit() or int(domain) > HIGHEST_DOMAIN:
@@ -208,7 +208,7 @@ def check_ros_environment() -> Iterator[Finding]:
 
 
 def check_dds() -> Iterator[Finding]:
-    """A message to another process and back."""
+    """Check a message to another process and back."""
     try:
         # Imported here: without ROS, the other checks must still run.
         from softform_tools.dds_round_trip import PATIENCE, round_trip
@@ -225,7 +225,7 @@ def check_dds() -> Iterator[Finding]:
 
 
 def check_disk() -> Iterator[Finding]:
-    """Room for data and recordings."""
+    """Check the room for data and recordings."""
     free = shutil.disk_usage(home()).free
     level = Level.FAIL if free < DISK_NEEDED else Level.WARN if free < DISK_WANTED else Level.OK
     remedy = "" if level is Level.OK else "Free some: runs/ holds recordings and reports, data/ holds simulations."
@@ -233,7 +233,7 @@ def check_disk() -> Iterator[Finding]:
 
 
 def check_models() -> Iterator[Finding]:
-    """Trained models: their cards, that the weights are the card's, and that the robot is."""
+    """Check trained models: their cards, that the weights are the card's, and that the robot is."""
     cards = [(place, card) for place in places() for card in sorted((place / "models").glob("**/*.json"))]
     if not cards:
         remedy = "Train one: ./softform train fk --robot membrane"
@@ -261,7 +261,7 @@ def check_models() -> Iterator[Finding]:
 
 
 def check_serial() -> Iterator[Finding]:
-    """Permission to open the board's serial port."""
+    """Check the permission to open the board's serial port."""
     ports = _serial_ports()
     closed = [port for port in ports if not os.access(port, os.R_OK | os.W_OK)]
     user, in_group = pwd.getpwuid(os.getuid()).pw_name, os.getuid() == 0
@@ -280,7 +280,7 @@ def check_serial() -> Iterator[Finding]:
 
 
 def check_guardian() -> Iterator[Finding]:
-    """What makes the robot safe when a driver dies, and what ends it together with the driver."""
+    """Check what makes the robot safe when a driver dies, and what ends it together with the driver."""
     device, port = os.openpty()
     try:
         guardian = Guardian(port, b"\0")
@@ -307,7 +307,7 @@ _PROTECTED = "import os; from softform_actuation.guardian import *; protect(); p
 
 
 def is_container() -> bool:
-    """Whether this process is in a container, whose processes all end with its first one."""
+    """Return whether this process is in a container, whose processes all end with its first one."""
     if Path("/.dockerenv").exists() or Path("/run/.containerenv").exists():
         return True
     return any(name in Path("/proc/1/cgroup").read_text() for name in ("docker", "kubepods", "containerd", "lxc"))
@@ -318,7 +318,7 @@ def _serial_ports() -> list[str]:
 
 
 def check_drivers() -> Iterator[Finding]:
-    """Drivers that run here: who holds their leases, their motors, and the bus of these."""
+    """Check drivers that run here: who holds their leases, their motors, and the bus of these."""
     try:
         # Imported here: without ROS, the other checks must still run.
         from softform_tools.drivers_heard import drivers_heard
@@ -344,7 +344,7 @@ def check_drivers() -> Iterator[Finding]:
 
 
 def check_data() -> Iterator[Finding]:
-    """Stores of simulated shapes."""
+    """Check stores of simulated shapes."""
     stores = sorted(data_dir().glob("*/simulation.zarr"))
     if not stores:
         yield Finding("data", Level.OK, "no simulations yet (./softform simulate makes them)")

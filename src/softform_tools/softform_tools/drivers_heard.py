@@ -16,7 +16,7 @@ from softform_tools.status.observer import driver_status
 from softform_tools.status.stack_status import DRIVER, DriverStatus, made_printable, motors_of
 
 _MOST = 100
-"""Drivers that are told: anybody may pretend to be more."""
+"""Most drivers that are listed: anybody may pretend to be more."""
 
 _LISTENING_SECONDS = 3.0  # health is published once a second
 _STATE = "driver_state"
@@ -36,7 +36,7 @@ class HeardDriver:
 
 
 def drivers_heard() -> dict[str, HeardDriver]:
-    """The drivers of this ROS_DOMAIN_ID by their full names, fit for a terminal."""
+    """Return the drivers of this ROS_DOMAIN_ID by their full names, fit for a terminal."""
     heard: dict[str, HeardDriver] = {}
 
     def of(name: str) -> HeardDriver:

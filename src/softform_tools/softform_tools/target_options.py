@@ -21,7 +21,7 @@ POSE_ADVICE = {
     FREE: "--pose place centres the target on the resting robot.",
     PLACE: "It is centred on the robot already: look at its size, --unit and which side is up.",
 }
-"""What helps where a target is out of reach."""
+"""Advice on each pose where a target is out of reach."""
 
 target_options = with_options(
     click.option(
@@ -41,4 +41,4 @@ target_options = with_options(
     ),
     click.option("--seed", default=0, show_default=True, help="Of --target random and of the virtual scanner's noise."),
 )
-"""Adds `--target --unit --robot --reality --seed`."""
+"""Decorator that adds `--target --unit --robot --reality --seed`."""

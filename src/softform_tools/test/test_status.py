@@ -181,6 +181,11 @@ def test_a_warning_is_shown_and_is_no_trouble():
     assert "no trouble, but warnings of scanner" in shown and "all is well" not in shown
 
 
+def test_without_a_manager_not_all_is_well():
+    alone = replace(WELL, bringup="")
+    assert "no bring-up manager watches" in screen(alone, 100) and "all is well" not in screen(alone, 100)
+
+
 @pytest.mark.parametrize("width", [60, 100])
 def test_what_is_wrong_is_shown_whole_in_lines_that_fit_the_terminal(width):
     reason = "Motive at 127.0.0.1 speaks NatNet 4.9, and versions 3.0 to 4.2 are read.\n" + "Install another one. " * 9

@@ -29,7 +29,7 @@ class CodeCorners:
 
     @property
     def codes(self) -> int:
-        """How many codes were found."""
+        """Number of codes that were found."""
         return len(self.pixels) // 4
 
 
@@ -43,7 +43,7 @@ class CodeDetector:
         self._detector = cv2.aruco.ArucoDetector(DICTIONARY, parameters)
 
     def find(self, grey: Picture) -> CodeCorners:
-        """Corners of the sheet's codes in a grey image (height, width); a code that is seen twice is not used."""
+        """Return the corners of codes in a grey image (height, width); a code that is seen twice is not used."""
         found, numbers, _ = self._detector.detectMarkers(grey)
         if numbers is None:
             return CodeCorners(np.empty((0, 2)), np.empty((0, 3)))
@@ -57,7 +57,7 @@ class CodeDetector:
 
 
 def exposure_fault(grey: Picture) -> str:
-    """What is wrong with the exposure of a grey image in which codes are hard to find; empty if nothing is."""
+    """Return what is wrong with the exposure of a grey image in which codes are hard to find; empty if it is fine."""
     levels = grey[::4, ::4]
     if np.percentile(levels, 95) < _DARK:
         return "the image is too dark: more light, or a longer exposure"

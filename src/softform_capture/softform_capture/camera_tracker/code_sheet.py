@@ -20,12 +20,12 @@ from softform_core.units import MM_PER_M
 
 DICTIONARY = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_4X4_50)
 RULER_LENGTH = 0.2
-"""m between the ends of the printed ruler; its length on paper shows how far the printer has scaled the sheet."""
+"""Length of the printed ruler, m; its length on paper shows how far the printer has scaled the sheet."""
 
 _PIXELS_PER_MM = 10
-"""254 dpi: every edge lies on a pixel."""
+"""Resolution of the sheet, 254 dpi: every edge lies on a pixel."""
 _FOOT_MM = 12.0
-"""Distance of the ruler from the paper's edge, within what printers print."""
+"""Distance of the ruler from the paper's edge, mm, within what printers print."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class CodeSheet:
     gap: int
 
     def corners(self, ruler_length: float = RULER_LENGTH) -> Array:
-        """Corners of every code, clockwise from its top left as seen, (codes, 4, 3) m with z = 0.
+        """Return corners of every code, clockwise from its top left as seen, (codes, 4, 3) m with z = 0.
 
         Args:
             ruler_length: Length of the printed ruler as measured on paper, m.
@@ -62,7 +62,7 @@ class CodeSheet:
         return corners / MM_PER_M * (ruler_length / RULER_LENGTH)
 
     def drawing(self) -> NDArray[np.uint8]:
-        """The sheet as it is printed, black on white, (height, width) pixels of 0.1 mm."""
+        """Return the sheet as it is printed, black on white, (height, width) pixels of 0.1 mm."""
         width, height = (size * _PIXELS_PER_MM for size in self.paper)
         picture = Image.new("L", (width, height), 255)
         side = self.code_side * _PIXELS_PER_MM
@@ -73,7 +73,7 @@ class CodeSheet:
         return np.asarray(picture, dtype=np.uint8)
 
     def _annotate(self, draw: ImageDraw.ImageDraw, width: int, height: int) -> None:
-        """A cross at the origin, the name of the axis, and the ruler below the codes."""
+        """Draw a cross at the origin, the name of the axis, and the ruler below the codes."""
         thick = _PIXELS_PER_MM // 3
         for arm in ((2 * _PIXELS_PER_MM, 0), (0, 2 * _PIXELS_PER_MM)):
             draw.line((width / 2 - arm[0], height / 2 - arm[1], width / 2 + arm[0], height / 2 + arm[1]), 0, thick)

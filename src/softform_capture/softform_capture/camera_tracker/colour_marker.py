@@ -11,9 +11,9 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 
 LEAST_AREA, LARGEST_AREA = 0.6, 1.5
-"""Limits of the seen area over the disc's: smaller is partly hidden, larger is another object or blurred by motion."""
+"""Limits of the seen area over the disc's: a smaller blob is partly hidden, a larger one another object or blurred."""
 LARGEST_ELONGATION = 1.5
-"""Long over short axis: a disc seen on the plane has 1."""
+"""Largest ratio of long to short axis: a disc seen on the plane has 1."""
 _SHORTEST_OUTLINE = 8  # pixels
 _LARGEST_BOX = 4.0  # diagonal over the diameter
 _HUE_STEP = 2.0  # degrees of hue a level of OpenCV
@@ -45,7 +45,7 @@ class ColourMarker:
 
 @dataclass(frozen=True)
 class _Blob:
-    """What lies within one outline in the plane: centre (2,) m, area in m^2, and long over short axis."""
+    """A blob inside one outline in the plane: centre (2,) m, area in m^2, and ratio of long to short axis."""
 
     centre: Array
     area: float
@@ -72,7 +72,7 @@ class _Blob:
 
 
 def find_marker(image: Picture, marker: ColourMarker, view: PlaneView) -> Array:
-    """Centre, (2,) m, of the marker in the robot's plane, by an image (height, width, 3), blue, green, red.
+    """Return the centre, (2,) m, of the marker in the robot's plane, by an image (height, width, 3), blue, green, red.
 
     Raises:
         SoftformError: If nothing of the marker's colour and size is there, or more than one such thing.
@@ -100,7 +100,7 @@ def find_marker(image: Picture, marker: ColourMarker, view: PlaneView) -> Array:
 
 
 def _may_be(marker: ColourMarker, outline: cv2.typing.MatLike, view: PlaneView) -> bool:
-    """Whether what lies within an outline is on the plane, and not far larger than the marker."""
+    """Return whether the inside of an outline is on the plane, and not far larger than the marker."""
     x, y, width, height = cv2.boundingRect(outline)
     corners = view.place(np.array([[x, y], [x + width, y], [x + width, y + height], [x, y + height]], dtype=np.float64))
     diagonals = np.linalg.norm(corners[2:] - corners[:2], axis=1)  # NaN beyond the horizon
@@ -108,7 +108,7 @@ def _may_be(marker: ColourMarker, outline: cv2.typing.MatLike, view: PlaneView) 
 
 
 def _of_colour(image: Picture, marker: ColourMarker) -> Picture:
-    """Which pixels have the marker's colour, 255 or 0."""
+    """Return a mask of the pixels that have the marker's colour, 255 or 0."""
     hsv = cv2.cvtColor(cv2.GaussianBlur(image, (3, 3), 0), cv2.COLOR_BGR2HSV)
     turn = np.arange(256) * _HUE_STEP - marker.hue
     distance = np.abs((turn + 180.0) % 360.0 - 180.0)

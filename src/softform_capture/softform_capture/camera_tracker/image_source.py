@@ -1,4 +1,4 @@
-"""Where images come from: a camera of this machine, a video, a numbered sequence of images, or a ROS topic."""
+"""Sources of images: a camera of this machine, a video, a numbered sequence of images, or a ROS topic."""
 
 import contextlib
 import queue
@@ -60,7 +60,7 @@ class CapturedImages:
         self._due = time.monotonic()
 
     def read(self) -> TimedImage | None:
-        """The next image; None if there was none, and the camera was opened anew.
+        """Return the next image; None if there was none, and the camera was opened anew.
 
         Raises:
             SoftformError: If a video has ended.
@@ -103,18 +103,18 @@ class HandedImages:
         self._newest.put(image)
 
     def read(self) -> TimedImage | None:
-        """The next image; None if none came within a second."""
+        """Return the next image; None if none came within a second."""
         try:
             return self._newest.get(timeout=1.0)
         except queue.Empty:
             return None
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there is nothing to release."""
 
 
 def bgr_from_image(message: Image) -> Picture:
-    """The picture in a `sensor_msgs/Image`, (height, width, 3) blue, green, red.
+    """Return the picture in a `sensor_msgs/Image`, (height, width, 3) blue, green, red.
 
     Raises:
         SoftformError: If the encoding has no colours or is not known, or the data do not fit the size.

@@ -41,7 +41,7 @@ class Lens:
             )
 
     def straightened(self, pixels: Array) -> Array:
-        """Where points (N, 2) of an image would be without distortion, pixels."""
+        """Return where points (N, 2) of an image would be without distortion, pixels."""
         if len(pixels) == 0:
             return pixels
         return cv2.undistortPoints(pixels[:, None], self.matrix, self.distortion, P=self.matrix)[:, 0].astype(float)

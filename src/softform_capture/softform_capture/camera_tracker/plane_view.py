@@ -1,4 +1,4 @@
-"""How the plane of the robot appears in the image: the homography from the printed codes (paper 001, Sec. III-C2)."""
+"""The plane of the robot in the image: the homography from the printed codes (paper 001, Sec. III-C2)."""
 
 from dataclasses import dataclass
 
@@ -12,13 +12,13 @@ from softform_core.errors import SoftformError
 
 FEWEST_CODES = 3
 LARGEST_RESIDUAL = 2.0
-"""Pixels, root of the mean square: beyond, the sheet is bent or the lens distorts."""
+"""Largest root mean square residual, pixels; beyond it the sheet is bent or the lens distorts."""
 _OUTLIER_PIXELS = 3.0
 
 
 @dataclass(frozen=True)
 class SheetPlacement:
-    """Where the sheet of codes lies in the robot's plane.
+    """Place of the sheet of codes in the robot's plane.
 
     Attributes:
         x: Coordinate of its origin, m.
@@ -33,7 +33,7 @@ class SheetPlacement:
     marker_height: float = 0.0
 
     def matrix(self) -> Array:
-        """Sheet to robot in the plane, (3, 3) homogeneous."""
+        """Return the map from sheet to robot in the plane, (3, 3) homogeneous."""
         c, s = np.cos(self.yaw), np.sin(self.yaw)
         return np.array([[c, -s, self.x], [s, c, self.y], [0.0, 0.0, 1.0]])
 
@@ -56,13 +56,13 @@ class PlaneView:
     lens: Lens | None
 
     def place(self, pixels: Array) -> Array:
-        """Places (N, 2) m in the robot's plane of points (N, 2) of the image; NaN at the horizon and beyond."""
+        """Return places (N, 2) m in the robot's plane of points (N, 2) of the image; NaN at the horizon and beyond."""
         straight = pixels if self.lens is None else self.lens.straightened(pixels)
         return _mapped(self.to_plane, straight)
 
 
 def view_plane(corners: CodeCorners, placement: SheetPlacement, lens: Lens | None) -> PlaneView:
-    """The map from image to plane that brings the codes' corners to their places.
+    """Return the map from image to plane that brings the codes' corners to their places.
 
     Raises:
         SoftformError: If too few codes are seen, or their corners do not lie as on a flat sheet.
@@ -92,7 +92,7 @@ def view_plane(corners: CodeCorners, placement: SheetPlacement, lens: Lens | Non
 
 
 def _raised(sheet_to_image: Array, height: float, lens: Lens | None) -> Array:
-    """Homography of the plane at a height above the sheet: H = K (r1 r2 t) becomes K (r1 r2 t + h r3)."""
+    """Return the homography of the plane at a height above the sheet: H = K (r1 r2 t) becomes K (r1 r2 t + h r3)."""
     if lens is None:
         raise SoftformError("A marker above the sheet needs the lens.", "Give camera_calibration, or marker_height 0.")
     columns = np.linalg.inv(lens.matrix) @ sheet_to_image

@@ -15,11 +15,11 @@ from softform_core.errors import SoftformError
 
 @dataclass(frozen=True)
 class Sighting:
-    """What one image shows.
+    """Result of tracking in one image.
 
     Attributes:
         position: (3,) m in the robot's frame, z = 0; NaN if the marker is lost.
-        problem: Why it is lost, or what else is wrong; empty if nothing is.
+        problem: Reason why it is lost, or another fault; empty if there is none.
     """
 
     position: Array

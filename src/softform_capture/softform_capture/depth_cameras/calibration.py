@@ -5,25 +5,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, TypeVar
 
-import yaml
 from pydantic import AwareDatetime, Field
 
 from softform_capture.depth_cameras.extrinsics import CameraExtrinsics
 from softform_core.errors import SoftformError
-from softform_core.files import write_atomically
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.paths import data_dir
-from softform_core.robots.description import Description, Finite, NotNegative, Place
+from softform_core.robots.description import Description, NotNegative, Place, Pose
 from softform_core.units import MM_PER_M
 from softform_core.yaml_files import read_yaml
 
 SECONDS_PER_DAY = 86_400.0
 _FURTHEST = 20.0
-"""m from robot or camera: nothing that a depth camera sees is further off."""
+"""Largest distance of a point from robot or camera, m: no depth camera sees further."""
 _REMEDY = "Calibrate again: ./softform calibrate-cameras."
 _Counted = Annotated[int, Field(ge=3)]
 _File = TypeVar("_File", bound=Description)
-_Pose = tuple[Finite, Finite, Finite, Finite, Finite, Finite, Finite]
 
 
 class CameraDescription(Description):
@@ -34,12 +31,12 @@ class CameraDescription(Description):
 
     topic: str
     frame_id: str
-    pose: _Pose
+    pose: Pose
     residual: NotNegative
     points: _Counted
 
     def registration(self) -> RigidTransform:
-        """The pose as what moves its clouds."""
+        """Return the pose as what moves its clouds."""
         return RigidTransform.from_pose(self.pose)
 
 
@@ -55,16 +52,6 @@ class CameraCalibration(Description):
     def age(self) -> float:
         """Time since it was made, s."""
         return time.time() - self.created_at.timestamp()
-
-    def save(self, path: Path) -> None:
-        """Write it as YAML.
-
-        Raises:
-            SoftformError: If the file cannot be written.
-        """
-        path.parent.mkdir(parents=True, exist_ok=True)
-        text = yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, default_flow_style=None, width=120)
-        write_atomically(path, text.encode())
 
     def check(self, robot: str, largest_residual: float, longest_age: float) -> None:
         """Reject what cannot be trusted any more, by the residual of its cameras, m, and its age, s.
@@ -90,19 +77,19 @@ class CameraCalibration(Description):
 
 
 def default_calibration(robot: str) -> Path:
-    """Where a robot's calibration lies if nothing else is said."""
+    """Return the default path of a robot's calibration."""
     return data_dir() / robot / "cameras.yaml"
 
 
 def made_calibration(
     robot: str, command: str, found: dict[str, CameraExtrinsics], clouds: dict[str, tuple[str, str]]
 ) -> CameraCalibration:
-    """Calibration of now, made by that command line; `clouds` are topic and frame of each camera."""
+    """Make a calibration of now by that command line; `clouds` are topic and frame of each camera."""
     cameras = {
         name: CameraDescription(
             topic=clouds[name][0],
             frame_id=clouds[name][1],
-            pose=(*each.motion.translation.tolist(), *each.motion.quaternion().tolist()),
+            pose=each.motion.pose,
             residual=each.residual,
             points=each.points,
         )
@@ -124,7 +111,7 @@ def load_calibration(path: Path) -> CameraCalibration:
 
 
 class SeenPoints(Description, coerce_numbers_to_str=True):
-    """What is seen in one camera's clouds: their topic and frame, and points by name, m in that frame."""
+    """Points seen in one camera's clouds: their topic and frame, and points by name, m in that frame."""
 
     topic: str
     frame_id: str
@@ -160,7 +147,7 @@ def load_correspondences(path: Path) -> Correspondences:
 
 
 def _loaded(kind: type[_File], path: Path, what: str, remedies: tuple[str, str]) -> _File:
-    """A file of YAML; remedies for one that cannot be read, and for one of something else."""
+    """Return a file of YAML; remedies for one that cannot be read, and for one of something else."""
     try:
         return kind.model_validate(read_yaml(path))
     except SoftformError as error:

@@ -11,21 +11,19 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.geometry.rigid import RigidTransform, kabsch
+from softform_core.geometry.rigid import RigidTransform, are_in_line, kabsch
 
 Points = Mapping[str, Array]
-"""Name of a point -> its place (3,) m."""
+"""Places (3,) m of points by name."""
 
 _FEWEST = 3
-_LEAST_WIDTH = 0.1
-"""Second extent over the first: points nearly in line leave the turn about that line open."""
 _ITERATIONS = 1000
 _CONVERGED = 1e-9  # m
 
 
 @dataclass(frozen=True)
 class CameraExtrinsics:
-    """Where a camera is, and how well that fits its points.
+    """Pose of a camera, and how well it fits its points.
 
     Attributes:
         motion: Takes the camera's frame into the robot's.
@@ -43,7 +41,7 @@ class CameraExtrinsics:
 
 
 def register_cameras(seen: Mapping[str, Points], places: Points) -> dict[str, CameraExtrinsics]:
-    """Poses of cameras that bring what each sees, in its own frame, onto each other and `places`: least squares.
+    """Return poses of cameras that bring what each sees, in its own frame, onto each other and `places`: least squares.
 
     Places that are not known are found with the poses, by turns, until nothing moves.
 
@@ -57,8 +55,9 @@ def register_cameras(seen: Mapping[str, Points], places: Points) -> dict[str, Ca
     for _ in range(_ITERATIONS):
         for camera, points in seen.items():
             names = [name for name in points if name in known]
-            if _fix_a_motion(names, known):
-                motions[camera] = kabsch(np.array([points[n] for n in names]), np.array([known[n] for n in names]))
+            at = np.array([known[name] for name in names])
+            if len(names) >= _FEWEST and not are_in_line(at):
+                motions[camera] = kabsch(np.array([points[name] for name in names]), at)
         moved = _renew(known, shared, seen, motions)
         if moved < _CONVERGED:
             break
@@ -69,15 +68,6 @@ def register_cameras(seen: Mapping[str, Points], places: Points) -> dict[str, Ca
             "Identify more points, well apart, whose place on the robot is known or which another camera sees too.",
         )
     return {camera: _judged(motions[camera], points, known) for camera, points in seen.items()}
-
-
-def _fix_a_motion(names: list[str], known: Points) -> bool:
-    """Whether points are enough, and not in line."""
-    if len(names) < _FEWEST:
-        return False
-    places = np.array([known[name] for name in names])
-    extents = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)
-    return bool(extents[1] > _LEAST_WIDTH * extents[0])
 
 
 def _renew(

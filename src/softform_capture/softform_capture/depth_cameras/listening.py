@@ -10,9 +10,12 @@ from softform_core.errors import SoftformError
 from softform_ros.background_node import BackgroundNode
 from softform_ros.qos import CAMERA_INPUT
 
+_CLOUDS, _TIME_LIMIT = 10, 20.0
+"""Number of clouds that are awaited from each camera, and the time limit, s."""
 
-def listen(topics: Mapping[str, str], count: int, time_limit: float, namespace: str) -> dict[str, list[PointCloud2]]:
-    """Return `count` clouds of each camera, whose topics are relative to the namespace, within `time_limit` s.
+
+def listen(topics: Mapping[str, str], namespace: str) -> dict[str, list[PointCloud2]]:
+    """Return some clouds of each camera, whose topics are relative to the namespace.
 
     Raises:
         SoftformError: If a camera does not send so many in time.
@@ -20,18 +23,18 @@ def listen(topics: Mapping[str, str], count: int, time_limit: float, namespace: 
     heard: dict[str, list[PointCloud2]] = {camera: [] for camera in topics}
     with BackgroundNode("calibrate_cameras", namespace) as node:
         for camera, topic in topics.items():
-            node.create_subscription(PointCloud2, topic, partial(_keep, heard[camera], count), CAMERA_INPUT)
-        deadline = time.monotonic() + time_limit
-        while any(len(clouds) < count for clouds in heard.values()):
+            node.create_subscription(PointCloud2, topic, partial(_keep, heard[camera]), CAMERA_INPUT)
+        deadline = time.monotonic() + _TIME_LIMIT
+        while any(len(clouds) < _CLOUDS for clouds in heard.values()):
             if time.monotonic() > deadline:
-                got = ", ".join(f"{len(heard[camera])} of {count} on {topic}" for camera, topic in topics.items())
+                got = ", ".join(f"{len(heard[camera])} of {_CLOUDS} on {topic}" for camera, topic in topics.items())
                 raise SoftformError(
-                    f"In {time_limit:.0f} s these clouds came: {got}.", "Are the cameras' drivers running?"
+                    f"In {_TIME_LIMIT:.0f} s these clouds came: {got}.", "Are the cameras' drivers running?"
                 )
             time.sleep(0.02)
     return heard
 
 
-def _keep(clouds: list[PointCloud2], count: int, message: PointCloud2) -> None:
-    if len(clouds) < count:
+def _keep(clouds: list[PointCloud2], message: PointCloud2) -> None:
+    if len(clouds) < _CLOUDS:
         clouds.append(message)

@@ -17,21 +17,21 @@ from softform_core.shapes.target import estimate_normals
 from softform_core.units import MM_PER_M
 
 NEAREST, FARTHEST = 0.03, 20.0
-"""m; depth cameras measure between them. A cloud whose points lie elsewhere is not in metres."""
+"""Range in which depth cameras measure, m. A cloud whose points lie elsewhere is not in metres."""
 
 _COMPARED = 3000
-"""Points of a cloud by which it is compared with another."""
+"""Points of a cloud that are compared with another cloud."""
 _REACH = 0.05
-"""m; points with none of the other cloud so close are not seen by both cameras."""
+"""Distance to the other cloud beyond which a point is not seen by both cameras, m."""
 _FEWEST = 200
-"""Points: a camera that shows fewer of the robot says nothing of it, two with fewer in common nothing of each other."""
+"""Fewest points of the robot that a camera must show, and that two must have in common, to be compared."""
 _SAME_PLACE = 0.005
-"""m in the plane of the robot's base; points closer than that show the same place of it."""
+"""Distance in the plane of the robot's base within which points show the same place, m."""
 
 
 @dataclass(frozen=True)
 class CameraCloud:
-    """What one camera saw.
+    """Cloud of one camera.
 
     Attributes:
         points: (N, 3) m in the camera's frame; not finite where nothing was measured.
@@ -46,11 +46,11 @@ class CameraCloud:
 
 @dataclass(frozen=True)
 class MergedCloud:
-    """What all cameras saw together.
+    """Clouds of all cameras, merged.
 
     Attributes:
         points: (N, 3) m in the robot's frame, within its workspace.
-        captured_at: When the first of them saw it, s since the epoch: what it shows may not be newer.
+        captured_at: Time of the first camera's capture, s since the epoch: what it shows may not be newer.
         disagreement: Median distance of two cameras' surfaces where both see the robot, largest of all pairs, m; NaN if
             no two see the same part.
     """
@@ -106,7 +106,7 @@ class CloudMerger:
         return MergedCloud(np.concatenate(list(kept.values())), times[first], max(known, default=float("nan")))
 
     def _placed(self, name: str, cloud: CameraCloud) -> Array:
-        """What a camera has measured, in the robot's frame."""
+        """Transform a camera's measured points into the robot's frame."""
         camera = self.calibration.cameras[name]
         if cloud.frame_id != camera.frame_id:
             raise SoftformError(
@@ -126,7 +126,7 @@ class CloudMerger:
         return camera.registration().apply(measured)
 
     def _on_robot(self, name: str, placed: Array) -> Array:
-        """What of it can be the robot; half a robot, because one camera is covered, is no scan."""
+        """Return the points that can be the robot; raises if a covered camera leaves half a robot, which is no scan."""
         part = placed[inside_workspace(placed, self.robot, self.options.workspace, self.options.crop_margin)]
         if len(part) < _FEWEST:
             raise SoftformError(
@@ -138,7 +138,7 @@ class CloudMerger:
 
 
 def disagreement(first: Array, second: Array) -> float:
-    """Median distance of a cloud's points from the other's surface, where both are.
+    """Return the median distance of a cloud's points from the other's surface, where both are.
 
     Args:
         first: (N, 3) m.

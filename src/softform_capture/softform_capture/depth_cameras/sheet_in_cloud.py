@@ -24,7 +24,7 @@ _INLIER_SPREADS = 3.0
 
 
 def corners_in_clouds(clouds: Sequence[PointCloud2], detector: CodeDetector) -> Points:
-    """Corners of the codes in several clouds of one camera that stands still.
+    """Return corners of the codes in several clouds of one camera that stands still.
 
     Returns:
         Name, which is the corner's place on the sheet -> mean place in the camera's frame, (3,) m.
@@ -46,7 +46,7 @@ def corners_in_clouds(clouds: Sequence[PointCloud2], detector: CodeDetector) -> 
 
 
 def corners_in_cloud(cloud: PointCloud2, detector: CodeDetector) -> Points:
-    """Corners of the codes in one organised cloud with a field `rgb` or `rgba`.
+    """Return corners of the codes in one organised cloud with a field `rgb` or `rgba`.
 
     Raises:
         SoftformError: If the cloud has no rows or no colours, or too few codes or points of the sheet are seen.
@@ -69,12 +69,12 @@ def corners_in_cloud(cloud: PointCloud2, detector: CodeDetector) -> Points:
 
 
 def sheet_point(corner: Array) -> str:
-    """Name of a corner by its place (3,) m on the sheet."""
+    """Return the name of a corner by its place (3,) m on the sheet."""
     return f"sheet {corner[0] * MM_PER_M:.1f}, {corner[1] * MM_PER_M:.1f} mm"
 
 
 def _grey(cloud: PointCloud2) -> NDArray[np.uint8]:
-    """Grey image from the packed colours of a cloud, (height, width)."""
+    """Return the grey image from the packed colours of a cloud, (height, width)."""
     name = "rgba" if any(field.name == "rgba" for field in cloud.fields) else "rgb"
     packed = np.ascontiguousarray(fields_from_cloud(cloud, [name])[name])
     if packed.dtype.itemsize != 4:
@@ -85,7 +85,7 @@ def _grey(cloud: PointCloud2) -> NDArray[np.uint8]:
 
 
 def corners_on_plane(corners: CodeCorners, points: Array) -> Array:
-    """Where the rays of the corners meet the plane that points (height, width, 3) m show, (N, 3) m.
+    """Intersect the rays of the corners with the plane that points (height, width, 3) m show; returns (N, 3) m.
 
     Raises:
         SoftformError: If too few points between the corners have a depth.

@@ -17,7 +17,7 @@ from softform_ros.capture_time import check_capture_time
 
 _WATCHED = 5.0  # s over which rate and latency are taken
 _SOONER = 0.9
-"""A frame at the greatest rate may come by this factor sooner than it should."""
+"""Factor on the shortest period of frames by which one may come early."""
 _AHEAD = 0.01  # s by which a stamp may lie ahead of this machine's clock
 _NAMED = 5  # unknown markers that are reported by name
 
@@ -102,7 +102,7 @@ class CaptureRun:
         return time.monotonic() - self._last_arrival > self.stale_after
 
     def health(self) -> tuple[str, dict[str, object]]:
-        """What needs somebody's attention, in a sentence (empty if nothing does), and the values behind it."""
+        """Return what needs attention, in a sentence (empty if nothing does), and the values behind it."""
         with self._lock:
             now = time.monotonic()
             while self._arrivals and self._arrivals[0][0] < now - _WATCHED:
@@ -144,7 +144,7 @@ class CaptureRun:
         return "; ".join(self._marker_faults()) or self._clock_fault()
 
     def _marker_faults(self) -> Iterator[str]:
-        """What is wrong with the robot's markers, then which others are seen: a marker that was renamed is in both."""
+        """Return what is wrong with the robot's markers, then which others are seen: a renamed marker is in both."""
         stream, record = self.stream, self.stream.record
         if record.exchanged:
             yield f"labels {', '.join(record.exchanged)} seem to be exchanged: correct them in the capture system"

@@ -1,4 +1,4 @@
-"""What every motion-capture system gives, however it is connected: frames, one behind another, and nothing else."""
+"""The frame that every motion-capture system delivers, however it is connected."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from softform_core.units import NANOSECONDS_PER_SECOND
 
 
 def no_points() -> Array:
-    """An empty set of points, (0, 3)."""
+    """Return an empty set of points, (0, 3)."""
     return np.empty((0, 3))
 
 
@@ -41,7 +41,7 @@ class CapturedFrame:
         return self.captured_at / NANOSECONDS_PER_SECOND
 
     def renamed(self, names: Mapping[str, str]) -> "CapturedFrame":
-        """The same frame with other names for some markers.
+        """Return the same frame with other names for some markers.
 
         Raises:
             SoftformError: If a name comes twice then.
@@ -81,7 +81,7 @@ class MotionCaptureSource(Protocol):
         """
 
     def receive(self, timeout: float) -> CapturedFrame | None:
-        """The next frame, or None if none comes within about `timeout` s.
+        """Return the next frame, or None if none comes within about `timeout` s.
 
         Raises:
             SourceLostError: If the connection is gone.
@@ -92,7 +92,7 @@ class MotionCaptureSource(Protocol):
 
 
 def plain_labels(qualified: Sequence[tuple[str, str]]) -> list[str]:
-    """Labels of markers that are grouped in subjects, bodies or assets.
+    """Return labels of markers that are grouped in subjects, bodies or assets.
 
     Args:
         qualified: Group and marker, each pair once.
@@ -105,7 +105,7 @@ def plain_labels(qualified: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def parse_renames(rules: Sequence[str]) -> dict[str, str]:
-    """Names of the system -> ours, from rules `theirs=ours`.
+    """Return the names of the system -> ours, from rules `theirs=ours`.
 
     Raises:
         SoftformError: If a rule is not of this form, or two of them have a name in common on one side.

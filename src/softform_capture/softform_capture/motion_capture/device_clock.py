@@ -1,4 +1,4 @@
-"""From the clock of a capture system to this machine's."""
+"""Conversion of times from the clock of a capture system to this machine's."""
 
 import time
 from collections import deque
@@ -9,7 +9,7 @@ _OVERTAKEN_SECONDS = 1.0  # no packet waits longer in a network that is worth me
 
 
 def epoch_nanoseconds(steady: float) -> int:
-    """Nanoseconds since the epoch at a moment of the steady clock, s, as the wall clock runs now."""
+    """Return nanoseconds since the epoch at a moment of the steady clock, s, as the wall clock runs now."""
     return time.time_ns() - round((time.monotonic() - steady) * NANOSECONDS_PER_SECOND)
 
 
@@ -29,7 +29,7 @@ class DeviceClock:
         self._last = -float("inf")
 
     def host_time(self, device_time: float, arrival: float) -> float:
-        """Moment of this machine's clock at which the device's shows `device_time`.
+        """Return the moment of this machine's clock at which the device's shows `device_time`.
 
         Args:
             device_time: s, of a packet; if it goes back by more than a second, the device was started anew, and nothing

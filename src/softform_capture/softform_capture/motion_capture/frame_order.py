@@ -3,9 +3,9 @@
 from softform_core.errors import SoftformError
 
 _CLOCK_STEP = 1.0
-"""s; a frame that seems older than this may come from a clock that was set back, a younger one is late."""
+"""Age from which an older frame means that a clock was set back, s; a younger one is late."""
 _RESTART = 10_000
-"""Frames; a number that leaps by more is no loss: the system counts anew."""
+"""Leap of frame numbers from which the system counts anew instead of having lost frames."""
 
 
 class FrameOrder:

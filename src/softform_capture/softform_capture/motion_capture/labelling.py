@@ -19,16 +19,16 @@ from softform_core.yaml_files import read_yaml
 
 _FEWEST_BASE = 3
 _SLACK = 3.0
-"""Two markers that are each off by the alignment's limit change their distance by at most twice that."""
+"""Largest change of a distance between two markers, in limits of the alignment: each may be off by one."""
 _FAR = 1e6  # m^2, cost of what must not be assigned
 _MOST_POINTS = 200
-"""A cloud of markers has no more; the search for the base takes a tenth of a second then."""
+"""Most points of a cloud of markers; the search for the base takes a tenth of a second then."""
 
 Indices = NDArray[np.int64]
 
 
 def read_rest_markers(path: str | Path) -> dict[str, list[float]]:
-    """Names of markers and their places on the resting robot, m, robot frame, from a YAML file `name: [x, y, z]`.
+    """Read names of markers and their places at rest, m, robot frame, from a YAML file `name: [x, y, z]`.
 
     Raises:
         SoftformError: If the file cannot be read or says something else.
@@ -70,7 +70,7 @@ def find_base(points: Array, places: Array, limit: float) -> tuple[Indices, Rigi
 def _completed(
     points: Array, places: Array, seed: tuple[Sequence[int], Sequence[int]], limit: float
 ) -> tuple[Indices | None, RigidTransform]:
-    """The set that three pairs begin: the point of each place, or None if they do not fit, and the motion."""
+    """Return the set that three pairs begin: the point of each place, or None if they do not fit, and the motion."""
     motion = kabsch(points[list(seed[0])], places[list(seed[1])])
     distance = cdist(places, motion.apply(points))
     index = np.where(distance.min(axis=1) < _SLACK * limit, distance.argmin(axis=1), -1)
@@ -108,7 +108,7 @@ class Labeller:
         self._motion: RigidTransform | None = None
 
     def label(self, frame: CapturedFrame) -> CapturedFrame:
-        """The frame with names for its unlabelled points, NaN for the markers that none of them can be.
+        """Return the frame with names for its unlabelled points, NaN for the markers that none of them can be.
 
         Base markers that the system labels itself are taken as it says.
 
@@ -142,7 +142,7 @@ class Labeller:
         )
 
     def _find_base(self, points: Array) -> Indices:
-        """Points of the base markers, -1 where missing: near where they were, else by their distances."""
+        """Return points of the base markers, -1 where missing: near where they were, else by their distances."""
         if self._motion is not None and len(points):
             distance = cdist(self._base, self._motion.apply(points))
             index = np.where(distance.min(axis=1) < self._limit, distance.argmin(axis=1), -1)
@@ -157,7 +157,7 @@ class Labeller:
         return found[0]
 
     def _fits(self, motion: RigidTransform, points: Array) -> int:
-        """How many markers have a point where they are expected: a base that was made up of others' points moves them.
+        """Count the markers that have a point where one is expected; a base guessed from others' points moves them.
 
         The surface is fixed to the base: where that has really moved, its new motion fits the surface at least as well.
         """
@@ -166,7 +166,7 @@ class Labeller:
         return int((cdist(self._place, motion.apply(points)).min(axis=1) <= self._reach).sum())
 
     def _assigned(self, points: Array) -> Array:
-        """Positions of the named markers, (M, 3) m, robot frame; the first frame may name them."""
+        """Return positions of the named markers, (M, 3) m, robot frame; the first frame may name them."""
         if not self._names:
             self._place = _in_rows(points, self._reach)
             self._names = [f"m{number:02d}" for number in range(1, len(points) + 1)]
@@ -182,7 +182,7 @@ class Labeller:
 
 
 def _in_rows(points: Array, reach: float) -> Array:
-    """Points in rows of rising x, within each by rising y; one within `reach` in x of the one before is in its row."""
+    """Return points in rows of rising x, within each by rising y; a row spans steps of x up to `reach`."""
     by_x = points[np.argsort(points[:, 0], kind="stable")]
     row = np.concatenate([[0], np.cumsum(np.diff(by_x[:, 0]) > reach)]) if len(by_x) else np.empty(0)
     return by_x[np.lexsort((by_x[:, 1], row))]

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 _LATELY = 5.0
-"""s; a name that was not seen for so long is forgotten."""
+"""Time after which an unseen name is forgotten, s."""
 _MOST = 100
-"""Names that are kept: a driver that numbers reflections makes new ones without end."""
+"""Most names that are kept: a driver that numbers reflections makes new ones without end."""
 
 
 class MarkerGaps:
@@ -37,7 +37,7 @@ class MarkerGaps:
         self.longest = max(self.longest, float((time - self._seen_at).max(initial=0.0)))
 
     def lasting(self, names: Sequence[str], seconds: float) -> dict[str, float]:
-        """Markers that are missing for longer than so many seconds, and for how long, s; the longest first."""
+        """Return markers that are missing for longer than so many seconds, and for how long, s; the longest first."""
         gap = self._now - self._seen_at
         order = [index for index in np.argsort(-gap) if gap[index] > seconds]
         return {names[index]: float(gap[index]) for index in order}

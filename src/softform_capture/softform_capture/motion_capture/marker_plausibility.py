@@ -1,4 +1,4 @@
-"""Which markers of a frame cannot be where they are said to be, by themselves and after the frames before."""
+"""Find markers of a frame that cannot be where they are said to be, from the frame alone and from those before."""
 
 from dataclasses import dataclass
 
@@ -11,15 +11,15 @@ from softform_core.registration.marker_motion import exchanged_markers, neighbou
 Indices = NDArray[np.int64]
 
 _NOISE = 0.003
-"""m that a marker at rest may seem to move from frame to frame."""
+"""Largest apparent motion of a marker at rest between two frames, m."""
 _MANY = 10
-"""Of fewer markers most may be wrong at once."""
+"""With fewer markers than this, most of them may be wrong at once."""
 _FARTHEST = 1e5
-"""m; larger coordinates are invalid. Far larger than a room, so that millimetres are reported as such."""
+"""Largest valid coordinate, m. Far larger than a room, so that millimetres are reported as such."""
 
 
 def is_measured(positions: Array) -> NDArray[np.bool_]:
-    """Which of the positions (M, 3), as a capture system sends them, can have been measured, (M,).
+    """Return which positions (M, 3) of a capture system can have been measured, (M,).
 
     A missing marker is NaN, infinite, at exactly (0, 0, 0) or farther away than any marker, as drivers like it.
     """
@@ -28,7 +28,7 @@ def is_measured(positions: Array) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class PlausibilityLimits:
-    """What a marker on a soft robot can do.
+    """Limits of what a marker on a soft robot can do.
 
     Attributes:
         speed: Fastest motion, m/s.
@@ -62,7 +62,7 @@ class MarkerPlausibility:
         self._doubted_place = np.full((markers, 3), np.nan)
 
     def judge(self, positions: Array, time: float) -> tuple[Indices, Indices]:
-        """Markers (of (M, 3) m at `time`, s) that have jumped, and markers whose labels seem to be exchanged."""
+        """Return markers (of (M, 3) m at `time`, s) that have jumped, and markers whose labels seem to be exchanged."""
         visible, known = (np.asarray(np.isfinite(part).all(axis=1)) for part in (positions, self._place))
         exchanged = self._exchanged(positions, visible, known)
         displacement = positions - self._place
@@ -94,7 +94,7 @@ class MarkerPlausibility:
         return index[exchanged_markers(positions[index], self._place[index])]
 
     def _settled(self, positions: Array, doubtful: NDArray[np.bool_], time: float) -> NDArray[np.bool_]:
-        """Doubtful markers that have been seen in one place for long enough; two glimpses of a reflection do not do."""
+        """Return doubtful markers seen in one place for long enough; two glimpses of a reflection do not do."""
         strayed = ~(np.linalg.norm(positions - self._doubted_place, axis=1) <= self._limits.departure)
         missed = time - self._doubted_last > 0.5 * self._limits.settle_time
         begins = doubtful & (np.isnan(self._doubted_since) | strayed | missed)

@@ -1,4 +1,4 @@
-"""From a capture system's frames to markers in the robot's frame: aligned, and none of them false.
+"""Turn a capture system's frames into markers in the robot's frame: aligned, and without false ones.
 
 Frames may lack markers, exchange labels, see ghosts, come late, twice or not at all. What cannot be believed is
 missing in what leaves here, and counted.
@@ -32,7 +32,7 @@ class StreamRecord:
         exchanged: Names of markers that were exchanged in the last frame.
         missing: Mean share of missing markers over the last frames.
         residual: Residual of the last alignment, m; NaN before the first.
-        misalignment: Why the last frame was not aligned by its own base markers; empty if it was.
+        misalignment: Reason why the last frame was not aligned by its own base markers; empty if it was.
     """
 
     frames: int = 0
@@ -50,9 +50,9 @@ class StreamRecord:
 _MEMORY = 0.05
 """Weight of the newest frame in the mean share of missing markers."""
 _LEFT = 5.0
-"""times the largest residual: a base marker so far from where the last alignment had it was not moved by noise."""
+"""Distance of a base marker from the last alignment, in largest residuals, that noise does not explain."""
 _LONGEST_MISFIT = 1.0
-"""s of capture time for which base markers may be seen off their places; then they, or the cameras, were moved."""
+"""Longest capture time in which base markers may be seen off their places, s; then they, or the cameras, were moved."""
 
 
 class MarkerStream:
@@ -128,7 +128,7 @@ class MarkerStream:
         self.record.rejection = reason
 
     def _align(self, names: Sequence[str], positions: Array, time: float) -> RigidTransform:
-        """The alignment: new if the frame's base markers allow it, else the last good one as long as it can hold."""
+        """Return the alignment: new if the base markers allow it, else the last good one while it can hold."""
         try:
             found = base_alignment(names, positions, self._base_markers, self._max_residual)
             self._check_that_none_left(names, positions)
@@ -168,7 +168,7 @@ class MarkerStream:
             )
 
     def _base_is_seen(self, names: Sequence[str], positions: Array) -> bool:
-        """Whether enough of the base is seen for an alignment, however badly it fits."""
+        """Return whether enough of the base is seen for an alignment, however badly it fits."""
         try:
             base_alignment(names, positions, self._base_markers, np.inf)
         except SoftformError:
@@ -176,7 +176,7 @@ class MarkerStream:
         return True
 
     def _in_order(self, names: Sequence[str], positions: Array, time: float) -> Array:
-        """The surface's markers in the order of the names; other names are strangers."""
+        """Return the surface's markers in the order of the names; other names are strangers."""
         surface = [name for name in names if name not in self._base_markers]
         if not self.names and not surface:
             raise SoftformError(

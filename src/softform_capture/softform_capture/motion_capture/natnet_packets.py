@@ -17,10 +17,10 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 
 CONNECT, SERVER_INFO, REQUEST_DESCRIPTIONS, DESCRIPTIONS, FRAME, KEEP_ALIVE = 0, 1, 4, 5, 7, 10
-"""Kinds of message."""
+"""Kinds of messages."""
 
 _OCCLUDED, _MODEL_FILLED, _UNLABELLED = 0x01, 0x04, 0x10
-"""Bits of a labelled marker: nothing was seen of it; its place was made up from the model; it has no label."""
+"""Bits of a labelled marker: it was not seen; its place was filled in from the model; it has no label."""
 
 _NEWEST = Version(4, 2)
 _OLDEST = Version(3, 0)  # the first with identified markers, times of exposure and the clock's frequency
@@ -43,7 +43,7 @@ class _CheckedBuffer(PacketBuffer):
 
 @dataclass(frozen=True)
 class Server:
-    """What a NatNet server says of itself: version of its protocol, clock ticks per second, and where it sends.
+    """Description that a NatNet server gives of itself: protocol version, clock ticks per second, and destination.
 
     Attributes:
         group: Address of the multicast group that it says it sends to; empty if it names none.
@@ -76,7 +76,7 @@ class Frame:
         exposed, transmitted: When, s of the server's clock.
         positions: (number of labels, 3) m, NaN where missing.
         unlabelled: (U, 3) m.
-        strangers: Whether it holds a marker that the labels do not know: they have to be asked for again.
+        strangers: Whether it holds a marker without a known label: the labels have to be requested again.
     """
 
     number: int
@@ -88,13 +88,13 @@ class Frame:
 
 
 def request(kind: int, text: str = "") -> bytes:
-    """A message to the server."""
+    """Return a message to the server."""
     payload = text.encode() + b"\0"
     return struct.pack("<HH", kind, len(payload)) + payload
 
 
 def open_message(data: bytes) -> tuple[int, PacketBuffer]:
-    """Kind and content of a message.
+    """Return the kind and content of a message.
 
     Raises:
         MalformedPacketError: If it is cut off.
@@ -110,7 +110,7 @@ def open_message(data: bytes) -> tuple[int, PacketBuffer]:
 
 
 def read_server(buffer: PacketBuffer) -> Server:
-    """What the server says of itself.
+    """Read the server's description of itself.
 
     Raises:
         MalformedPacketError: If it is malformed.
@@ -135,7 +135,7 @@ def read_server(buffer: PacketBuffer) -> Server:
 
 
 def read_labels(buffer: PacketBuffer, version: Version) -> Labels:
-    """Names of the markers of all rigid bodies and trained marker sets.
+    """Return the names of the markers of all rigid bodies and trained marker sets.
 
     Raises:
         MalformedPacketError: If the descriptions cannot be read.
@@ -161,7 +161,7 @@ def read_labels(buffer: PacketBuffer, version: Version) -> Labels:
 
 
 def read_frame(buffer: PacketBuffer, server: Server, labels: Labels) -> Frame:
-    """One frame, its markers in the order of the labels.
+    """Return one frame, its markers in the order of the labels.
 
     Raises:
         MalformedPacketError: If it cannot be read.

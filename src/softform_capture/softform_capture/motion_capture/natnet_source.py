@@ -81,7 +81,7 @@ class NatNetSource:
             self._take_datagram(0.1)
 
     def receive(self, timeout: float) -> CapturedFrame | None:
-        """The next frame, or None.
+        """Return the next frame, or None.
 
         Raises:
             SourceLostError: If the sockets fail.

@@ -16,13 +16,13 @@ from softform_core.arrays import Array
 from softform_core.units import MM_PER_M
 
 LARGEST_PACKET = 4 << 20
-"""Bytes; a frame of a thousand markers has 16 kB, the settings of a large laboratory have 100 kB."""
+"""Most bytes of a packet: a frame of a thousand markers has 16 kB, the settings of a large laboratory 100 kB."""
 
 _DEEPEST = 32
-"""Elements of the settings in each other."""
+"""Most levels of nested elements in the settings."""
 
 _NAME = ["The_3D", "Label", "Name"]
-"""Last of the elements that a marker's name is in."""
+"""Path of the elements that hold a marker's name."""
 
 _MARKER_SIZE = {QRTComponentType.Component3d: 12, QRTComponentType.Component3dNoLabels: 16}
 _MARKERS_HEADER = struct.Struct("<Ihh")
@@ -36,7 +36,7 @@ class PacketCutter:
         self._bytes = b""
 
     def cut(self, data: bytes) -> Iterator[bytes]:
-        """Whole packets, headers included, that end within the new bytes.
+        """Yield whole packets, headers included, that end within the new bytes.
 
         Raises:
             MalformedPacketError: If a header is none: where the next packet begins is then unknown.
@@ -100,7 +100,7 @@ def _check_markers(content: bytes, size: int) -> None:
 
 
 def read_labels(settings: bytes) -> list[str]:
-    """Names of the labelled markers, in the order of the 3D component, from QTM's settings.
+    """Return the names of the labelled markers, in the order of the 3D component, from QTM's settings.
 
     Raises:
         MalformedPacketError: If the settings are no XML, declare anything, or name no markers or one twice.
@@ -138,7 +138,7 @@ def read_labels(settings: bytes) -> list[str]:
 
 
 def read_markers(frame: QRTPacket) -> tuple[Array, Array]:
-    """Labelled and unlabelled markers of a checked frame, (M, 3) and (U, 3) m, NaN where missing."""
+    """Return labelled and unlabelled markers of a checked frame, (M, 3) and (U, 3) m, NaN where missing."""
     return _points(frame.get_3d_markers()), _points(frame.get_3d_markers_no_label())
 
 

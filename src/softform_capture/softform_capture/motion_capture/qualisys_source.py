@@ -85,7 +85,7 @@ class QualisysSource:
             ) from error
 
     def receive(self, timeout: float) -> CapturedFrame | None:
-        """The next frame, or None.
+        """Return the next frame, or None.
 
         Raises:
             SourceLostError: If QTM closed the connection or its answers are malformed.

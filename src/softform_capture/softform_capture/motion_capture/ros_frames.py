@@ -16,7 +16,7 @@ from softform_ros.conversions import nanoseconds_from_stamp, points_from_cloud, 
 
 
 class FrameTopic(NamedTuple):
-    """How a topic's messages become frames.
+    """How to read frames from messages of a topic.
 
     Attributes:
         message: Type of its messages.
@@ -28,7 +28,7 @@ class FrameTopic(NamedTuple):
 
 
 def frame_topic(system: str) -> FrameTopic:
-    """The topic of one of the systems that are read by ROS: `marker_frame`, `mocap4r2`, `point_cloud`.
+    """Return the topic of one of the systems that are read by ROS: `marker_frame`, `mocap4r2`, `point_cloud`.
 
     Raises:
         SoftformError: If the message package that it needs is not there.
@@ -48,7 +48,7 @@ def frame_topic(system: str) -> FrameTopic:
 
 
 def frame_from_markers(message: MarkerFrame) -> CapturedFrame:
-    """Frame of a `MarkerFrame`.
+    """Make a frame of a `MarkerFrame`.
 
     Raises:
         SoftformError: If its lists do not match, or it has no stamp.
@@ -59,7 +59,7 @@ def frame_from_markers(message: MarkerFrame) -> CapturedFrame:
 
 
 def frame_from_mocap4r2(message: Any) -> CapturedFrame:
-    """Frame of a `mocap4r2_msgs/Markers`, m: a marker's label is its name, or its number where it has no name.
+    """Make a frame of a `mocap4r2_msgs/Markers`, m; a marker's label is its name, or else its number.
 
     Those with neither name nor number have no label.
 
@@ -82,7 +82,7 @@ def frame_from_mocap4r2(message: Any) -> CapturedFrame:
 
 
 def frame_from_cloud(numbers: Iterator[int], message: PointCloud2) -> CapturedFrame:
-    """Frame of a `PointCloud2` with one point for each marker, m; it has the next number, as messages have none.
+    """Make a frame of a `PointCloud2` with one point a marker, m; it gets the next number, as messages have none.
 
     Raises:
         SoftformError: If it cannot be read, or has no stamp.

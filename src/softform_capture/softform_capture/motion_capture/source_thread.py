@@ -13,13 +13,13 @@ _SHORTEST_WAIT, _LONGEST_WAIT = 0.2, 5.0  # s before the next try
 
 @dataclass
 class ConnectionRecord:
-    """What has become of the connection.
+    """State of the connection to the capture system.
 
     Attributes:
         connected: Whether frames can come.
         opened: Number of times it was opened.
         lost: Number of times it was lost.
-        failure: Why it is not connected, or was lost last; empty if it never was.
+        failure: Reason why it is not connected, or of the last loss; empty if it never was.
     """
 
     connected: bool = False

@@ -1,4 +1,4 @@
-"""Which motion-capture systems are read, and by what: the one place where the parameters choose."""
+"""Supported motion-capture systems and their readers; the parameters choose only here."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -18,7 +18,7 @@ _CLIENTS = {"natnet": "natnet==0.3.0", "qualisys": "qtm-rt==3.1.0"}
 
 
 def network_source(values: Mapping[str, Any]) -> MotionCaptureSource:
-    """The system that the node's parameters ask for; nothing is opened yet.
+    """Return the system that the node's parameters ask for; nothing is opened yet.
 
     Raises:
         SoftformError: If `server` is empty, or the package that reads its protocol is not installed.

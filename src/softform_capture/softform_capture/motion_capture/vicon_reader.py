@@ -27,7 +27,7 @@ _NO_FRAME_PAUSE = 0.002  # s
 
 
 def connected_client(server: str) -> Any:
-    """The client, connected, with labelled and unlabelled markers switched on, no frame waits behind another.
+    """Return the client, connected, with labelled and unlabelled markers switched on, no frame waits behind another.
 
     Raises:
         SoftformError: If the server does not answer.
@@ -45,7 +45,7 @@ def connected_client(server: str) -> Any:
 
 
 def read_frame(client: Any) -> tuple[CapturedFrame, float] | None:
-    """The next frame, as captured when it arrived, and the time from capture to arrival, s, as server and client say.
+    """Return the next frame, as captured when it arrived, and the time from capture to arrival, s, by both sides.
 
     None if there is none yet.
 

@@ -68,7 +68,7 @@ class ViconSource:
             ) from error
 
     def receive(self, timeout: float) -> CapturedFrame | None:
-        """The next frame, or None.
+        """Return the next frame, or None.
 
         Raises:
             SourceLostError: If the client or its connection is gone.
@@ -92,7 +92,7 @@ class ViconSource:
         self._frames = self._process = None
 
     def _next(self, timeout: float) -> object:
-        """What the client says next, or None; complaints are raised."""
+        """Return the client's next answer, or None; raises its complaints."""
         if self._frames is None:
             raise SourceLostError("The client of Vicon does not run.")
         try:

@@ -1,4 +1,4 @@
-"""From one scan to the cloud that is published: checked, in the robot's frame, cropped, cleaned, thinned, judged."""
+"""Turn one scan into the published cloud: check, transform to the robot's frame, crop, clean, thin, judge."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ MIN_CLOUD_POINTS = 100
 
 @dataclass(frozen=True)
 class CloudOptions:
-    """How a scan becomes a cloud.
+    """Settings of how a scan becomes a cloud.
 
     Attributes:
         crop: Whether to drop what lies outside the robot's workspace.
@@ -57,7 +57,7 @@ class CapturedCloud:
 def captured_cloud(
     scan: TargetShape, placed: Callable[[Array], Array], robot: Robot, options: CloudOptions
 ) -> CapturedCloud:
-    """Cloud of one export of a scanner, in its frame, m; `placed` brings points (N, 3) m from there to the robot's.
+    """Return an export's cloud in the scanner's frame, m; `placed` brings points (N, 3) m to the robot's frame.
 
     Raises:
         SoftformError: If the scan's size betrays a wrong unit, or too few points lie on the robot; and what `placed`
@@ -70,7 +70,7 @@ def captured_cloud(
 
 
 def cloud_on_robot(points: Array, robot: Robot, options: CloudOptions) -> CapturedCloud:
-    """Cloud of those of (N, 3) m, in the robot's frame, that lie on the robot.
+    """Return the cloud of those of (N, 3) m, in the robot's frame, that lie on the robot.
 
     Raises:
         SoftformError: If too few points lie on the robot.

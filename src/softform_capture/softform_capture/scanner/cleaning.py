@@ -19,7 +19,7 @@ What it keeps of true and false points: docs/notes/open3d.md."""
 
 
 def thinned_evenly(points: Array, spacing: float) -> Array:
-    """One point for each cube of side `spacing` (m) that holds any: the mean of those in it, (M, 3) m.
+    """Return one point for each cube of side `spacing` (m) that holds any: the mean of those in it, (M, 3) m.
 
     Where cameras overlap, or one is close, a cloud is denser; what is learned from it must not weigh more for that.
     """
@@ -30,7 +30,7 @@ def thinned_evenly(points: Array, spacing: float) -> Array:
 
 
 def not_stray(points: Array) -> NDArray[np.bool_]:
-    """Which of (N, 3) m points belong to a surface, (N,): neither lonely nor off the plane of their neighbours.
+    """Return which of (N, 3) m points belong to a surface, (N,): neither lonely nor off their neighbours' plane.
 
     Loneliness is the mean distance to the neighbours, as in the statistical outlier removal of Rusu 2008, but against
     robust statistics: the median of all points and 1.4826 times the median absolute deviation (at least a quarter of

@@ -16,7 +16,7 @@ from softform_ros.capture_time import check_capture_time
 _Signature = tuple[int, int, int]
 
 REST_WITHOUT_END = 2.0
-"""How long a file of a type without an end mark must not have changed before it is read, s."""
+"""Time that a file without an end mark must stay unchanged before it is read, s."""
 _WITHOUT_END = (".obj", ".xyz")
 
 AT_ONCE = 8
@@ -89,7 +89,7 @@ class FolderSource:
         return [result for result in read if result is not None]
 
     def _signatures(self) -> dict[str, _Signature]:
-        """Time, size and inode of every export in the folder."""
+        """Return the time, size and inode of every export in the folder."""
         signatures: dict[str, _Signature] = {}
         try:
             with os.scandir(self.folder) as entries:
@@ -130,12 +130,12 @@ def _signature(status: os.stat_result) -> _Signature:
 
 
 def _rest_needed(name: str) -> float:
-    """How long a file must not have changed before it is read, s; two polls at least see it so."""
+    """Return how long a file must stay unchanged before it is read, s; at least two polls see it so."""
     return REST_WITHOUT_END if os.path.splitext(name)[1].lower() in _WITHOUT_END else 0.0
 
 
 def capture_time(path: Path) -> float:
-    """When the surface in an export was seen, s since the epoch.
+    """Return when the surface in an export was seen, s since the epoch.
 
     A PLY file may say so in a header comment `captured_at <seconds>`; otherwise it is the file's time of change, which
     is later by the time that the scanner's software took.

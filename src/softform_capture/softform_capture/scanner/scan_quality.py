@@ -1,4 +1,4 @@
-"""How good a scan is: how much of the robot it shows, how densely, and how much of it was false."""
+"""Quality of a scan: how much of the robot it shows, how densely, and how much of it was false."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from softform_core.simulation.simulated_body import rest_points
 from softform_core.surface.mesh import doubled_areas
 
 _RADIUS = 0.05
-"""Of the discs by which area is counted, over the side of a square as large as the robot's surface."""
+"""Radius of the discs by which area is counted, over the side of a square as large as the robot's surface."""
 _EXAMINED_POINTS = 4000
 _CM2_PER_M2 = 1e4
 
@@ -32,7 +32,7 @@ class ScanQuality:
     outlier_share: float
 
     def values(self) -> dict[str, str]:
-        """For diagnostics."""
+        """Return the values for diagnostics."""
         return {
             "coverage": f"{self.coverage:.2f}",
             "points_per_cm2": f"{self.density / _CM2_PER_M2:.1f}",
@@ -44,9 +44,9 @@ _areas: dict[str, tuple[float, float]] = {}
 
 
 def rest_area(robot: Robot) -> tuple[float, float]:
-    """Area of a robot's surface at rest, m^2; kept, as a robot's first one takes a second.
+    """Return the area of a robot's surface at rest, m^2; kept, as a robot's first one takes a second.
 
-    Of a body without a simulator it is estimated from its extents.
+    For a body without a simulator, it is estimated from its extents.
 
     Returns:
         The sum over its triangles, and the area as it is counted on a complete scan, which is a little more where the
@@ -69,9 +69,9 @@ def scan_quality(points: Array, robot: Robot, outlier_share: float) -> ScanQuali
 
 
 def _seen_area(points: Array, whole: float) -> float:
-    """Area m^2 on which points (N, 3) m of a surface of area `whole` lie, however unevenly.
+    """Return the area m^2 on which points (N, 3) m of a surface of area `whole` lie, however unevenly.
 
-    Each point stands for a disc's area over the number of points in the disc around it. Of points at random the sum
+    Each point stands for a disc's area over the number of points in the disc around it. For random points the sum
     is the area itself if there are many in each disc, and less if there are so few that they leave gaps.
     """
     examined = TargetShape(points).sample(_EXAMINED_POINTS).points
@@ -92,5 +92,5 @@ def _measured_area(robot: Robot) -> tuple[float, float]:
 def _described_area(robot: Robot) -> tuple[float, float]:
     width, length = robot.extent
     across = np.pi * (width + length) / 2.0  # of a tube along z
-    area = float(across * robot.body.size if robot.patches.has_tube else width * length)
+    area = float(across * robot.body.size if robot.body.goes_around else width * length)
     return area, area

@@ -1,4 +1,4 @@
-"""What became of the scans of one run, and what the scanner's diagnostics say of it."""
+"""Record of the scans of one run, and what the scanner's diagnostics say of them."""
 
 import time
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ class ScanRecord:
             points: It has.
             captured_at: Capture time, s since the epoch.
             quality: Quality of the scan.
-            figures: More of it that is worth knowing.
+            figures: Further figures on the scan.
         """
         self._published += 1
         self._last = {"last_scan": name, "last_scan_points": points, **quality.values(), **figures}
@@ -54,7 +54,7 @@ class ScanRecord:
         return is_news
 
     def health(self, source: Mapping[str, object], stale_after: float, least_coverage: float) -> Health:
-        """Reading for diagnostics; warns `stale_after` s without a scan, and of one below the least coverage."""
+        """Return diagnostics; warns `stale_after` s without a scan, and of one below the least coverage."""
         age = time.time() - self._captured_at if self._published else None
         name, reason = self._rejection or ("none", "none")
         values = {

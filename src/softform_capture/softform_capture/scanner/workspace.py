@@ -1,4 +1,4 @@
-"""Which points of a cloud can belong to the robot: the segmentation of its workspace."""
+"""Workspace of a robot: selects the points of a cloud that can belong to it."""
 
 from typing import Literal
 
@@ -13,7 +13,7 @@ WORKSPACES: tuple[Workspace, ...] = ("box", "hemisphere")
 
 
 def inside_workspace(points: Array, robot: Robot, workspace: Workspace, margin: float) -> NDArray[np.bool_]:
-    """Which of the points (N, 3) m, in the robot's frame, lie where it can be, (N,).
+    """Return which points (N, 3) m, in the robot's frame, lie where the robot can be, (N,).
 
     Args:
         points: See above.

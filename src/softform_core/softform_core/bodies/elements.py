@@ -71,18 +71,33 @@ def triangle(count: int) -> Quadrature:
     return Quadrature(points, weights, *triangle_shapes(points))
 
 
+def wedge_shapes(points: Array) -> tuple[Array, Array]:
+    """Shape functions (q, 18) of a wedge at (q, 3), in the unit triangle times -1 ... 1; derivatives (q, 18, 3)."""
+    (shape, slope), (rise, climb) = triangle_shapes(points[:, :2]), line_shapes(points[:, 2])
+    shapes = np.einsum("qn,ql->qln", shape, rise)
+    in_triangle = np.einsum("qnd,ql->qlnd", slope, rise)
+    upwards = np.einsum("qn,ql->qln", shape, climb)[..., None]
+    derivatives = np.concatenate([in_triangle, upwards], axis=-1)
+    return shapes.reshape(-1, 18), derivatives.reshape(-1, 18, 3)
+
+
 def wedge(in_plane: int, along: int) -> Quadrature:
     """Wedge of 18 nodes with `in_plane` (3, 6) times `along` quadrature points."""
     flat, flat_weights = triangle_rule(in_plane)
     line, line_weights = np.polynomial.legendre.leggauss(along)
-    (shape, slope), (rise, climb) = triangle_shapes(flat), line_shapes(line)
-    shapes = np.einsum("pn,ql->pqln", shape, rise)
-    in_triangle = np.einsum("pnd,ql->pqlnd", slope, rise)
-    upwards = np.einsum("pn,ql->pqln", shape, climb)[..., None]
-    derivatives = np.concatenate([in_triangle, upwards], axis=-1)
     points = np.concatenate([flat.repeat(along, axis=0), np.tile(line, in_plane)[:, None]], axis=1)
-    weights = np.outer(flat_weights, line_weights).ravel()
-    return Quadrature(points, weights, shapes.reshape(-1, 18), derivatives.reshape(-1, 18, 3))
+    return Quadrature(points, np.outer(flat_weights, line_weights).ravel(), *wedge_shapes(points))
+
+
+def tetrahedron_shapes(points: Array) -> tuple[Array, Array]:
+    """Shape functions (q, 10) of a tetrahedron at (q, 3) of the unit one, and derivatives (q, 10, 3)."""
+    corner = np.column_stack([1.0 - points.sum(axis=1), points])
+    slope = np.concatenate([-np.ones((1, 3)), np.eye(3)])
+    one, other = TETRAHEDRON_EDGES.T
+    shapes = np.concatenate([corner * (2.0 * corner - 1.0), 4.0 * corner[:, one] * corner[:, other]], axis=1)
+    at_corners = (4.0 * corner - 1.0)[:, :, None] * slope
+    at_middles = 4.0 * (corner[:, other, None] * slope[one] + corner[:, one, None] * slope[other])
+    return shapes, np.concatenate([at_corners, at_middles], axis=1)
 
 
 def tetrahedron(count: int) -> Quadrature:
@@ -91,15 +106,7 @@ def tetrahedron(count: int) -> Quadrature:
         points = np.full((1, 3), 0.25)
     else:
         points = _TETRAHEDRON_4 + (1.0 - 4.0 * _TETRAHEDRON_4) * np.concatenate([np.zeros((1, 3)), np.eye(3)])
-    corner = np.column_stack([1.0 - points.sum(axis=1), points])
-    slope = np.concatenate([-np.ones((1, 3)), np.eye(3)])
-    one, other = TETRAHEDRON_EDGES.T
-    shapes = np.concatenate([corner * (2.0 * corner - 1.0), 4.0 * corner[:, one] * corner[:, other]], axis=1)
-    at_corners = (4.0 * corner - 1.0)[:, :, None] * slope
-    at_middles = 4.0 * (corner[:, other, None] * slope[one] + corner[:, one, None] * slope[other])
-    return Quadrature(
-        points, np.full(count, 1.0 / 6.0 / count), shapes, np.concatenate([at_corners, at_middles], axis=1)
-    )
+    return Quadrature(points, np.full(count, 1.0 / 6.0 / count), *tetrahedron_shapes(points))
 
 
 def volume_element(nodes: int) -> tuple[Quadrature, Quadrature]:

@@ -1,6 +1,6 @@
 """Sparsity of the Hessian of a body with three unknowns at each free node, ordered once for little fill-in."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -39,7 +39,7 @@ class HessianPattern:
         size = len(self.indptr) - 1
         return csc_matrix((values, self.indices, self.indptr), shape=(size, size))
 
-    def entries(self, elements: NDArray[np.int32]) -> NDArray[np.int64]:
+    def entries(self, elements: NDArray[np.integer]) -> NDArray[np.int64]:
         """Place (E, n, 3, n, 3) of each entry of elements (E, n) by nodes and axes; the end where one is fixed."""
         place, axis = self.position[elements], np.arange(3)
         rows, columns = np.broadcast_arrays(place[:, :, None], place[:, None, :])
@@ -52,7 +52,7 @@ class HessianPattern:
         found[free] = slots[:, None, None] + axis[:, None] + stride[:, None, None] * axis
         return found.swapaxes(2, 3)
 
-    def slots(self, elements: NDArray[np.int32]) -> NDArray[np.int32]:
+    def slots(self, elements: NDArray[np.integer]) -> NDArray[np.int32]:
         """As `entries`, (E, 3n, 3n); -1 where one is fixed."""
         places, size = self.entries(elements), 3 * elements.shape[1]
         return np.where(places < len(self.indices), places, -1).astype(np.int32).reshape(-1, size, size)
@@ -70,7 +70,7 @@ class HessianPattern:
 
 
 def hessian_pattern(
-    groups: list[NDArray[np.int32]],
+    groups: Sequence[NDArray[np.integer]],
     is_fixed: NDArray[np.bool_],
     ordering: Callable[[csr_matrix], NDArray[np.int64]],
 ) -> HessianPattern:

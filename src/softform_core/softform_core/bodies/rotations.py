@@ -34,14 +34,14 @@ def _series_matrix() -> Array:
     return found.reshape(9, _TERMS)
 
 
-SERIES = _series_matrix()
+_SERIES = _series_matrix()
 
 
 def series(tau: Array) -> Array:
     """sin(t)/t, (1 - cos t)/t² and (t - sin t)/t³ with two derivatives by tau = t² (…) each, (3, 3, …)."""
     powers = np.empty((_TERMS, tau.size))
     powers[0], powers[1:] = 1.0, tau.ravel()
-    return (SERIES @ np.multiply.accumulate(powers)).reshape(3, 3, *tau.shape)
+    return (_SERIES @ np.multiply.accumulate(powers)).reshape(3, 3, *tau.shape)
 
 
 class Turns(NamedTuple):

@@ -39,13 +39,15 @@ def python(words: tuple[str, ...]) -> None:
 def shell(words: tuple[str, ...]) -> None:
     """Open a shell (bash) where Softform and ROS can be imported, and `softform` completes its commands.
 
-    With a PROGRAM that is started there instead.
+    A PROGRAM is started there instead; -c and a line of commands is for bash, as usual.
 
     \b
     Examples:
       ./softform shell
       ./softform shell tensorboard --logdir runs/train
     """  # noqa: D301
+    if words[:1] == ("-c",):
+        words = ("bash", *words)
     words = words or ("bash", "--rcfile", str(config_dir() / "shell.bash"), "-i")
     try:
         os.execvp(words[0], words)
@@ -75,8 +77,7 @@ def completion(name: str | None) -> None:
     click.echo(made_by(main, {}, "softform", COMPLETE).source())
 
 
-def _of_the_script() -> None:
-    raise SoftformError("The script ./softform does this, not Python.", "Call ./softform in a checkout.")
+_BY_THE_SCRIPT = SoftformError("The script ./softform does this, not Python.", "Call ./softform in a checkout.")
 
 
 # Here they are listed and explained.
@@ -87,7 +88,7 @@ def build() -> None:
     It is after a change of messages, packages, launch files or settings. Python files are linked: what is changed in
     them takes effect at once. The whole output is in runs/build.log.
     """
-    _of_the_script()
+    raise _BY_THE_SCRIPT
 
 
 @click.command(context_settings=_PASSED_ON)
@@ -103,4 +104,4 @@ def test(**options: object) -> None:
       ./softform test --quick
       ./softform test src/softform_ik -k follow
     """  # noqa: D301
-    _of_the_script()
+    raise _BY_THE_SCRIPT

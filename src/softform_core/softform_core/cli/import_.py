@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from softform_core.cli.registered import RegisteredCommands
-from softform_core.cli.shared import PATH, going_on, with_options
+from softform_core.cli.shared import PATH, going_on, numbers, with_options
 from softform_core.paths import data_dir
 from softform_core.robots import Robot, load_robot
 from softform_core.shapes.read import Unit
@@ -87,10 +87,7 @@ def tips(
     robot = load_robot(robot_name, needs="tip")
     path = data_dir() / robot.name / "simulation.zarr" if output is None else output
     names = _columns(actuation, robot.actuation_names), _columns(tip, ["x", "y", "z"][: robot.tip_dimensions])
-    try:
-        rest = None if displaced_from is None else [float(value) for value in displaced_from.split(",")]
-    except ValueError:
-        raise click.BadParameter(f"'{displaced_from}' are no numbers with commas between them.") from None
+    rest = None if displaced_from is None else numbers(displaced_from, "--displaced-from")
     with going_on(path):
         store = import_tips(robot, table, *names, unit, actuation_unit, path, displaced_from=rest, repeats=repeats)
     told = store.attributes

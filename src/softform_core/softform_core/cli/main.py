@@ -6,6 +6,7 @@ import click
 
 from softform_core.cli.environment import COMPLETE
 from softform_core.cli.registered import RegisteredCommands
+from softform_core.deferred import defer_unused_parts
 from softform_core.errors import SoftformError
 
 
@@ -32,12 +33,18 @@ class _Commands(RegisteredCommands):
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 def main() -> None:
-    """Make a pneumatic soft robot take the shape you ask for.
+    """Make a soft robot, driven by pressures or tendons, take the shape you ask for.
 
     Begin with `./softform demo`, which does it once on a virtual rig. Then comes a lab's work in the order of these
     headings; `./softform COMMAND --help` teaches each.
     """
 
 
+def start(name: str = "softform") -> None:
+    """Run the command line in a process of its own, which it adapts to itself."""
+    defer_unused_parts()
+    main(prog_name=name, complete_var=COMPLETE)
+
+
 if __name__ == "__main__":
-    main(prog_name="./softform", complete_var=COMPLETE)
+    start("./softform")

@@ -48,12 +48,12 @@ def robot(name_or_path: str, has: str | None) -> None:
     ]
     click.echo(f"body        {described.body.kind}, {described.body.size:g} m; asked for {', '.join(asked)}")
     limits = zip(
-        described.actuators, described.actuator_min, described.actuator_max, described.slew_rate, described.safe,
-        strict=True,
+        described.actuators, described.actuator_min, described.actuator_max, described.actuator_units,
+        described.slew_rate, described.safe, strict=True,
     )  # fmt: skip
-    click.echo(f"actuators   {described.quantity}, {described.unit}")
-    for name, low, high, slew, safe in limits:
-        click.echo(f"  {name:<9} {low:g} … {high:g}, {slew:g} a second, safe at {safe:g}")
+    click.echo(f"actuators   {', '.join(dict.fromkeys(described.actuator_quantities))}")
+    for name, low, high, unit, slew, safe in limits:
+        click.echo(f"  {name:<9} {low:g} … {high:g} {unit}, {slew:g} a second, safe at {safe:g}")
     if described.actuation_names != described.actuators:
         ranges = zip(described.actuation_names, described.actuation_min, described.actuation_max, strict=True)
         click.echo("degrees of freedom")

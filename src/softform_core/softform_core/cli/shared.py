@@ -1,6 +1,7 @@
 """What commands of several packages share: options, figures as JSON, and what is said of what can be gone on with."""
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
 from softform_core.paths import DEFAULT_ROBOT, described_names
 
@@ -48,6 +50,21 @@ def with_options(*options: Callable[..., Any]) -> Callable[..., Any]:
         return command
 
     return give
+
+
+def numbers(text: str, option: str) -> list[float]:
+    """The finite numbers of an option, parted by commas.
+
+    Raises:
+        SoftformError: If one is none.
+    """
+    try:
+        found = [float(word) for word in text.split(",")]
+    except ValueError:
+        found = [math.nan]
+    if not all(map(math.isfinite, found)):
+        raise SoftformError(f"{option}: '{text}' are no numbers with commas between them.", "Give such, as 0,12.5,-3.")
+    return found
 
 
 def report_figures(figures: object, json_path: str | None) -> None:

@@ -23,7 +23,7 @@ _FAILURES_SHOWN = 20
 @click.option("--output", type=PATH, help="Zarr store.  [default: data/ROBOT/simulation.zarr]")
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes.  [default: one for each core]")
 @cluster_option
-@click.option("--device", help="Solve many at once on it, by warp: cuda:0 and so on, or cpu. Of a membrane or rod.")
+@click.option("--device", help="Solve many at once on it, by warp: cuda:0 and so on, or cpu. Of a membrane.")
 @click.option("--seed", default=0, show_default=True, help="Of the Halton samples.")
 def simulate(
     robot_name: str,

@@ -1,7 +1,7 @@
 """Losses of sim-to-real learning of paper 000, Sec. III (Eqs. 6-13).
 
-Of frame j, predicted are p* of S*_j, (P, 3) mm, captured x of S^p_j, (M, 3) mm, and w_c(p), (P,), is how far a
-predicted point counts. What sums over frames takes a sequence with an entry a frame; gamma is as in `warp`.
+For frame j, p* of S*_j, (P, 3) mm, are predicted, x of S^p_j, (M, 3) mm, are captured, and w_c(p), (P,), weights a
+predicted point. A sum over frames takes a sequence with an entry a frame; gamma is as in `warp`.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 
 
 def _squared_distances(points: Array, others: Array) -> Array:
-    """|p - x|^2, (P, M) mm^2, of (P, 3) and (M, 3) mm."""
+    """Return |p - x|^2, (P, M) mm^2, of (P, 3) and (M, 3) mm."""
     return np.asarray(np.sum((points[:, None] - others) ** 2, axis=2))
 
 

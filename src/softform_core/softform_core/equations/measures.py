@@ -10,7 +10,7 @@ Array = NDArray[np.float64]
 
 
 def _nearest_distances(points: Array, others: Array) -> Array:
-    """Least over x of |p - x|, for each p: (P, 3) and (M, 3) mm -> (P,) mm."""
+    """Return the least over x of |p - x|, for each p: (P, 3) and (M, 3) mm -> (P,) mm."""
     return np.asarray(np.linalg.norm(points[:, None] - others, axis=2).min(axis=1))
 
 

@@ -17,7 +17,7 @@ Network = Callable[[Array], Array]
 
 
 def kernels(points: Array, centers: Array, width: float) -> Array:
-    """The Gaussian kernels e^(-c |p - q_i|^2) of Eq. 2, (P, N)."""
+    """Return the Gaussian kernels e^(-c |p - q_i|^2) of Eq. 2, (P, N)."""
     return np.asarray(np.exp(-width * np.sum((points[:, None] - centers) ** 2, axis=2)))
 
 

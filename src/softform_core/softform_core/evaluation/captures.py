@@ -1,4 +1,4 @@
-"""What a recording offers to judge a model by: its captured frames, and those that the model was trained on marked."""
+"""Captured frames of a recording that a model is judged by; those that it was trained on are marked."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +34,7 @@ class Capture:
     past: Array | None = None
 
     def felt(self, sim_to_real: SimToReal | None) -> Array:
-        """What a model takes the body to have felt, (k,); without a model what was commanded."""
+        """Return the actuation (k,) that the body felt according to a model; without a model, the commanded one."""
         return self.actuation if sim_to_real is None else sim_to_real.felt_after(self.past, self.actuation)
 
 
@@ -46,7 +46,7 @@ class Captures:
         path: Path of the recording.
         via: Capture device, `scanner` or `mocap`.
         source: Hardware, or a reality of the rig.
-        created: When the recording was begun.
+        created: Time at which the recording was begun.
         frames: Frames that can be compared.
         uv: (M, 2) places of the markers on the surface; None for scans.
         left_out: Frames that cannot be compared, with the reason.

@@ -11,14 +11,14 @@ from scipy.spatial import cKDTree
 from softform_core.arrays import Array
 from softform_core.evaluation.metrics import chamfer_distance, folded_cells, hausdorff_distance, normal_errors
 from softform_core.evaluation.uncertainty import measurement_noise
-from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.surface_model import SurfaceModel
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.shapes.target import TargetShape
 from softform_core.surface.patch_set import SHEET, PatchSet
 from softform_core.units import MM_PER_M
 
 _BESIDE_PART = 0.01
-"""Captured points sideways of the surface's rim by more than this part of its size show something else."""
+"""Distance sideways of the surface's rim, over its size, beyond which captured points show something else."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class PredictedSurface:
     patches: PatchSet = SHEET
 
     @classmethod
-    def of(cls, pipeline: ForwardPipeline, actuation: Array, sigma: Array | None = None) -> "PredictedSurface":
-        """Surface that a pipeline over `patches.samples` predicts for (m,), with deviations (P,) mm if known."""
+    def of(cls, pipeline: SurfaceModel, actuation: Array, sigma: Array | None = None) -> "PredictedSurface":
+        """Predict the surface for (m,) by a pipeline over `patches.samples`, with deviations (P,) mm if known."""
         return cls(pipeline.points(actuation), sigma, pipeline.patches)
 
     @cached_property
@@ -53,7 +53,7 @@ class PredictedSurface:
         return normals
 
     def at(self, uv: Array, values: Array) -> Array:
-        """Values (P, ...) of the samples, interpolated at parameters (M, 2): (M, ...)."""
+        """Return values (P, ...) of the samples, interpolated at parameters (M, 2): (M, ...)."""
         place, local = self.patches.split(uv)
         found = np.empty((len(local), *values.shape[1:]))
         for i, (patch, grid) in enumerate(zip(self.patches.patches, self.patches.grids(values), strict=True)):
@@ -64,7 +64,7 @@ class PredictedSurface:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How far one prediction is from one captured shape.
+    """Difference between one prediction and one captured shape.
 
     Attributes:
         captured: (M, 3) mm, captured points or visible markers that were compared.
@@ -93,7 +93,7 @@ class Comparison:
 
     @property
     def seen(self) -> NDArray[np.bool_]:
-        """Which predicted points have a captured counterpart, (P,)."""
+        """Mask of the predicted points that have a captured counterpart, (P,)."""
         return np.isfinite(self.error_map)
 
     @cached_property
@@ -104,7 +104,7 @@ class Comparison:
         return sum(int(folded_cells(patch.square(points), patch.periodic).sum()) for patch, points in grids)
 
     def within(self, deviations: float) -> float | None:
-        """Share of captured points within so many standard deviations, the measurement's noise included."""
+        """Return the share of captured points within so many standard deviations, measurement noise included."""
         if self.sigma is None:
             return None
         return float((np.abs(self.along_normal) <= deviations * np.hypot(self.sigma, self.noise_mm or 0.0)).mean())

@@ -1,4 +1,4 @@
-"""What all pictures of errors share: colours, and histograms that can be compared."""
+"""Colours and comparable histograms that all pictures of errors share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ MEASURED_COLOUR = "#D55E00"
 REST_COLOUR = "#777777"
 HEIGHT_MAP = "viridis"
 ERROR_MAPS = "inferno", "cividis", "viridis"
-"""Of the largest errors, and of such as would be black beside them."""
+"""Colour map of the largest errors, and two for errors that would be black beside them."""
 
 SCALE_PERCENTILE = 99.0
 """Error scales end at this percentile of the larger error, so that a stray point does not darken the maps."""
 
 _BINS = 40
 _DARK = 0.4
-"""Errors that end below this part of a scale get another one."""
+"""Share of a scale below which errors that end there get another colour map."""
 
 Series = tuple[Array, str, str]
-"""Values, name and colour."""
+"""Values, name and colour of a series."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class ColourScale:
 
     @property
     def mappable(self) -> ScalarMappable:
-        """What colour bars are made of, and colours of values."""
+        """Return the object that colours values and makes colour bars."""
         return ScalarMappable(Normalize(0.0, self.end), self.colours)
 
 
 def error_scales(errors: Sequence[Array]) -> list[ColourScale]:
-    """Scales of several sets of errors, mm: one for all, but another for those that would be dark on it."""
+    """Return scales of several sets of errors, mm: one for all, but another for those that would be dark on it."""
     ends = [float(np.percentile(values, SCALE_PERCENTILE)) for values in errors]
     scales: list[ColourScale] = []
     of = {}
@@ -55,7 +55,7 @@ def error_scales(errors: Sequence[Array]) -> list[ColourScale]:
 
 
 def draw_histogram(axes: Axes, series: Sequence[Series], end: float) -> None:
-    """Shares of the values of each series from 0 to `end`, larger ones in the last bin; means are dashed lines."""
+    """Draw shares of each series' values from 0 to `end`, larger ones in the last bin; means are dashed."""
     edges = np.linspace(0.0, end if end > 0.0 else 1.0, _BINS + 1).tolist()
     for values, name, colour in series:
         if len(values):

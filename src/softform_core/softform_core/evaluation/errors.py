@@ -1,4 +1,4 @@
-"""How far a surface is from a target: distances of its points, and the figures that sum them up."""
+"""Errors of a surface to a target: distances of its points, and the figures that sum them up."""
 
 from dataclasses import dataclass
 
@@ -35,7 +35,7 @@ class ErrorSummary:
 
 
 def distances_to_shape(points: ArrayLike, target: TargetShape) -> NDArray[np.float64]:
-    """Distances, MILLIMETRES, of (P, 3) m from a target in metres: exact to a mesh, by tangent planes to a cloud.
+    """Return distances, MILLIMETRES, of (P, 3) m from a target in metres: exact to a mesh, by planes to a cloud.
 
     The inverse kinematics measures with the same search (`inverse.closest_points`), so its errors and these agree.
 
@@ -53,7 +53,7 @@ def distances_to_shape(points: ArrayLike, target: TargetShape) -> NDArray[np.flo
 
 
 def summarise_errors(errors_mm: ArrayLike) -> ErrorSummary:
-    """Mean, RMS, median, percentiles and maximum of distances, (P,) mm.
+    """Return the mean, RMS, median, percentiles and maximum of distances, (P,) mm.
 
     Raises:
         SoftformError: If there are none, or one is not finite.

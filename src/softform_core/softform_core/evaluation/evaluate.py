@@ -15,14 +15,14 @@ from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.robots import Robot
 
 SURFACE_POINTS = 10_000
-"""Points of the grid that stands for the surface: 3.2 mm apart on the membrane, triangles 0.02 mm off the surface."""
+"""Grid points that stand for the surface: 3.2 mm apart on the membrane, triangles 0.02 mm off the surface."""
 
 _STANDS_OUT = 5.0
 _DRIFTED = 1.5
-"""Times its error on its own held-out frames, above which a model does not fit the robot any more."""
+"""Error over that on the model's own held-out frames, above which the model no longer fits the robot."""
 
 Predict = Callable[[Capture], tuple[PredictedSurface, PredictedSurface | None]]
-"""The simulated surface at the actuation of a capture, and the corrected one if there is a sim-to-real model."""
+"""Returns the simulated surface at a capture's actuation, and the corrected one if there is a sim-to-real model."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class JudgedFrame:
 
 
 def predict_by(simulated: ForwardPipeline, current: ForwardPipeline, uncertainty: SurfaceUncertainty | None) -> Predict:
-    """Surfaces by pipelines over one grid; `current` is the corrected one, unless there is no uncertainty of it."""
+    """Return a predictor by pipelines over one grid; `current` is corrected, unless it has no uncertainty."""
 
     def predict(capture: Capture) -> tuple[PredictedSurface, PredictedSurface | None]:
         before = PredictedSurface.of(simulated, capture.actuation)
@@ -63,7 +63,7 @@ def predict_by(simulated: ForwardPipeline, current: ForwardPipeline, uncertainty
 
 
 def predict_all_with(models: LivePipeline, captures: Sequence[Capture], device: str) -> Predict:
-    """As `predict_by`, of all of these captures at once by PyTorch on a device.
+    """Return a predictor like `predict_by`, of all these captures at once by PyTorch on a device.
 
     Raises:
         SoftformError: If PyTorch cannot compute on it.
@@ -114,19 +114,19 @@ def judge(capture: Capture, uv: Array | None, predict: Predict) -> JudgedFrame:
 
 
 def mean_error(frame: JudgedFrame) -> float:
-    """Mean distance (mm) by which frames are ranked."""
+    """Return the mean distance (mm) by which frames are ranked."""
     return float(frame.best.distances.mean())
 
 
 def worst_median_best(frames: Sequence[JudgedFrame]) -> list[JudgedFrame]:
-    """The frames with the largest, the middle and the smallest mean error; fewer if there are fewer."""
+    """Return the frames with the largest, the middle and the smallest mean error; fewer if there are fewer."""
     ranked = sorted(frames, key=mean_error, reverse=True)
     places = sorted({0, len(ranked) // 2, len(ranked) - 1})
     return [ranked[place] for place in places]
 
 
 def findings(frames: Sequence[JudgedFrame], left_out: dict[int, str]) -> list[str]:
-    """What a person should look at, each with the number of its frame."""
+    """Return what a person should look at, each with the number of its frame."""
     found = [f"Frame {number} is left out: {reason}" for number, reason in left_out.items()]
     errors = np.array([mean_error(frame) for frame in frames])
     median = float(np.median(errors))
@@ -153,7 +153,7 @@ def findings(frames: Sequence[JudgedFrame], left_out: dict[int, str]) -> list[st
 
 
 def drift(robot: Robot, errors_mm: Sequence[float], promised_mm: float) -> str:
-    """What to say of errors of shapes captured after a model was made, beside its own; empty if they are as good."""
+    """Return a warning if shapes captured after a model was made have larger errors than its own; else empty."""
     error = float(np.median(errors_mm))
     if error <= _DRIFTED * promised_mm:
         return ""

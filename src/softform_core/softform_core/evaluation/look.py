@@ -1,4 +1,4 @@
-"""What a file with a shape was read as, and how that lies on a robot: told before anything moves."""
+"""Description of how a file with a shape was read and lies on a robot, shown before anything moves."""
 
 import contextlib
 from collections.abc import Sequence
@@ -21,25 +21,25 @@ from softform_core.units import MM_PER_M
 
 _SAMPLES = 5000
 _APART = 5.0
-"""Times the usual spacing of a cloud, beyond which points are another part."""
+"""Distance over the usual spacing of a cloud beyond which points are another part."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """What is seen of a shape.
+    """Facts about a shape that was read.
 
     Attributes:
         points: Points of a cloud, or vertices of a mesh.
         triangles: 0 of a cloud.
-        area_mm2: None of a cloud.
+        area_mm2: Area, mm^2; None for a cloud.
         box_mm: Lowest and highest x, y and z, at the pose.
         parts: Parts that hang together; of a cloud, that are near each other.
-        holes: Of the largest part of a mesh, beside its rim; None of a cloud.
-        repaired: What of the file was left out or mended.
+        holes: Holes in the largest part of a mesh, besides its rim; None for a cloud.
+        repaired: Parts of the file that were left out or mended.
         unit_guess: Unit that makes the shape most nearly as large as the robot.
         beside_robot_share: Share that lies beside the resting robot, 0 … 1; None where the robot has no surface that is
             known, or the pose is still to be solved for.
-        pose: Where the shape lies.
+        pose: Pose of the shape.
     """
 
     points: int
@@ -54,7 +54,7 @@ class Look:
     pose: str
 
     def line(self) -> str:
-        """All but `repaired` and `pose` in a sentence."""
+        """Return all but `repaired` and `pose` in a sentence."""
         size = " x ".join(f"{high - low:.4g}" for low, high in zip(*self.box_mm, strict=True))
         words = [f"{self.points} points", f"{size} mm", f"{self.parts} part{'s' * (self.parts != 1)}"]
         if self.triangles:
@@ -71,10 +71,10 @@ def look_at(
     """Look at a shape, m, that lies where it is to be reached by `robot`.
 
     Args:
-        shape: At its pose.
+        shape: The shape at its pose.
         robot: Robot that is to take the shape.
         pose: Description of the pose; "free": it is still to be solved for.
-        repaired: What its reader noted.
+        repaired: Notes of its reader.
         unit: Unit in which its file was read.
     """
     faces = np.empty((0, 3), dtype=np.int64) if shape.faces is None else shape.faces
@@ -101,7 +101,7 @@ def look_at(
 
 
 def resting_mesh(robot: Robot) -> TargetShape:
-    """The surface of a resting robot as a mesh, m.
+    """Return the surface of a resting robot as a mesh, m.
 
     Raises:
         SoftformError: As `rest_surface`.
@@ -111,7 +111,7 @@ def resting_mesh(robot: Robot) -> TargetShape:
 
 
 def moved(name: str, motion: RigidTransform, shape: TargetShape) -> tuple[TargetShape, str]:
-    """A shape, m, after a motion of this name, and what that did."""
+    """Return a shape, m, after a motion of this name, and what that did."""
     shift = MM_PER_M * (motion.apply(centroid(shape.points)) - centroid(shape.points))
     angle = np.degrees(Rotation.from_matrix(motion.rotation).magnitude())
     x, y, z = np.round(shift, 2) + 0.0  # no -0
@@ -122,7 +122,7 @@ def moved(name: str, motion: RigidTransform, shape: TargetShape) -> tuple[Target
 
 
 def _parts_and_holes(points: Array, faces: Indices) -> tuple[int, int]:
-    """Parts of a mesh that edges hold together, and closed loops of border edges of the largest beside its rim."""
+    """Return the connected parts of a mesh, and the largest one's loops of border edges beside its rim."""
     faces = with_seams_joined(points, faces)
     parts, part = parts_of(faces)
     largest = faces[part == np.bincount(part, doubled_areas(points, faces)).argmax()]
@@ -130,7 +130,7 @@ def _parts_and_holes(points: Array, faces: Indices) -> tuple[int, int]:
 
 
 def _parts_of_cloud(shape: TargetShape) -> int:
-    """Parts of a cloud that lie apart."""
+    """Return parts of a cloud that lie apart."""
     points = np.unique(shape.sample(_SAMPLES).points, axis=0)  # what was scanned twice would have no spacing
     tree = cKDTree(points)
     spacing = float(np.median(tree.query(points, 2)[0][:, 1]))

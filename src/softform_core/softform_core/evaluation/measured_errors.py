@@ -1,4 +1,4 @@
-"""How far a captured shape is from its target.
+"""Errors of a captured shape to its target.
 
 Every captured point is measured to the target's surface (exactly on a mesh, by tangent planes on a cloud), not the
 other way round, as a scan has holes. Each error is then replaced by the median over the point and the eight that are
@@ -17,7 +17,7 @@ from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.surface_model import SurfaceModel
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.closest_points import closest_points_on, posed_query
 from softform_core.inverse.counterpart import Footprint, RestingSurface
@@ -26,11 +26,11 @@ from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 
 MIN_POINTS = 50
-"""A capture with fewer usable points shows too little of the robot."""
+"""Fewest usable points of a capture; with fewer it shows too little of the robot."""
 
 NEIGHBOURHOOD = 9
 EVEN_PART = 0.015
-"""Side of a cube over the target's size: of the points in each cube one counts in the mean."""
+"""Side of the cubes, over the target's size, of which each contributes one point to the mean."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class MeasuredErrors:
         return float(self.errors.max())
 
 
-def resting_surface(pipeline: ForwardPipeline, robot: Robot) -> RestingSurface:
-    """The surface of a robot at rest, as a pipeline over `PatchSet.samples` predicts it."""
+def resting_surface(pipeline: SurfaceModel, robot: Robot) -> RestingSurface:
+    """Return the surface of a robot at rest, as a pipeline over `PatchSet.samples` predicts it."""
     points = pipeline.points(robot.rest_actuation) / MM_PER_M
     return RestingSurface(TargetShape(points, None, pipeline.patches.triangles(len(points))))
 

@@ -8,11 +8,11 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 
 NORMAL_ERROR_CAP = 0.06
-"""Histograms of normal errors end here, at an angle of just under 20 degrees (paper 000, Fig. 15)."""
+"""Upper end of histograms of normal errors, at an angle of just under 20 degrees (paper 000, Fig. 15)."""
 
 
 def nearest_distances(points: Array, others: Array) -> Array:
-    """Distance from each point (P, 3) to the nearest of the others (M, 3), (P,)."""
+    """Return the distance from each point (P, 3) to the nearest of the others (M, 3), (P,)."""
     for cloud in (points, others):
         if cloud.ndim != 2 or cloud.shape[1] != 3 or len(cloud) == 0 or not np.isfinite(cloud).all():
             raise SoftformError(
@@ -23,7 +23,7 @@ def nearest_distances(points: Array, others: Array) -> Array:
 
 
 def hausdorff_distance(predicted: Array, captured: Array) -> float:
-    """Hausdorff distance D_Haus of p* and x, (P, 3) and (M, 3) mm, Eq. 18: the larger of both largest distances, mm.
+    """Return D_Haus of p* and x, (P, 3) and (M, 3) mm, Eq. 18: the larger of both largest distances, mm.
 
     Raises:
         SoftformError: If a set is empty or not finite.
@@ -32,7 +32,7 @@ def hausdorff_distance(predicted: Array, captured: Array) -> float:
 
 
 def chamfer_distance(predicted: Array, captured: Array) -> float:
-    """Chamfer distance D_Cham of p* and x, (P, 3) and (M, 3) mm, Eq. 19: both means of squared distances summed, mm^2.
+    """Return D_Cham of p* and x, (P, 3) and (M, 3) mm, Eq. 19: the sum of both mean squared distances, mm^2.
 
     Points are compared with points, so that even a perfect prediction keeps what the spacing of the samples leaves.
 
@@ -44,7 +44,7 @@ def chamfer_distance(predicted: Array, captured: Array) -> float:
 
 
 def normal_errors(normals: Array, captured_normals: Array) -> Array:
-    """Normal error, Eq. 21: eta(p_j) = 1 - n(p_j) . n(c^p(p_j)), (P,), 0 for equal normals, 2 for opposite ones.
+    """Return the normal error, Eq. 21: eta(p_j) = 1 - n(p_j) . n(c^p(p_j)), (P,), 0 for equal, 2 for opposite normals.
 
     Args:
         normals: (P, 3) unit normals of the predicted surface at p_j.
@@ -54,7 +54,7 @@ def normal_errors(normals: Array, captured_normals: Array) -> Array:
 
 
 def folded_cells(points: Array, periodic: bool = False) -> NDArray[np.bool_]:
-    """Cells of a grid of surface points at which the normal du x dv flips: there the surface folds over itself.
+    """Return cells of a grid of surface points at which the normal du x dv flips: there the surface folds over itself.
 
     Between neighbouring cells of a smooth surface sampled densely the normal turns by a few degrees; where du x dv
     changes its sign it turns by more than 90.

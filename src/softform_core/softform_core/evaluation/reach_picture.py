@@ -116,7 +116,7 @@ def write_picture(
 
 @dataclass(frozen=True)
 class _View:
-    """How shapes are looked at: a sheet from above; what stands upright or hangs from the front, and from the back.
+    """Direction of view: a sheet from above; what stands upright or hangs from the front, and from the back.
 
     Attributes:
         is_upright: Whether it stands or hangs: its front is at +x.
@@ -130,16 +130,16 @@ class _View:
 
     @property
     def labels(self) -> tuple[str, str]:
-        """Of the two axes of the page."""
+        """Labels of the two axes of the page."""
         return ("from the front (+x)        from the back (-x)", "z (mm)") if self.is_upright else ("x (mm)", "y (mm)")
 
     @property
     def relief_label(self) -> str:
-        """What `relief` is."""
+        """Name of what `relief` gives."""
         return "distance from the middle axis (mm)" if self.is_upright else "height z (mm)"
 
     def seen(self, points: Array) -> Array:
-        """To the right, upwards and towards the eye, m: (P, 3), or (2 P, 3) of both views."""
+        """Return coordinates to the right, upwards and towards the eye, m: (P, 3), or (2 P, 3) of both views."""
         if not self.is_upright:
             return points
         x, y, z = points.T - [[self.middle[0]], [self.middle[1]], [0.0]]
@@ -147,7 +147,7 @@ class _View:
         return np.concatenate([front, back])
 
     def relief(self, points: Array) -> Array:
-        """What a target is coloured by, (P,) m."""
+        """Return the value that colours each point of a target, (P,) m."""
         return np.linalg.norm((points - self.middle)[:, :2], axis=1) if self.is_upright else points[:, 2]
 
 
@@ -158,7 +158,7 @@ def _view_of(target: TargetShape) -> _View:
 
 
 def _limits(clouds: list[Array]) -> Limits:
-    """Common x and y limits of the maps, mm, from percentiles: a stray scan point must not shrink them."""
+    """Return the common x and y limits of the maps, mm, from percentiles: a stray scan point must not shrink them."""
     bounds = []
     for axis in (0, 1):
         low = min(float(np.percentile(cloud[:, axis], 0.5)) for cloud in clouds) * MM_PER_M
@@ -176,7 +176,7 @@ def _map(
     limits: Limits,
     scale: ColourScale | None,
 ) -> PathCollection:
-    """Points of a cloud, m, in a view, coloured by `values`, errors on a scale or heights; gaps in a scan stay gaps."""
+    """Draw a cloud, m, in a view, coloured by `values`, errors on a scale or heights; gaps in a scan stay gaps."""
     points, values = _thinned(points, values, _DRAWN_POINTS)
     points = view.seen(points)
     values = np.resize(values, len(points))  # again in the second view
@@ -203,7 +203,7 @@ def _map(
 
 
 def _in_space(axes: Axes3D, shape: MeasuredShape, scale: ColourScale, rest: TargetShape) -> None:
-    """A measured shape beside the robot at rest."""
+    """Draw a measured shape beside the robot at rest."""
     points, values = _thinned(shape.points, shape.errors_mm, _DRAWN_IN_SPACE)
     axes.plot_trisurf(*MM_PER_M * rest.points.T, triangles=rest.faces, color=REST_COLOUR, alpha=0.2)
     axes.scatter(
@@ -255,7 +255,7 @@ def _rounds(axes: Axes, rounds_mm: Sequence[float], best_fit_mm: float | None) -
 
 
 def _figures(axes: Axes, shapes: Sequence[MeasuredShape], rest_mm: Array, summary: Mapping[str, str]) -> None:
-    """Table of the error figures, and the lines of `summary` below it."""
+    """Draw the table of the error figures, and the lines of `summary` below it."""
     axes.set_axis_off()
     columns = [("at rest", rest_mm), *((shape.name, shape.even_mm) for shape in shapes)]
     width = max(len(name) for name, _ in columns)

@@ -8,9 +8,8 @@ from matplotlib.figure import Figure
 from mpl_toolkits.mplot3d import Axes3D
 
 from softform_core.arrays import Array
-from softform_core.errors import SoftformError
 from softform_core.evaluation.drawing import MEASURED_COLOUR, REST_COLOUR
-from softform_core.files import write_figure
+from softform_core.files import made_folder, write_figure
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import Robot
@@ -54,16 +53,13 @@ def draw_registration(path: Path, robot: Robot, points: Array, motions: Sequence
         )
         axes.set_aspect("equal")
     figure.suptitle(f"Scan on '{robot.name}' at rest, and the frame of the scan")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SoftformError(f"{path.parent} cannot be made: {error.strerror}.", "Give another --picture.") from error
+    made_folder(path.parent)
     write_figure(path, figure)
 
 
 def _name(axes: Axes3D, robot: Robot) -> None:
     outlines = robot.body.outlines()
-    if not robot.patches.has_tube and not robot.body.is_unrolled and len({one.panel for one in outlines}) == 1:
+    if not robot.body.goes_around and not robot.body.is_unrolled and len({one.panel for one in outlines}) == 1:
         for name, one in zip(robot.body.inputs, outlines, strict=True):
             axes.text(MM_PER_M * one.x, MM_PER_M * one.y, 0.0, name, ha="center", zorder=10)
     for name, place in robot.base_markers.items():

@@ -55,7 +55,7 @@ class ReportFigure:
 
 
 def report_figures(judged: Sequence[JudgedFrame], others: Sequence[JudgedFrame] = ()) -> list[ReportFigure]:
-    """All figures that the frames allow: those that count, and beside them `others`, which are only shown one by one.
+    """Return all figures that the frames allow: of those that count, and of `others`, only shown one by one.
 
     Raises:
         SoftformError: If there is no frame.
@@ -68,7 +68,7 @@ def report_figures(judged: Sequence[JudgedFrame], others: Sequence[JudgedFrame] 
 
 
 def _error_maps(frames: Sequence[JudgedFrame]) -> ReportFigure:
-    """Error of every predicted point on its surface, worst to best frame, before and after."""
+    """Draw the error of every predicted point on its surface, worst to best frame, before and after."""
     shown = worst_median_best(frames)
     columns = [(BEFORE, [frame.before for frame in shown])]
     if all(frame.after is not None for frame in shown):
@@ -123,7 +123,7 @@ def _means(one: Comparison) -> str:
 
 
 def _histograms(frames: Sequence[JudgedFrame]) -> ReportFigure:
-    """Distributions of distances and of normal errors, before and after (as Figs. 10b and 15b)."""
+    """Draw distributions of distances and of normal errors, before and after (as Figs. 10b and 15b)."""
     distances = _series(frames, lambda one: one.distances)
     normals = _series(frames, lambda one: one.normal_errors[one.seen])
     panels = 2 if any(len(values) for values, _, _ in normals) else 1
@@ -142,7 +142,7 @@ def _histograms(frames: Sequence[JudgedFrame]) -> ReportFigure:
 
 
 def _frame_bars(frames: Sequence[JudgedFrame]) -> ReportFigure:
-    """Mean and largest distance of every frame, before and after."""
+    """Draw the mean and largest distance of every frame, before and after."""
     count = len(frames)
     figure = Figure(figsize=(max(6.0, min(14.0, 3.0 + 0.32 * count)), 3.8), layout="constrained")
     axes = figure.subplots()
@@ -174,7 +174,7 @@ def _frame_bars(frames: Sequence[JudgedFrame]) -> ReportFigure:
 
 
 def _uncertainty(frames: Sequence[JudgedFrame]) -> ReportFigure:
-    """Predicted standard deviation beside the error of the worst frame, and how often it holds."""
+    """Draw the predicted standard deviation beside the error of the worst frame, and how often it holds."""
     worst = worst_median_best(frames)[0]
     comparison = worst.best
     sigma = comparison.surface.sigma
@@ -232,7 +232,7 @@ def _series(frames: Sequence[JudgedFrame], values_of: Callable[[Comparison], Arr
 
 @dataclass(frozen=True)
 class _View:
-    """How surfaces are looked at: all in one box, a sheet from above, what closes around something from two sides.
+    """View of all surfaces in one box: a sheet from above, closed surfaces from two sides.
 
     Attributes:
         points: (P, 3) mm of all of them.
@@ -250,7 +250,7 @@ class _View:
 
     @classmethod
     def of(cls, surfaces: Sequence[PredictedSurface]) -> "_View":
-        """That of surfaces of one robot."""
+        """Return the view of surfaces of one robot."""
         patches = surfaces[0].patches
         is_sheet = len(patches) == 1 and not patches.has_tube
         elevation, azimuths = (_ABOVE_SHEET, (_AZIMUTH,)) if is_sheet else (_BESIDE_BODY, (_AZIMUTH, _AZIMUTH + 180.0))
@@ -293,7 +293,7 @@ def _map(
     azimuth: float,
     room: ArrayLike = (1.0, 1.0),
 ) -> None:
-    """The predicted surface, coloured by values (P,) mm; without any, markers by their errors."""
+    """Draw the predicted surface, coloured by values (P,) mm; without any, markers by their errors."""
     surface = comparison.surface
     grids = zip(surface.patches.grids(surface.points), surface.patches.grids(values), strict=True)
     for points, grid in grids:
@@ -311,7 +311,7 @@ def _map(
 
 
 def _map_patch(axes: Axes3D, points: Array, colours: Colormap, values: Array) -> None:
-    """One patch: the grid of its points (m, n, 3) mm, coloured by values (m, n) of which 1 is the end of the scale."""
+    """Draw one patch: the grid of its points (m, n, 3) mm, coloured by values (m, n), of which 1 ends the scale."""
     along_u, along_v = (
         np.unique(np.linspace(0, count - 1, _DRAWN_CELLS + 1).round().astype(int)) for count in points.shape[:2]
     )

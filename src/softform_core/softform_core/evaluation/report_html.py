@@ -33,7 +33,7 @@ dt { color: #5b6570; } dd { margin: 0; overflow-wrap: anywhere; }
 
 
 def report_html(report: Report) -> bytes:
-    """The report as UTF-8."""
+    """Return the report as UTF-8."""
     tiles = "".join(
         f'<div class="tile"><b>{escape(value)}</b><span>{escape(name)}</span></div>'
         for name, value in report.headline.items()

@@ -17,7 +17,7 @@ _CHARACTERS_PER_INCH = 14
 
 
 def report_pdf(report: Report) -> bytes:
-    """The report as PDF. Drawings get title and caption on their page: draw what else they are for before."""
+    """Return the report as PDF. Drawings get title and caption on their page: draw what else they are for before."""
     content = io.BytesIO()
     with PdfPages(content, metadata={"Title": report.title, "Creator": "softform evaluate"}) as pages:
         pages.savefig(_summary_page(report))

@@ -1,4 +1,4 @@
-"""What an evaluation says in words and tables, the same in HTML and PDF."""
+"""Words and tables of an evaluation, the same in HTML and PDF."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Report:
 
 
 def headline(frames: Sequence[JudgedFrame]) -> dict[str, str]:
-    """Mean, largest error, surface seen and uncertainty, in a few words.
+    """Return the mean, largest error, surface seen and uncertainty, in a few words.
 
     Raises:
         SoftformError: If there is no frame.
@@ -68,7 +68,7 @@ def headline(frames: Sequence[JudgedFrame]) -> dict[str, str]:
 
 
 def overall_table(frames: Sequence[JudgedFrame]) -> Table:
-    """Every figure, before and after; figures that were not measured are left out.
+    """Return every figure, before and after; figures that were not measured are left out.
 
     Raises:
         SoftformError: If there is no frame.
@@ -98,7 +98,7 @@ def overall_table(frames: Sequence[JudgedFrame]) -> Table:
 
 
 def frames_table(frames: Sequence[JudgedFrame]) -> Table:
-    """One row a frame."""
+    """Return one row a frame."""
     rows = []
     has_after = any(frame.after is not None for frame in frames)
     for frame in frames:

@@ -23,8 +23,9 @@ from softform_core.evaluation.report_html import report_html
 from softform_core.evaluation.report_pdf import report_pdf
 from softform_core.evaluation.report_tables import Report, frames_table, headline, overall_table
 from softform_core.evaluation.summary import Figures, frame_figures, overall_figures
-from softform_core.files import write_atomically
-from softform_core.forward.live_pipeline import NONE, LivePipeline
+from softform_core.files import made_folder, write_atomically
+from softform_core.forward.live_pipeline import LivePipeline
+from softform_core.forward.robot_models import NONE
 from softform_core.networks.sim_to_real_card import SurfaceSimToRealCard
 from softform_core.provenance import git_revision, now
 from softform_core.robots import Robot
@@ -108,7 +109,7 @@ def evaluate(
 
 
 def metrics(evaluation: Evaluation, command: str) -> Figures:
-    """What `metrics.json` holds of an evaluation by that command line; distances in mm."""
+    """Return what `metrics.json` holds of an evaluation by that command line; distances in mm."""
     captures, card = evaluation.captures, evaluation.card
     ranked = worst_median_best(evaluation.judged)
     return {
@@ -131,7 +132,7 @@ def metrics(evaluation: Evaluation, command: str) -> Figures:
         "worst_frame": ranked[0].number,
         "best_frame": ranked[-1].number,
         "findings": evaluation.findings,
-        "actuation_unit": evaluation.robot.unit,
+        "actuation_unit": evaluation.robot.actuation_unit,
         "per_frame": [
             frame_figures(frame) | {"actuation": _actuation(evaluation, frame.number)}
             for frame in _in_order(evaluation)
@@ -140,7 +141,7 @@ def metrics(evaluation: Evaluation, command: str) -> Figures:
 
 
 def _actuation(evaluation: Evaluation, number: int) -> dict[str, float]:
-    """Values of a frame by the names of the robot's degrees of freedom, in its unit."""
+    """Return values of a frame by the names of the robot's degrees of freedom, in its unit."""
     captured = next(capture for capture in evaluation.captures.frames if capture.number == number)
     return dict(zip(evaluation.robot.actuation_names, captured.actuation.tolist(), strict=True))
 
@@ -152,12 +153,7 @@ def write_report(folder: Path, evaluation: Evaluation, figures: Figures) -> None
         SoftformError: If they cannot be written.
     """
     report = _report(evaluation, figures)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SoftformError(
-            f"The folder {folder} cannot be made: {error.strerror}.", "Give another --output."
-        ) from error
+    made_folder(folder)
     write_atomically(folder / HTML_FILE, report_html(report))
     write_atomically(folder / PDF_FILE, report_pdf(report))
     write_atomically(folder / METRICS_FILE, (json.dumps(figures, indent=2) + "\n").encode())
@@ -181,7 +177,7 @@ def _report(evaluation: Evaluation, figures: Figures) -> Report:
         facts["sim-to-real"] = f"sha256 {card.weights_sha256[:12]}, {card.created}, by: {card.command}"
     worst = worst_median_best(judged)[0].number
     values = ", ".join(f"{name} {value:.4g}" for name, value in _actuation(evaluation, worst).items())
-    facts[f"frame {worst}, the worst"] = f"{values} {robot.unit}"
+    facts[f"frame {worst}, the worst"] = f"{values} {robot.actuation_unit}"
     kind = "held-out frames" if card is not None and not judged[0].trained_on else "frames"
     return Report(
         title=f"{robot.title}: {len(judged)} {kind}",

@@ -16,7 +16,7 @@ from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 
 _MOST_FACES = 30_000
-"""A mesh of more faces is drawn as points, as a cloud is."""
+"""Most faces of a drawn mesh; one with more is drawn as points, as a cloud is."""
 
 _SAMPLES = 12_000
 _AXES = "xyz"
@@ -29,9 +29,9 @@ def draw_shape(path: Path, shape: TargetShape, resting: TargetShape | None, titl
 
     Args:
         path: A picture; an existing one is replaced.
-        shape: At its pose, m.
+        shape: The shape at its pose, m.
         resting: The robot's surface at rest as a mesh, m; None of a robot without a surface.
-        title: What was read.
+        title: Name of what was read.
 
     Raises:
         SoftformError: If the file cannot be written.

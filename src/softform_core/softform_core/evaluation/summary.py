@@ -47,13 +47,13 @@ class Summary:
     folded: int
 
     def figures(self) -> Figures:
-        """As JSON holds them."""
+        """Return the figures as JSON holds them."""
         values = asdict(self.captured) | {k: v for k, v in asdict(self).items() if k != "captured"}
         return {name: round(value, _DECIMALS) if isinstance(value, float) else value for name, value in values.items()}
 
 
 def summarise(comparisons: Sequence[Comparison]) -> Summary:
-    """Figures of one or more frames.
+    """Return figures of one or more frames.
 
     Raises:
         SoftformError: If there is nothing to sum up.
@@ -79,14 +79,14 @@ def summarise(comparisons: Sequence[Comparison]) -> Summary:
 
 
 def share_within(comparisons: Sequence[Comparison], deviations: float) -> float | None:
-    """Share of all captured points within so many standard deviations, noise included; None if none is predicted."""
+    """Return the share of captured points within so many standard deviations and noise; None if none is predicted."""
     shares = [(one.within(deviations), len(one.distances)) for one in comparisons]
     known = [(share, count) for share, count in shares if share is not None]
     return None if not known else float(sum(s * n for s, n in known) / sum(n for _, n in known))
 
 
 def before_and_after(frames: Sequence[JudgedFrame]) -> tuple[Summary, Summary | None]:
-    """Figures of the simulation alone and of sim-to-real, None without a model.
+    """Return figures of the simulation alone and of sim-to-real, None without a model.
 
     Raises:
         SoftformError: If there is no frame.
@@ -96,7 +96,7 @@ def before_and_after(frames: Sequence[JudgedFrame]) -> tuple[Summary, Summary | 
 
 
 def overall_figures(frames: Sequence[JudgedFrame]) -> Figures:
-    """Figures of all frames together, before and after, and the cuts of mean and maximum as shares.
+    """Return figures of all frames together, before and after, and the cuts of mean and maximum as shares.
 
     Raises:
         SoftformError: If there is no frame.
@@ -118,7 +118,7 @@ def overall_figures(frames: Sequence[JudgedFrame]) -> Figures:
 
 
 def frame_figures(frame: JudgedFrame) -> Figures:
-    """Figures of one frame."""
+    """Return figures of one frame."""
     return {"frame": frame.number, "trained_on": frame.trained_on} | overall_figures([frame])
 
 

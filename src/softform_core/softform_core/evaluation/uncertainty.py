@@ -12,14 +12,14 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 
 _DEVIATIONS = 1.4826
-"""Median absolute deviations in one standard deviation of a Gaussian."""
+"""Ratio of the standard deviation to the median absolute deviation of a Gaussian."""
 _OUTLIER_DEVIATIONS = 5.0
 _LEAST_FACTOR = 1e-3
 _LEAST_FLOOR_MM = 1e-3
 
 
 def measurement_noise(points: Array, distance: Array) -> float:
-    """Standard deviation, mm, of what is not shared by neighbours among distances (m,) mm at points (m, 3) mm.
+    """Return standard deviation, mm, of what is not shared by neighbours among distances (m,) mm at points (m, 3) mm.
 
     The prediction's error is smooth, a scanner's noise is not: half the squared difference between neighbours is
     noise. Its median bears outliers.
@@ -29,7 +29,7 @@ def measurement_noise(points: Array, distance: Array) -> float:
 
 
 def calibrate(distance: Array, spread: Array, noise: Array) -> tuple[float, float]:
-    """Factor and floor (mm) with which the distances are likeliest, outliers left out.
+    """Return factor and floor (mm) that make the distances likeliest, outliers left out.
 
     Args:
         distance: (m,) mm, signed, of captured points to surfaces predicted by members not trained on their frames.

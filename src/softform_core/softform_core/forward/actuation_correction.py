@@ -1,4 +1,4 @@
-"""Which actuation of the simulation explains a commanded one; a small perceptron before N_fk. Not in paper 000."""
+"""Map a commanded actuation to the simulation's that explains it: a small perceptron before N_fk. Not in paper 000."""
 
 from dataclasses import dataclass, replace
 
@@ -25,19 +25,19 @@ class ActuationCorrection:
 
     @classmethod
     def affine(cls, matrix: Array, offset: Array) -> "ActuationCorrection":
-        """The correction matrix a + offset; (k, k) and (k,)."""
+        """Return the correction matrix a + offset; (k, k) and (k,)."""
         return cls(perceptron_of([matrix], [offset], "tanh"))
 
     def felt(self, actuation: Array) -> Array:
-        """The actuation (..., k) of the simulation for ones (..., k) that are commanded, or felt after the past."""
+        """Return the simulation's actuation (..., k) for ones (..., k) commanded, or felt after the past."""
         return self.layers.forward(actuation)
 
     def after(self, first: "ActuationCorrection") -> "ActuationCorrection":
-        """Both as one: this one's play, `first`, and this one's layers."""
+        """Return both as one: this one's play, `first`, and this one's layers."""
         return ActuationCorrection(chained(first.layers, self.layers), self.play)
 
     def before(self, network: MlpWeights) -> MlpWeights:
-        """The network that takes a in place of a', of the same input range; its first layers are this correction."""
+        """Return the network that takes a in place of a', of the same input range, with this correction before it."""
         both = chained(self.layers, network)
         offset, scale = network.input_offset, network.input_scale
         first = both.weights[0] / both.input_scale
@@ -52,5 +52,5 @@ class ActuationCorrection:
 
 
 def gains(gain: Array, offset: Array) -> ActuationCorrection:
-    """The correction gain * a + offset of each actuation by itself; (k,) each."""
+    """Return the correction gain * a + offset of each actuation by itself; (k,) each."""
     return ActuationCorrection.affine(np.diag(gain), offset)

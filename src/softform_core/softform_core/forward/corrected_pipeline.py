@@ -1,12 +1,19 @@
 """A forward pipeline plus what a capture showed that it lacks: the next plan then aims at the measured surface."""
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from softform_core.arrays import Array
 from softform_core.forward.forward_model import ForwardModel
-from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.memory import Memory
+from softform_core.forward.surface_model import SurfaceModel
+
+
+class CorrectedState(NamedTuple):
+    """Displaced points (n, P, 3) mm, and what the model predicted."""
+
+    points: Array
+    predicted: Any
 
 
 class CorrectedPipeline(ForwardModel):
@@ -20,7 +27,7 @@ class CorrectedPipeline(ForwardModel):
         displacement: Returns the displacement (P, 3) mm of a pipeline's points, which is added to them.
     """
 
-    def __init__(self, pipeline: ForwardPipeline, displacement: Callable[[ForwardPipeline], Array]) -> None:
+    def __init__(self, pipeline: SurfaceModel, displacement: Callable[[SurfaceModel], Array]) -> None:
         self._pipeline, self._displacement_of, self._displacement = pipeline, displacement, displacement(pipeline)
 
     @property
@@ -34,18 +41,23 @@ class CorrectedPipeline(ForwardModel):
         return CorrectedPipeline(self._pipeline.coarse, self._displacement_of)
 
     def at(self, uv: Array) -> "CorrectedPipeline":
-        """The same shape at other surface parameters (M, 2)."""
+        """Return the same shape at other surface parameters (M, 2)."""
         return CorrectedPipeline(self._pipeline.at(uv), self._displacement_of)
 
-    def forward(self, actuation: Array) -> Any:
+    @property
+    def memory(self) -> Memory:
+        """Memory of the corrected model."""
+        return self._pipeline.memory
+
+    def forward(self, actuation: Array) -> CorrectedState:
         """Evaluate (n, k); the result has `points` (n, P, 3) mm."""
         state = self._pipeline.forward(actuation)
-        return replace(state, points=state.points + self._displacement)
+        return CorrectedState(state.points + self._displacement, state)
 
-    def jacobian(self, state: Any) -> Array:
-        """Derivative of the points, (n, P, 3, k) mm/Pa."""
-        return self._pipeline.jacobian(state)
+    def jacobian(self, state: CorrectedState) -> Array:
+        """Return the derivative of the points, (n, P, 3, k) mm/Pa."""
+        return self._pipeline.jacobian(state.predicted)
 
-    def jacobian_along(self, state: Any, directions: Array) -> Array:
-        """Derivative of each point along a direction (P, 3) of its own, (P, k) mm/Pa."""
-        return self._pipeline.jacobian_along(state, directions)
+    def jacobian_along(self, state: CorrectedState, directions: Array) -> Array:
+        """Return the derivative of each point along a direction (P, 3) of its own, (P, k) mm/Pa."""
+        return self._pipeline.jacobian_along(state.predicted, directions)

@@ -34,13 +34,13 @@ class DecodedNetwork:
         self._decode_in_precision = self._decode.astype(precision, copy=False)
 
     def points(self, last_hidden: Floats) -> Array:
-        """Points (n, Q, 3) mm from the activations (n, width) of the last hidden layer; a view of (n, 3, Q)."""
+        """Return points (n, Q, 3) mm from the activations (n, width) of the last hidden layer; a view of (n, 3, Q)."""
         decode = self._decode_in_precision if last_hidden.dtype == self._decode_in_precision.dtype else self._decode
         moved = last_hidden @ decode
         return (moved + self._offset).reshape(len(last_hidden), 3, -1).swapaxes(1, 2)
 
     def jacobian(self, motion: Floats) -> Floats:
-        """Derivatives by the actuation, (n, k, 3, Q) mm/Pa.
+        """Return derivatives by the actuation, (n, k, 3, Q) mm/Pa.
 
         Args:
             motion: (n, k, width), derivative of the activations of the last hidden layer.

@@ -1,4 +1,4 @@
-"""What can be solved for: actuation to the points of a predicted shape, with derivatives.
+"""Forward models: from an actuation to the points of a predicted shape, with derivatives.
 
 A learned surface (`ForwardPipeline`), the tip of a rod (`TipPoint`, a model of one point) and a simulated body
 (`SimulatedModel`) are such models.
@@ -12,11 +12,13 @@ from numpy.typing import ArrayLike
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.play import Play
+from softform_core.forward.memory import NO_MEMORY, Memory, State
+
+__all__ = ["ForwardModel", "batch_of"]
 
 
 def batch_of(actuation: ArrayLike, degrees_of_freedom: int) -> tuple[Array, tuple[int, ...]]:
-    """Actuations (..., k) as a batch (n, k), and their leading shape.
+    """Return actuations (..., k) as a batch (n, k), and their leading shape.
 
     Raises:
         SoftformError: If k is not the number of degrees of freedom, or a value is not finite.
@@ -35,7 +37,7 @@ def batch_of(actuation: ArrayLike, degrees_of_freedom: int) -> tuple[Array, tupl
 class ForwardModel(ABC):
     """Actuation to the points of the predicted shape, and its derivatives.
 
-    A state is what `forward` returns: it has `points` (n, P, 3) mm, and is given back to the other methods.
+    The state that `forward` returns has `points` (n, P, 3) mm, and is passed to the other methods.
     """
 
     @property
@@ -49,12 +51,16 @@ class ForwardModel(ABC):
 
     @abstractmethod
     def jacobian(self, state: Any) -> Array:
-        """Derivative of the points, (n, P, 3, k) mm per unit of the input."""
+        """Return the derivative of the points, (n, P, 3, k) mm per unit of the input."""
 
     @property
-    def play(self) -> Play | None:
-        """What makes of the commands the actuations that it takes; None if they are the same."""
-        return None
+    def memory(self) -> Memory:
+        """Memory that converts commands to the actuations that the model takes."""
+        return NO_MEMORY
+
+    def given(self, state: State) -> "ForwardModel":
+        """Return the shapes that follow a state of its memory; itself where only what is felt depends on that."""
+        return self
 
     @property
     def degrees_of_freedom(self) -> int:
@@ -67,11 +73,11 @@ class ForwardModel(ABC):
         return self
 
     def at(self, uv: Array) -> "ForwardModel":
-        """The same shape at other surface parameters (M, 2); a model of fixed points is itself."""
+        """Return the same shape at other surface parameters (M, 2); a model of fixed points is itself."""
         return self
 
     def jacobian_along(self, state: Any, directions: Array) -> Array:
-        """Derivative of each point along a direction (P, 3) of its own, for a batch of one, (P, k)."""
+        """Return the derivative of each point along a direction (P, 3) of its own, for a batch of one, (P, k)."""
         return np.asarray((self.jacobian(state)[0] * directions[:, :, None]).sum(axis=1))
 
     def objective_gradient(self, state: Any, residuals: Array) -> Array:

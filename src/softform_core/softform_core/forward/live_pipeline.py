@@ -1,45 +1,34 @@
 """The pipeline of the real robot, whose sim-to-real model may be trained anew while it is in use."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from softform_core.errors import SoftformError
+from softform_core.forward.forward_model import ForwardModel
 from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.robot_models import (
+    AUTO,
+    NONE,
+    LiveModels,
+    ModelRequest,
+    RobotModels,
+    SurfaceModels,
+    TipModels,
+)
 from softform_core.forward.robot_pipeline import SURFACE_POINTS, pipeline_of
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL, load_sim_to_real
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
+from softform_core.forward.tip_model import tip_model_in_use
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.model_files import ModelError
-from softform_core.networks.sim_to_real_card import SurfaceSimToRealCard
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.paths import models_of
 from softform_core.robots import Robot
 
-AUTO = "auto"
-NONE = "none"
-
 _Signature = tuple[tuple[int, int, int] | None, ...]
 
 
-@dataclass(frozen=True)
-class LiveModels:
-    """What is in use at one moment; it never changes, and may be used as long as needed.
-
-    Attributes:
-        pipeline: Forward kinematics, with sim-to-real if there is a model.
-        uncertainty: Uncertainty of the points; None without sim-to-real.
-        card: Card of the sim-to-real model; None without one.
-        since: When it was taken into use.
-    """
-
-    pipeline: ForwardPipeline
-    uncertainty: SurfaceUncertainty | None
-    card: SurfaceSimToRealCard | None
-    since: datetime
-
-
-class LivePipeline:
+class LivePipeline(SurfaceModels):
     """Forward kinematics of the real robot; `refresh` takes a newly trained sim-to-real model into use.
 
     A model is swapped by one assignment: a solution or prediction under way keeps the models that it began with.
@@ -85,29 +74,30 @@ class LivePipeline:
         return self._models
 
     @property
-    def current(self) -> ForwardPipeline:
-        """The real robot's pipeline: with sim-to-real, if there is a model."""
-        return self._models.pipeline
-
-    @property
     def simulated(self) -> ForwardPipeline:
         """The simulated robot's pipeline, over the same surface points."""
         return self._simulated
 
-    def mean_error_mm(self, pipeline: ForwardPipeline) -> float:
-        """Mean error of `current` or `simulated` on data held out from its training, mm."""
+    @property
+    def current(self) -> ForwardPipeline:
+        """The real robot's pipeline: with sim-to-real, if there is a model."""
+        assert isinstance(self._models.pipeline, ForwardPipeline)
+        return self._models.pipeline
+
+    def mean_error_mm(self, model: ForwardModel) -> float:
+        """Return the mean error of `current` or `simulated` on data held out from its training, mm."""
         card = self._models.card
-        if pipeline is self._simulated or card is None:
+        if model is self._simulated or card is None:
             return self._simulated_card.errors_mm.test_mean
         return card.errors_mm.after_mean
 
     @property
     def fault(self) -> str:
-        """Why the model on disk is not in use; empty if it is, or if there is none."""
+        """Reason why the model on disk is not in use; empty if it is, or if there is none."""
         return self._fault
 
     def description(self) -> dict[str, str]:
-        """What is in use, for diagnostics."""
+        """Return what is in use, for diagnostics."""
         models = self._models
         if models.card is None or self._folder is None:
             return {"sim-to-real": "none"}
@@ -166,7 +156,7 @@ class LivePipeline:
         self._fault = self._unreported = ""
 
     def _signature(self) -> _Signature | None:
-        """Which files are there, or None if there is no model."""
+        """Return which files are there, or None if there is no model."""
         if self._folder is None:
             return None
         files = (self._folder / SIM_TO_REAL.card_file, self._folder / SIM_TO_REAL.weights_file)
@@ -180,3 +170,16 @@ def _identity(file: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def learned(request: ModelRequest) -> RobotModels:
+    """Return the learned models of a robot, of its surfaces or its tip; offered as `softform.models`.
+
+    Raises:
+        SoftformError: If a model that is asked for is missing or cannot be used.
+    """
+    robot = request.robot
+    if robot.surfaces:
+        return LivePipeline(robot, request.points, request.folder, request.sim_to_real)
+    tip = tip_model_in_use(robot, request.folder, request.sim_to_real)
+    return TipModels(tip, NONE if tip.sim_to_real is None else "in use")

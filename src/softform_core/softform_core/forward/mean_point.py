@@ -9,7 +9,7 @@ from softform_core.forward.forward_model import ForwardModel
 from softform_core.geometry.rigid import RigidTransform, centroid, kabsch
 
 _LEAST_SPREAD = 0.05
-"""Points whose spread in their second direction is a smaller part of that in the first do not tell a turn."""
+"""Least spread of points in their second direction, over that in the first, at which they tell a turn."""
 
 
 class MeanState(NamedTuple):
@@ -36,12 +36,12 @@ class MeanPoint(ForwardModel):
         return MeanState(state.points.mean(axis=1, keepdims=True), state)
 
     def jacobian(self, state: MeanState) -> Array:
-        """Derivative of the mean, (n, 1, 3, k) mm per unit of the input."""
+        """Return the derivative of the mean, (n, 1, 3, k) mm per unit of the input."""
         return np.asarray(self._averaged.jacobian(state.averaged).mean(axis=1, keepdims=True))
 
 
 def frame_of_points(rest: Array, points: Array) -> RigidTransform:
-    """The frame in the mean of points (M, 3), turned as they are as a whole from where they rest, (M, 3).
+    """Return the frame in the mean of points (M, 3), turned as they are as a whole from where they rest, (M, 3).
 
     Points on a line, and one alone, tell no turn: the frame's axes then stay as at rest.
     """

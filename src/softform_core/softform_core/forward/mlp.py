@@ -33,7 +33,7 @@ class AffineLayers:
         return int(self.weights[0].shape[1])
 
     def hidden(self, x: Floats) -> tuple[Floats, ...]:
-        """Activations of the hidden layers, (n, in) -> (n, width) each; x is of the layers' precision."""
+        """Return activations of the hidden layers, (n, in) -> (n, width) each; x is of the layers' precision."""
         activations = []
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             x = x @ weight.T + bias
@@ -42,15 +42,15 @@ class AffineLayers:
         return tuple(activations)
 
     def values(self, x: Floats) -> Array:
-        """Output, (n, in) -> (n, out)."""
+        """Return the output, (n, in) -> (n, out)."""
         return self.output((x, *self.hidden(x))[-1])
 
     def output(self, last_hidden: Floats) -> Array:
-        """Output (n, out) from the activations of the last hidden layer; double, as the last bias is."""
+        """Return the output (n, out) from the activations of the last hidden layer; double, as the last bias is."""
         return np.asarray(last_hidden @ self.weights[-1].T + self.biases[-1], dtype=np.float64)
 
     def hidden_jacobian(self, hidden: tuple[Floats, ...], dx: Floats | None = None) -> Floats:
-        """Derivative of the last hidden layer's activations, (n, k, width) in the precision of the weights.
+        """Return the derivative of the last hidden layer's activations, (n, k, width) in the precision of the weights.
 
         Args:
             hidden: Result of `hidden`, at least one layer.
@@ -63,7 +63,7 @@ class AffineLayers:
         return dx
 
     def jacobian(self, hidden: tuple[Floats, ...], dx: Floats) -> Floats:
-        """Derivative of the output (n, k, out); see `hidden_jacobian`."""
+        """Return the derivative of the output (n, k, out); see `hidden_jacobian`."""
         return (self.hidden_jacobian(hidden, dx) if hidden else dx) @ self._columns[-1]
 
     @cached_property
@@ -72,14 +72,14 @@ class AffineLayers:
         return tuple(np.ascontiguousarray(weight.T) for weight in self.weights)
 
     def after(self, weight: Floats, bias: Floats) -> "AffineLayers":
-        """This perceptron behind an affine map `x -> weight x + bias`, which is folded into the first layer (exact)."""
+        """Return this perceptron behind an affine map `x -> weight x + bias`, folded into the first layer (exact)."""
         first = self.weights[0]
         return AffineLayers(
             (first @ weight, *self.weights[1:]), (self.biases[0] + first @ bias, *self.biases[1:]), self.activation
         )
 
     def in_precision(self, dtype: type[np.floating]) -> "AffineLayers":
-        """These layers in another precision, but for the last bias: what is added to it is the smaller part."""
+        """Return these layers in another precision, but for the last bias: what is added to it is the smaller part."""
         weights = tuple(weight.astype(dtype, copy=False) for weight in self.weights)
         biases = tuple(bias.astype(dtype, copy=False) for bias in self.biases[:-1])
         return AffineLayers(weights, (*biases, self.biases[-1]), self.activation)

@@ -8,7 +8,6 @@ the control points are never formed while solving.
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +15,11 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.decoded_network import DecodedNetwork
-from softform_core.forward.forward_model import ForwardModel, batch_of
+from softform_core.forward.forward_model import batch_of
+from softform_core.forward.memory import Memory
 from softform_core.forward.mlp import AffineLayers, fold
-from softform_core.forward.play import Play
 from softform_core.forward.rbf_warp import SimToReal, WarpInputs, gaussians, warp, warp_jacobian_along, warp_tangents
+from softform_core.forward.surface_model import SurfaceModel
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.bspline import apply, unit_normals
 from softform_core.surface.patch_set import SHEET, PatchSet
@@ -52,7 +52,7 @@ class Forward:
     coefficients_hidden: tuple[Floats, ...]
 
 
-class ForwardPipeline(ForwardModel):
+class ForwardPipeline(SurfaceModel):
     """Algorithm 1 for a fixed set of surface points.
 
     Args:
@@ -133,35 +133,31 @@ class ForwardPipeline(ForwardModel):
         return self._inputs
 
     @property
-    def play(self) -> Play | None:
-        """That of sim-to-real."""
-        return None if self.sim_to_real is None else self.sim_to_real.play
-
-    @cached_property
-    def coarse(self) -> "ForwardPipeline":
-        """The same shape at about a hundred points, where a solve of inverse kinematics makes its first steps."""
-        return self.at(self.patches.coarse())
+    def memory(self) -> Memory:
+        """Memory that sim-to-real has learned."""
+        play = None if self.sim_to_real is None else self.sim_to_real.play
+        return super().memory if play is None else play
 
     def at(self, uv: Array) -> "ForwardPipeline":
-        """The same shape at other surface parameters (M, 2); the networks are shared, so that it is built quickly."""
+        """Return the same shape at other parameters (M, 2); the networks are shared, so that it is built quickly."""
         other = copy(self)
         other._sample(uv)
         return other
 
     def control_points(self, actuation: Array) -> Array:
-        """Control points of the simulated surface (Eq. 14), (..., k) -> (..., C, 3) mm, of all patches."""
+        """Return the control points of the simulated surface (Eq. 14), (..., k) -> (..., C, 3) mm, of all patches."""
         batch, lead = batch_of(actuation, self.degrees_of_freedom)
         return self._network.values(batch).reshape(*lead, -1, 3)
 
     def warp_coefficients(self, actuation: Array) -> Array:
-        """Coefficients gamma of the warp (Eq. 3), (..., k) -> (..., N + 4, 3); N + 4 is 0 without sim-to-real."""
+        """Return gamma of the warp (Eq. 3), (..., k) -> (..., N + 4, 3); N + 4 is 0 without sim-to-real."""
         batch, lead = batch_of(actuation, self.degrees_of_freedom)
         if self._coefficients is None:
             return np.zeros((*lead, 0, 3))
         return self._coefficients.values(self._network.hidden(batch)[-1]).reshape(*lead, -1, 3)
 
     def kernel_centers(self, actuation: Array) -> Array:
-        """Centers q_i of the warp's kernels on the simulated surface, (..., k) -> (..., N, 3) mm."""
+        """Return centers q_i of the warp's kernels on the simulated surface, (..., k) -> (..., N, 3) mm."""
         batch, lead = batch_of(actuation, self.degrees_of_freedom)
         return self._predicted(batch).centers.reshape(*lead, -1, 3)
 
@@ -171,12 +167,12 @@ class ForwardPipeline(ForwardModel):
         return 0.0 if self.sim_to_real is None else self.sim_to_real.width
 
     def points(self, actuation: Array) -> Array:
-        """Predicted shape (Algorithm 1), (..., k) -> (..., P, 3) mm."""
+        """Return the predicted shape (Algorithm 1), (..., k) -> (..., P, 3) mm."""
         batch, lead = batch_of(actuation, self.degrees_of_freedom)
         return self._predicted(batch).points.reshape(*lead, -1, 3)
 
     def normals(self, actuation: Array) -> Array:
-        """Unit normals du x dv of the predicted shape, (..., k) -> (..., P, 3)."""
+        """Return unit normals du x dv of the predicted shape, (..., k) -> (..., P, 3)."""
         batch, lead = batch_of(actuation, self.degrees_of_freedom)
         state, control = self._predicted(batch), self.control_points(batch)
         along_u, along_v = (apply(matrix, control[:, None]) for matrix in self._derivatives)
@@ -190,7 +186,7 @@ class ForwardPipeline(ForwardModel):
         return unit_normals(along_u, along_v).reshape(*lead, -1, 3)
 
     def points_and_jacobian(self, actuation: Array) -> tuple[Array, Array]:
-        """Predicted shape, (..., P, 3) mm, and dp*/da (Eq. 17), (..., P, 3, k) mm/Pa, under actuations (..., k)."""
+        """Return the shape, (..., P, 3) mm, and dp*/da (Eq. 17), (..., P, 3, k) mm/Pa, under actuations (..., k)."""
         batch, lead = batch_of(actuation, self.degrees_of_freedom)
         state = self._predicted(batch)
         jacobian = self.jacobian(state)
@@ -229,7 +225,7 @@ class ForwardPipeline(ForwardModel):
         )
 
     def jacobian(self, state: Forward) -> Array:
-        """Derivative of `state.points` with respect to the actuation (Eq. 17), (n, P, 3, k) mm/Pa."""
+        """Return the derivative of `state.points` with respect to the actuation (Eq. 17), (n, P, 3, k) mm/Pa."""
         motion = self._hidden_motion(state)
         jacobian = self._surface.jacobian(motion)
         if self.sim_to_real is not None:
@@ -240,14 +236,14 @@ class ForwardPipeline(ForwardModel):
         return jacobian.transpose(0, 3, 2, 1).astype(np.float64, copy=False)
 
     def jacobian_along(self, state: Forward, directions: Array) -> Array:
-        """Derivative of each point along a unit direction (P, 3) of its own, d . dp*/da, (P, k) mm/Pa; batch of one."""
+        """Return each point's derivative along a unit direction (P, 3), d . dp*/da, (P, k) mm/Pa; batch of one."""
         motion, along = self._hidden_motion(state), directions.T[None]
         inputs = None if self.sim_to_real is None else self._warp_inputs(state, motion)
         jacobian = _along(self._surface.jacobian(motion), inputs, along.astype(motion.dtype))
         return jacobian[0].T.astype(np.float64, copy=False)
 
     def _hidden_motion(self, state: Forward) -> Floats:
-        """Derivative of N_fk's last hidden layer by the actuation, (n, k, width)."""
+        """Return the derivative of N_fk's last hidden layer by the actuation, (n, k, width)."""
         return self._network_in_precision.hidden_jacobian(self._in_precision(state.hidden))
 
     def _in_precision(self, hidden: tuple[Floats, ...]) -> tuple[Floats, ...]:

@@ -50,16 +50,16 @@ class SimToReal:
 
     @property
     def play(self) -> Play | None:
-        """What the body feels of its commands after others, before anything else; None if it was not learned."""
+        """Play between commands and what the body feels, applied before all else; None if it was not learned."""
         return None if self.actuation is None else self.actuation.play
 
     def felt_after(self, past: Array | None, actuation: Array) -> Array:
-        """What is felt (..., k) at an actuation (..., k) after others (..., h, k), the oldest first, if known."""
+        """Return the felt actuation (..., k) at one (..., k) after others (..., h, k), oldest first, if known."""
         return actuation if self.play is None or past is None else self.play.felt_after(past, actuation)
 
 
 def gaussians(points: Array, centers: Array, width: float, precision: type[np.floating] = np.float64) -> Floats:
-    """Kernels e^(-c |p - q_i|^2) of Eq. 2, with -c |p - q|^2 = 2c p . q - c |p|^2 - c |q|^2 as one product.
+    """Return kernels e^(-c |p - q_i|^2) of Eq. 2, with -c |p - q|^2 = 2c p . q - c |p|^2 - c |q|^2 as one product.
 
     Args:
         points: (n, P, 3) mm.
@@ -111,7 +111,7 @@ def warp_tangents(
 
 @dataclass(frozen=True)
 class WarpInputs:
-    """What Eq. 2 takes, at one actuation each of a batch, and its derivatives by the actuation.
+    """Inputs of Eq. 2 for a batch, at one actuation each, and their derivatives by the actuation.
 
     Attributes:
         points: (n, P, 3) mm.
@@ -133,7 +133,7 @@ class WarpInputs:
 
     @cached_property
     def beta_motion(self) -> Floats:
-        """What the changing beta_i move the points by, sum_i dbeta_i/da e_i (Eq. 30), (n, k, 3, P)."""
+        """Displacement of the points by the changing beta_i, sum_i dbeta_i/da e_i (Eq. 30), (n, k, 3, P)."""
         kernels = self.gaussian.swapaxes(1, 2)
         batch, k = self.gamma_jacobian.shape[:2]
         change = self.gamma_jacobian[:, :, 4:].astype(kernels.dtype, copy=False).swapaxes(2, 3)
@@ -141,7 +141,7 @@ class WarpInputs:
 
 
 def warp_jacobian_along(at: WarpInputs, directions: Floats) -> tuple[Floats, Floats]:
-    """Derivative of Eq. 2 by the actuation along a direction d of each point, d . dp*/da, but for its first term.
+    """Return Eq. 2's derivative by the actuation along a direction d of each point, but for its first term.
 
     With e_i the kernels, de_i = 2c e_i (p - q_i) . (dq_i - dp) (Eqs. 24-27). The directions go into the kernels first,
     e_i d . beta_i, so that what moves with the centers needs one column each instead of three.

@@ -11,6 +11,8 @@ from softform_core.networks.mlp_weights import MlpWeights, extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
 
+__all__ = ["SURFACE_POINTS", "load_pipeline", "pipeline_of", "simulated_shapes"]
+
 SURFACE_POINTS = 1000
 """Points over which IK sums Eq. 15 (paper 000, Table II: as many as a frame's samples)."""
 
@@ -18,7 +20,7 @@ SURFACE_POINTS = 1000
 def pipeline_of(
     robot: Robot, forward_kinematics: MlpWeights, uv: NDArray[np.float64], sim_to_real: SimToReal | None = None
 ) -> ForwardPipeline:
-    """Pipeline of `robot` at surface parameters uv (P, 2), with a sim-to-real transfer or not.
+    """Return the pipeline of `robot` at surface parameters uv (P, 2), with a sim-to-real transfer or not.
 
     Raises:
         SoftformError: If the networks are not of the robot's surface.
@@ -27,7 +29,7 @@ def pipeline_of(
 
 
 def load_pipeline(robot: Robot, points: int = SURFACE_POINTS, model: Path | None = None) -> ForwardPipeline:
-    """Pipeline of the simulated `robot`; `LivePipeline` is the one of the real robot.
+    """Return the pipeline of the simulated `robot`; `LivePipeline` is the one of the real robot.
 
     Raises:
         SoftformError: If the model is missing, corrupt, of another format or made for another robot.
@@ -36,7 +38,7 @@ def load_pipeline(robot: Robot, points: int = SURFACE_POINTS, model: Path | None
 
 
 def simulated_shapes(robot: Robot, uv: NDArray[np.float64], model: Path | None = None) -> ForwardPipeline:
-    """Pipeline of `robot` at points (P, 2) of its surface, without sim-to-real; `model` as for `load_pipeline`.
+    """Load the pipeline of `robot` at points (P, 2), without sim-to-real; `model` as for `load_pipeline`.
 
     Raises:
         SoftformError: For the reasons of `load_pipeline`.

@@ -14,11 +14,11 @@ from softform_core.networks.layers import perceptron
 from softform_core.networks.sim_to_real import warp_basis, warp_basis_slope
 
 _BATCH = 16
-"""Shapes at a time: half a gigabyte for 10 000 points and 100 kernels."""
+"""Shapes computed at a time: half a gigabyte for 10 000 points and 100 kernels."""
 
 
 class ShapesOnDevice:
-    """What `pipeline.points` and `uncertainty.along_normals` give, but for rounding.
+    """Computes `pipeline.points` and `uncertainty.along_normals` on a device, equal up to rounding.
 
     Args:
         pipeline: Forward kinematics.
@@ -36,7 +36,7 @@ class ShapesOnDevice:
             self._slopes = [self._matrix(slope) for slope in patches.derivatives(pipeline.uv)]
 
     def predicted(self, actuation: Array) -> tuple[Array, Array | None]:
-        """Points (n, P, 3) mm at actuations (n, k), and one standard deviation (n, P) mm if there is an uncertainty."""
+        """Return points (n, P, 3) mm at actuations (n, k), and their standard deviation (n, P) mm if there is one."""
         batches = torch.from_numpy(actuation).to(self._device).split(_BATCH)
         with torch.no_grad():
             found = [self._predicted(batch) for batch in batches]
@@ -44,7 +44,7 @@ class ShapesOnDevice:
         return points, None if self._uncertainty is None else self._uncertainty.of_spread(spread)
 
     def _predicted(self, actuation: Tensor) -> tuple[Tensor, Tensor]:
-        """Points (n, P, 3) mm, and the spread (n, P) mm of the members, empty without them."""
+        """Return points (n, P, 3) mm, and the spread (n, P) mm of the members, empty without them."""
         control = self._network(actuation)
         points = _decoded(self._surface, control)
         if self._uncertainty is None:
@@ -61,14 +61,14 @@ class ShapesOnDevice:
         return basis @ mean, (off_mean.square().sum(dim=0) / max(1, len(gamma) - 1)).sqrt()
 
     def _layers(self, layers: AffineLayers) -> nn.Sequential:
-        """A network on the device."""
+        """Return a network on the device."""
         network = perceptron([layers.inputs, *map(len, layers.biases)], layers.activation).double()
         values = [torch.from_numpy(value) for pair in zip(layers.weights, layers.biases, strict=True) for value in pair]
         network.load_state_dict(dict(zip(network.state_dict(), values, strict=True)))
         return network.to(self._device)
 
     def _matrix(self, matrix: csr_matrix) -> Tensor:
-        """A decoder on the device."""
+        """Return a decoder on the device."""
         entries = matrix.tocoo()
         place, values = (torch.from_numpy(part) for part in (np.vstack([entries.row, entries.col]), entries.data))
         return torch.sparse_coo_tensor(place, values, entries.shape, check_invariants=True).to(self._device)

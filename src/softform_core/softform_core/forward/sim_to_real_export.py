@@ -18,9 +18,9 @@ from softform_core.surface.patch import Patch
 from softform_core.surface.patch_set import SHEET, PatchSet
 
 _NEGLIGIBLE = 1e-12
-"""Singular values of the first layers below this share of the largest are rounding."""
+"""Share of the largest singular value of the first layers below which others are rounding."""
 _SAMPLES = 61
-"""Samples of the surface along u and v, from whose normals the nearest is taken: some 5 mm apart on the membrane."""
+"""Samples of the surface along u and v among which the nearest normal is found: some 5 mm apart on the membrane."""
 
 
 class MembersLayer(nn.Module):
@@ -36,7 +36,7 @@ class MembersLayer(nn.Module):
         self.register_buffer("bias", torch.from_numpy(np.ascontiguousarray(biases))[:, None])
 
     def forward(self, x: Tensor) -> Tensor:
-        """Outputs (k, n, out) from inputs (k, n, in)."""
+        """Return outputs (k, n, out) from inputs (k, n, in)."""
         return x @ self.weight.transpose(1, 2) + self.bias
 
 
@@ -78,7 +78,7 @@ class PatchFactors(nn.Module):
             self.register_buffer(name, torch.from_numpy(np.ascontiguousarray(value)))
 
     def forward(self, control_points: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Kernels (n, N, 3), zero for those of other patches, grid points and tangents (n, G, 3) each."""
+        """Return kernels (n, N, 3), zero for those of other patches, grid points and tangents (n, G, 3) each."""
         own = control_points[:, self.start : self.start + self.rows * self.cols]
         control = own.reshape(-1, self.rows, self.cols, 3)
         return (
@@ -205,9 +205,9 @@ class SimToRealNetwork(nn.Module):
 
     @torch.jit.export
     def felt(self, actuation: Tensor) -> Tensor:
-        """The actuations (n, k) of the simulation that explain commanded ones (n, k): those that N_fk takes.
+        """Return the actuations (n, k) of the simulation that explain commanded ones (n, k): those that N_fk takes.
 
-        What a play of `play_width` makes of the commands before has to come first; the module has no memory.
+        A play of `play_width` has to be applied to the commands before; the module has no memory.
         """
         x = actuation.to(torch.float64)[None]
         last = len(self.correction) - 1
@@ -218,7 +218,7 @@ class SimToRealNetwork(nn.Module):
         return x[0].to(actuation.dtype)
 
     def coefficients(self, control_points: Tensor) -> Tensor:
-        """Coefficients gamma (k, n, N + 4, 3) of every member (Eq. 3), from control points (n, C * 3) mm."""
+        """Return coefficients gamma (k, n, N + 4, 3) of every member (Eq. 3), from control points (n, C * 3) mm."""
         shape = ((control_points - self.input_offset) / self.input_scale) @ self.projection.T
         last = len(self.layers) - 1
         x = shape[None]
@@ -230,7 +230,7 @@ class SimToRealNetwork(nn.Module):
         return gamma.reshape(x.shape[0], x.shape[1], -1, 3)
 
     def warped_tangents(self, tangents: Tensor, difference: Tensor, gaussian: Tensor, gamma: Tensor) -> Tensor:
-        """Tangents (n, P, 3) carried along by the warp (Eq. 26)."""
+        """Return tangents (n, P, 3) carried along by the warp (Eq. 26)."""
         along = (difference * tangents[:, :, None]).sum(-1)
         return tangents @ gamma[:, 1:4] + (-2.0 * self.width * gaussian * along) @ gamma[:, 4:]
 
@@ -258,6 +258,6 @@ def _check_one_ensemble(members: Sequence[SimToReal]) -> None:
 
 
 def _along(products: csr_matrix, rows: int) -> tuple[Array, Array]:
-    """Factors (P, rows) and (P, cols) of products N_i(u) N_j(v): each set of functions sums to one."""
+    """Return factors (P, rows) and (P, cols) of products N_i(u) N_j(v): each set of functions sums to one."""
     table = products.toarray().reshape(products.shape[0], rows, -1)
     return table.sum(axis=2), table.sum(axis=1)

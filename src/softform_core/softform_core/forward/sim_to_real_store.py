@@ -49,7 +49,7 @@ class SimToRealModel:
 def load_sim_to_real(
     robot: Robot | str, folder: Path | str | None = None, forward_kinematics: ModelCard | None = None
 ) -> SimToRealModel:
-    """N_s2r of a robot.
+    """Return N_s2r of a robot.
 
     Args:
         robot: The robot or its name.
@@ -72,7 +72,7 @@ def load_sim_to_real(
 
 
 def members_of(network: "SavedNetwork | nn.Module") -> list[SimToReal]:
-    """The members of a `SimToRealNetwork`, or of what was read of its export, for kinematics in numpy.
+    """Return the members of a `SimToRealNetwork`, or of what was read of its export, for kinematics in numpy.
 
     Raises:
         SoftformError: If it is no such network.
@@ -100,7 +100,7 @@ def members_of(network: "SavedNetwork | nn.Module") -> list[SimToReal]:
 
 
 def _correction_of(state: Mapping[str, Array], activation: str) -> ActuationCorrection | None:
-    """What comes before N_fk. Files of before have gain and offset of each actuation, or nothing."""
+    """Return the correction before N_fk. Older files have gain and offset of each actuation, or nothing."""
     if len(gain := state.get("actuation_gain", np.ones(0))):
         return gains(gain, state["actuation_offset"])
     depth = sum(name.startswith("correction.") and name.endswith(".weight") for name in state)

@@ -43,12 +43,17 @@ class SimulatedModel(ForwardModel):
         self._last: Array | None = None
 
     @property
+    def frames(self) -> dict[str, int]:
+        """The point of each named frame of the body."""
+        return self._body.frames
+
+    @property
     def inputs(self) -> tuple[str, ...]:
         """Names of the m degrees of freedom."""
         return self._inputs
 
     def forward(self, actuation: Array) -> SimulatedState:
-        """Equilibria under (n, m).
+        """Return equilibria under (n, m).
 
         Raises:
             NoEquilibriumError: If one of them has no equilibrium.
@@ -62,7 +67,7 @@ class SimulatedModel(ForwardModel):
         return SimulatedState(MM_PER_M * self._body.points(found.unknowns), found.unknowns, flat)
 
     def jacobian(self, state: SimulatedState) -> Array:
-        """Derivative of the points, (n, P, 3, m) mm per unit, by the implicit function theorem; NaN of a slack body."""
+        """Return the points' derivative, (n, P, 3, m) mm per unit, by the implicit function theorem; NaN if slack."""
         values = self._actuators_of(state.actuation)
         steps = [(self._actuators_of(state.actuation + step) - values) / step.max() for step in self._steps]
         moves = equilibrium_sensitivities(self._body, state.unknowns, values) @ np.stack(steps, axis=2)

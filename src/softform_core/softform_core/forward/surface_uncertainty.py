@@ -1,4 +1,4 @@
-"""How sure a predicted surface is: the spread of an ensemble along the normals, calibrated; millimetres.
+"""Uncertainty of a predicted surface: calibrated spread of an ensemble along the normals; millimetres.
 
 One standard deviation of a predicted point along the normal of the surface:
 
@@ -20,12 +20,12 @@ from softform_core.forward.rbf_warp import SimToReal, gaussians, warp
 
 
 def uncertainty(spread: Array, factor: float, floor_mm: float) -> Array:
-    """One standard deviation, mm, from the spread of the members (any shape), mm."""
+    """Return one standard deviation, mm, from the spread of the members (any shape), mm."""
     return np.hypot(factor * spread, floor_mm)
 
 
 def members_spread(predictions: Array, normals: Array) -> Array:
-    """Standard deviation (..., P) mm along unit normals (..., P, 3) of the members' predictions (k, ..., P, 3) mm."""
+    """Return the deviation (..., P) mm along unit normals (..., P, 3) of predictions (k, ..., P, 3) mm."""
     along = np.einsum("k...x,...x->k...", predictions - predictions.mean(axis=0), normals)
     return np.sqrt(np.square(along).sum(axis=0) / max(1, len(predictions) - 1))
 
@@ -52,13 +52,13 @@ class SurfaceUncertainty:
         self.members = [fold(member.coefficients) for member in members]
 
     def at(self, uv: Array) -> "SurfaceUncertainty":
-        """The same at other surface parameters, (P, 2)."""
+        """Return the same at other surface parameters, (P, 2)."""
         other = copy(self)
         other._pipeline = self._pipeline.at(uv)
         return other
 
     def along_normals(self, actuation: Array) -> Array:
-        """One standard deviation along the normals, (..., k) -> (..., P) mm."""
+        """Return one standard deviation along the normals, (..., k) -> (..., P) mm."""
         actuation = np.asarray(actuation, dtype=np.float64)
         batch = actuation.reshape(-1, actuation.shape[-1])
         state, normals = self._pipeline.forward(batch), self._pipeline.normals(batch)
@@ -71,5 +71,5 @@ class SurfaceUncertainty:
         return self.of_spread(members_spread(np.array(predictions), normals)).reshape(*actuation.shape[:-1], -1)
 
     def of_spread(self, spread: Array) -> Array:
-        """One standard deviation, mm, from the spread of the members (any shape), mm."""
+        """Return one standard deviation, mm, from the spread of the members (any shape), mm."""
         return uncertainty(spread, self._factor, self._floor)

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 
 from softform_core.arrays import Array
 from softform_core.forward.forward_model import batch_of
-from softform_core.forward.live_pipeline import AUTO, NONE
 from softform_core.forward.mlp import AffineLayers, fold
+from softform_core.forward.robot_models import AUTO, NONE
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import TIP_KINEMATICS, TIP_SIM_TO_REAL, load_tip_sim_to_real
 from softform_core.paths import models_of
@@ -18,7 +18,7 @@ from softform_core.robots import Robot, load_robot
 
 @dataclass(frozen=True)
 class TipModel:
-    """Where the tip is and how it moves, by the networks alone.
+    """Position and Jacobian of the tip by the networks alone.
 
     Attributes:
         forward_kinematics: N_fk, actuation -> mm.
@@ -53,7 +53,7 @@ class TipModel:
         return replace(self, sim_to_real=None)
 
     def tip(self, actuation: ArrayLike) -> Array:
-        """Tips r(p^s(c)) (…, n) mm at actuations (…, m).
+        """Return tips r(p^s(c)) (…, n) mm at actuations (…, m).
 
         Raises:
             SoftformError: If the actuation has another number of values.
@@ -65,7 +65,7 @@ class TipModel:
         return tips.reshape(*batch, self.dimensions)
 
     def jacobian(self, actuation: ArrayLike) -> Array:
-        """Jacobians diff(N_s2r) J^s (…, n, m) mm/Pa at actuations (…, m) (Eq. 4).
+        """Return Jacobians diff(N_s2r) J^s (…, n, m) mm/Pa at actuations (…, m) (Eq. 4).
 
         Of an N_s2r that takes the actuation too, the total derivative.
 
@@ -75,7 +75,7 @@ class TipModel:
         return self.tip_and_jacobian(actuation)[1]
 
     def tip_and_jacobian(self, actuation: ArrayLike) -> tuple[Array, Array]:
-        """Both at once, (…, n) mm and (…, n, m) mm/Pa.
+        """Return both at once, (…, n) mm and (…, n, m) mm/Pa.
 
         Raises:
             SoftformError: If the actuation has another number of values.
@@ -101,7 +101,7 @@ class TipModel:
 def load_tip_model(
     robot: Robot | str, folder: Path | str | None = None, sim_to_real: Path | str | None = None
 ) -> TipModel:
-    """The learned kinematics of a robot.
+    """Return the learned kinematics of a robot.
 
     Args:
         robot: The robot or its name.
@@ -127,12 +127,12 @@ def load_tip_model(
     )
 
 
-def tip_model_in_use(robot: Robot, folder: str, sim_to_real: str) -> TipModel:
-    """The kinematics that the parameters of a node ask for.
+def tip_model_in_use(robot: Robot, folder: Path | None, sim_to_real: str) -> TipModel:
+    """Return the kinematics that the parameters of a node ask for.
 
     Args:
         robot: The robot.
-        folder: Holds N_fk and N_J; empty for the robot's own in `models/`.
+        folder: Holds N_fk and N_J; None for the robot's own in `models/`.
         sim_to_real: `auto` for the robot's own model in `models/` if there is one, `none`, or the folder of a model.
 
     Raises:
@@ -144,4 +144,4 @@ def tip_model_in_use(robot: Robot, folder: str, sim_to_real: str) -> TipModel:
         chosen = own if (own / TIP_SIM_TO_REAL.weights_file).exists() else None
     else:
         chosen = None if sim_to_real == NONE else sim_to_real
-    return load_tip_model(robot, folder or None, chosen)
+    return load_tip_model(robot, folder, chosen)

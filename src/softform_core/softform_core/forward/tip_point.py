@@ -1,6 +1,6 @@
 """A tip as a forward model of one point, for the inverse kinematics that surfaces have, too."""
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +10,7 @@ from softform_core.forward.forward_model import ForwardModel
 
 
 class TipMap(Protocol):
-    """Where a tip is and how it moves; `TipModel` is one."""
+    """A map from actuations to the tip's position and Jacobian; `TipModel` is one."""
 
     @property
     def actuation_min(self) -> Array:
@@ -25,10 +25,27 @@ class TipMap(Protocol):
         """Unit of tolerances."""
 
     def tip(self, actuation: ArrayLike) -> Array:
-        """Tips (…, n) mm at actuations (…, m)."""
+        """Return tips (…, n) mm at actuations (…, m)."""
 
     def tip_and_jacobian(self, actuation: ArrayLike) -> tuple[Array, Array]:
-        """Tip (n,) mm and Jacobian (n, m) mm/Pa at one actuation (m,)."""
+        """Return the tip (n,) mm and Jacobian (n, m) mm/Pa at one actuation (m,)."""
+
+
+@runtime_checkable
+class ServedTip(TipMap, Protocol):
+    """The tip of a robot, as far as it is known; `TipModel` is one, and a simulated tip."""
+
+    @property
+    def dimensions(self) -> int:
+        """Number n of the tip's coordinates."""
+
+    @property
+    def sim_to_real(self) -> object | None:
+        """Correction of the simulated tip; None without it."""
+
+    @property
+    def without_sim_to_real(self) -> "ServedTip":
+        """The simulated tip."""
 
 
 class TipState(NamedTuple):
@@ -63,5 +80,5 @@ class TipPoint(ForwardModel):
         return TipState(points, slope)
 
     def jacobian(self, state: TipState) -> Array:
-        """Derivative of the tip, (1, 1, 3, m) mm/Pa."""
+        """Return the derivative of the tip, (1, 1, 3, m) mm/Pa."""
         return state.slope

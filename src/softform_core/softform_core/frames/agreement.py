@@ -1,4 +1,4 @@
-"""Whether a captured cloud can show the robot in the shape that was predicted: a last check before it is acted on."""
+"""Last check before a captured cloud is acted on: can it show the robot in the predicted shape?"""
 
 from itertools import product
 
@@ -10,8 +10,8 @@ from softform_core.geometry.triangle_tree import TriangleTree
 from softform_core.surface.patch_set import PatchSet
 
 MAX_MISFIT_PART = 0.05
-"""A cloud whose mean distance from the prediction is a larger part of the robot's size shows something else. The gap
-of the virtual rig's realities is below 0.01."""
+"""Largest mean distance of a cloud from the prediction, over the robot's size; beyond it the cloud shows something
+else. The gap of the virtual rig's realities is below 0.01."""
 
 MIRROR_PART = 0.0025
 """Mean distance, as a part of the robot's size, below which no mirrored capture is suspected."""
@@ -36,7 +36,7 @@ def check_agreement(captured: Array, predicted: Array, patches: PatchSet) -> Non
     examined = captured[:: max(1, len(captured) // _EXAMINED_POINTS)]
 
     def misfit(points: Array, limit: float = np.inf) -> float:
-        """Mean distance; infinite as soon as it cannot be below the limit, as that of most images."""
+        """Return the mean distance; infinite as soon as it cannot be below the limit, as that of most images."""
         total = 0.0
         for first in range(_PARTS):
             part = points[first::_PARTS]
@@ -62,7 +62,7 @@ def check_agreement(captured: Array, predicted: Array, patches: PatchSet) -> Non
 
 
 def mirrored_or_turned() -> list[Array]:
-    """The 15 ways to mirror and turn a cloud about the robot's axes that are not the identity, (3, 3) each."""
+    """Return the 15 ways to mirror and turn a cloud about the robot's axes that are not the identity, (3, 3) each."""
     swap = np.eye(3)[[1, 0, 2]]
     images = [np.diag(signs) @ frame for frame in (np.eye(3), swap) for signs in product((1.0, -1.0), repeat=3)]
     return images[1:]

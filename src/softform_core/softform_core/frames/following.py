@@ -1,4 +1,4 @@
-"""Whether a captured cloud shows the robot under the commanded actuation: not stuck, not mirrored, no actuator dead.
+"""Check that a captured cloud follows the commanded actuation: not stuck, not mirrored, no actuator dead.
 
 The simulated shape is what the actuation should have made; reality differs from it by millimetres, a stuck robot or
 chamber by much more. Compared are mean heights above a surface over the cells of its parameters, which holes leave out.
@@ -21,21 +21,21 @@ from softform_core.surface.feet import Feet, feet_on
 from softform_core.units import MM_PER_M
 
 LEAST_CHANGE_MM = 1.5
-"""Change of the simulated heights, in the mean or for one actuator where it is largest, from which it must be seen."""
+"""Least change of the simulated heights, mm, in the mean or for one actuator at its largest, that must be seen."""
 
 STUCK_RATIO = 0.3
-"""A captured change that is a smaller part of the simulated one is none; in the shipped realities it is above 0.9."""
+"""Least captured change over the simulated one; in the shipped realities it is above 0.9."""
 
 TOO_LOW, TOO_HIGH = -0.35, 0.6
-"""How far the actuation that the shape shows may lie off the command, over the working range. In the shipped
-realities, whose sheets are softer than the simulated one, it lies at -0.15 … 0.42."""
+"""Limits of the actuation that a shape shows less the command, over the working range. In the shipped realities,
+whose sheets are softer than the simulated one, it lies at -0.15 … 0.42."""
 
 UNEXPLAINED = 0.4
 """Part of a deviation of heights that may be left where one actuator explains it: at most 0.17 of jammed chambers of
 the membrane (realities `worn` and of the tests), at least 0.7 of the mannequin's that follow and lie under others."""
 
 _LATEST = 10
-"""Kept frames with which one of an arm is compared: a robot that is stuck shows one of the last."""
+"""Latest kept frames with which one of an arm is compared: a stuck robot shows one of them."""
 
 _POINTS = 48 * 48
 _ITERATIONS = 4
@@ -50,7 +50,7 @@ class ShapeJudge:
         self._robot, self._simulated = robot, load_pipeline(robot, _POINTS)
         self._rest = rest_surface(robot).points
         self._size = float(np.ptp(self._rest, axis=0).max())
-        self._is_arm = robot.patches.has_tube
+        self._is_arm = robot.body.goes_around
         self._numbers: list[int] = []
         self._expected: list[Array] = []
         self._heights: list[Array] = []
@@ -70,7 +70,7 @@ class ShapeJudge:
             self._heights.append(self._mean_heights(captured, self._rest))
 
     def expected(self, actuation: Array) -> Array:
-        """Simulated shape (P, 3) m over `PatchSet.samples(P)` at an actuation (m,)."""
+        """Return simulated shape (P, 3) m over `PatchSet.samples(P)` at an actuation (m,)."""
         return self._simulated.points(actuation) / MM_PER_M
 
     def fault(self, actuation: Array, points: NDArray[np.floating]) -> str:
@@ -80,7 +80,7 @@ class ShapeJudge:
         return self._stuck(actuation, heights) or self._misfit(actuation, captured) or self._deaf(actuation, heights)
 
     def _apparent_actuation(self, actuation: Array, heights: Array) -> Array:
-        """Actuation (k,) whose simulated shape is nearest to heights (g * g,) mm, NaN where nothing was captured.
+        """Return the actuation (k,) whose simulated shape is nearest to heights (g * g,) mm, NaN if not captured.
 
         Where holes hide a chamber, its value stays at the command, `actuation` (k,).
         """
@@ -100,11 +100,11 @@ class ShapeJudge:
         return found
 
     def _reference(self, actuation: Array) -> Array:
-        """Surface (P, 3) m above which heights count."""
+        """Return the surface (P, 3) m above which heights count."""
         return self.expected(actuation) if self._is_arm else self._rest
 
     def _before(self, reference: Array) -> tuple[list[int], Array, Array]:
-        """Frames that were kept: their numbers, simulated and captured heights (n, g * g) mm."""
+        """Return frames that were kept: their numbers, simulated and captured heights (n, g * g) mm."""
         if not self._is_arm:
             return self._numbers, np.array(self._expected), np.array(self._heights)
         latest = self._shapes[-_LATEST:]
@@ -113,7 +113,7 @@ class ShapeJudge:
         return self._numbers[-_LATEST:], np.array(expected), np.array(heights)
 
     def _simulated_heights(self, actuation: Array, reference: Array) -> tuple[Array, Array]:
-        """Mean heights (g * g,) mm, NaN without a point, and their derivative (g * g, k) mm/Pa."""
+        """Return the mean heights (g * g,) mm, NaN without a point, and their derivative (g * g, k) mm/Pa."""
         points, slope = self._simulated.points_and_jacobian(actuation)
         feet = feet_on(reference, self._robot.patches, points / MM_PER_M)
         risen = np.einsum("px,pxk->pk", feet.normals, slope)
@@ -121,7 +121,7 @@ class ShapeJudge:
         return means[:, 0], means[:, 1:]
 
     def _mean_heights(self, points: Array, reference: Array) -> Array:
-        """Mean heights (g * g,) mm of points (M, 3) m above a surface, NaN in empty cells."""
+        """Return the mean heights (g * g,) mm of points (M, 3) m above a surface, NaN in empty cells."""
         feet = feet_on(reference, self._robot.patches, points)
         return self._cell_means(MM_PER_M * feet.along_normal[:, None], feet)[:, 0]
 
@@ -161,14 +161,14 @@ class ShapeJudge:
         ]
         if not wrong:
             return ""
-        names, unit = self._robot.actuation_names, self._robot.unit
+        names, units = self._robot.actuation_names, self._robot.actuation_units
         listed = ", ".join(
-            f"{names[c]} is at {actuation[c]:.4g} {unit} and looks like {apparent[c]:.4g} {unit}" for c in wrong
+            f"{names[c]} is at {actuation[c]:.4g} {units[c]} and looks like {apparent[c]:.4g} {units[c]}" for c in wrong
         )
         return f"the shape does not follow the actuation: {listed}. Check the devices, and the order of the actuators."
 
     def _explains(self, actuator: int, actuation: Array, apparent: Array, heights: Array) -> bool:
-        """Whether heights that are not those of the command are explained only if this actuator is where it seems.
+        """Return whether heights other than the command's are explained only if this actuator is where it seems.
 
         Another chamber may lie over it: then what it seems to be is what the simulation errs by.
         """
@@ -182,7 +182,7 @@ class ShapeJudge:
         return bool(most > LEAST_CHANGE_MM and left < UNEXPLAINED * before)
 
     def _cell_means(self, values: Array, feet: Feet) -> Array:
-        """Mean of values (M, q) over the cells in which their feet lie, (n g g, q), NaN in empty cells."""
+        """Return the mean of values (M, q) over the cells in which their feet lie, (n g g, q), NaN in empty cells."""
         cells, inside = cells_of(feet, self._size, self._robot.patches)
         flat = cells[inside, 0] * COVERAGE_CELLS + cells[inside, 1]
         total = len(self._robot.surfaces) * COVERAGE_CELLS * COVERAGE_CELLS

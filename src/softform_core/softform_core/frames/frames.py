@@ -11,9 +11,11 @@ from softform_core.forward.play import Play
 from softform_core.surface.patch_set import on_patches
 from softform_core.units import MM_PER_M
 
+__all__ = ["Frames", "MarkerFrames"]
+
 _LEAST_POINTS = 100
 _LARGEST_COORDINATE_M = 10.0
-"""A larger coordinate means a cloud in millimetres: no robot here is ten metres long."""
+"""Largest coordinate, m; a larger one means a cloud in millimetres, as no robot here is ten metres long."""
 
 
 @dataclass(frozen=True)
@@ -51,15 +53,15 @@ class Frames:
         _check_past(self.past, self.actuation)
 
     def __len__(self) -> int:
-        """Number of frames."""
+        """Return the number of frames."""
         return len(self.actuation)
 
     def felt(self, play: Play | None) -> "Frames":
-        """The same frames with what was felt in place of what was commanded, where the past and a play are known."""
+        """Return the frames with what was felt instead of commanded, where the past and a play are known."""
         return self if play is None else replace(self, actuation=_felt(self.past, self.actuation, play), past=None)
 
     def part(self, chosen: NDArray[np.int64]) -> "Frames":
-        """The frames of these numbers."""
+        """Return the frames of these numbers."""
         clouds, normals = [self.clouds[j] for j in chosen], [self.normals[j] for j in chosen]
         return Frames(self.actuation[chosen], clouds, normals, None if self.past is None else self.past[chosen])
 
@@ -108,20 +110,20 @@ class MarkerFrames:
         _check_past(self.past, self.actuation)
 
     def __len__(self) -> int:
-        """Number of frames."""
+        """Return the number of frames."""
         return len(self.actuation)
 
     @property
     def visible(self) -> NDArray[np.bool_]:
-        """Which markers are captured, (n, M): w_c of Eq. 13."""
+        """Mask of the captured markers, (n, M): w_c of Eq. 13."""
         return np.asarray(np.isfinite(self.positions).all(axis=2))
 
     def felt(self, play: Play | None) -> "MarkerFrames":
-        """The same frames with what was felt in place of what was commanded, where the past and a play are known."""
+        """Return the frames with what was felt instead of commanded, where the past and a play are known."""
         return self if play is None else replace(self, actuation=_felt(self.past, self.actuation, play), past=None)
 
     def part(self, chosen: NDArray[np.int64]) -> "MarkerFrames":
-        """The frames of these numbers."""
+        """Return the frames of these numbers."""
         past = None if self.past is None else self.past[chosen]
         return MarkerFrames(self.actuation[chosen], self.names, self.uv, self.positions[chosen], past)
 

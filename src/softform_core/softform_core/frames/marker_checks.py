@@ -16,19 +16,19 @@ from softform_core.frames.frames import MarkerFrames
 from softform_core.registration.marker_motion import exchanged_markers, neighbours_motion
 
 _LEAST_JUMP = 0.06
-"""Difference that the gaps to the simulation of two neighbours may have, over the size of the set of markers."""
+"""Least jump: difference of two neighbours' gaps to the simulation, over the size of the set of markers."""
 _JUMP_SPREAD = 8.0
-"""Robust standard deviations beyond which such a difference is a jump."""
+"""Least jump in robust standard deviations of such differences."""
 _ELSEWHERE = 0.25
 """Median distance to the simulated markers, over that size, beyond which a frame is not of this robot."""
 _FEW = 0.1
-"""Share of the markers: where more seem exchanged, their labels are shifted, and neighbours tell nothing of the gap."""
+"""Share of the markers above which more seem exchanged: then labels are shifted, and neighbours tell nothing."""
 _NAMED_FAULTS = 5
 
 
 @dataclass(frozen=True)
 class MarkerFault:
-    """What is wrong with a frame, by its number and the indices of markers, as a sentence."""
+    """A sentence on what is wrong with a frame, with its number and the indices of the markers."""
 
     frame: int
     markers: tuple[int, ...]
@@ -36,7 +36,7 @@ class MarkerFault:
 
 
 def marker_faults(frames: MarkerFrames, expected: Array) -> list[MarkerFault]:
-    """Frames whose labels cannot be right, by the same markers on the simulated shapes, (n, M, 3) m."""
+    """Return frames whose labels cannot be right, by the same markers on the simulated shapes, (n, M, 3) m."""
     size = float(np.ptp(expected.reshape(-1, 3), axis=0).max())
     residual = frames.positions - expected
     # The gap between simulation and reality is smooth; a jump of one marker is not.

@@ -1,4 +1,4 @@
-"""Whether captured markers are those of the rest frame, and are where they can be."""
+"""Check that captured markers are those of the rest frame, and are where they can be."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 
 MAX_JITTER = 0.01
-"""Distance over the robot's size: a marker of the settled robot that moves further is another marker."""
+"""Largest motion of a settled robot's marker, over the robot's size; beyond it, it is another marker."""
 
 MAX_REST_SHIFT = 0.02
-"""Distance over the robot's size: markers of the resting robot that are further off their places have been moved."""
+"""Largest distance of a resting robot's markers from their places, over its size; beyond it they were moved."""
 
 LEAST_SEEN = 0.5
-"""A marker that is missing in more of the averaged marker frames than this is missing in the stored frame."""
+"""Least share of averaged frames in which a marker must be seen; else it is missing in the stored frame."""
 
 _NAMED = 5
 
@@ -41,7 +41,7 @@ class LabelledMarkers:
 
 
 def rest_frame(taken: Sequence[LabelledMarkers], robot: Robot) -> tuple[list[str], Array]:
-    """Names and rest positions, (M, 3) m, of markers that some (at least one) frames of the robot at rest show.
+    """Return names and rest positions, (M, 3) m, of markers that some (at least one) frames of the robot at rest show.
 
     Raises:
         SoftformError: If the labels or positions cannot be used, or no marker is seen.
@@ -59,7 +59,7 @@ def rest_frame(taken: Sequence[LabelledMarkers], robot: Robot) -> tuple[list[str
 
 
 def average_markers(taken: Sequence[LabelledMarkers], names: list[str], robot: Robot) -> tuple[Array, str]:
-    """Mean position of every marker over some marker frames of the settled robot.
+    """Return the mean position of every marker over some marker frames of the settled robot.
 
     Args:
         taken: The marker frames, at least one.

@@ -72,7 +72,7 @@ class MarkerStore(Recording):
         return _rows(self.actuation.shape[1], len(self.names))
 
     def _other_commands(self, rest: Array) -> list[tuple[float, Array, int | None]]:
-        """The reference pose is reached from rest."""
+        """Return the commands between frames: the reference pose is reached from rest."""
         references = self.references
         poses = [rest, references.actuation] if len(references) else []
         return [(moment, pose, None) for moment in references.captured_at.tolist() for pose in poses]
@@ -95,11 +95,11 @@ class MarkerStore(Recording):
         return ReferenceCaptures(self.path, self._group, self.kind)
 
     def positions(self, number: int) -> Array:
-        """Markers of one frame, captured or rejected, (M, 3) m; NaN where missing, and all of them in a pending one."""
+        """Return the markers of one frame, captured or rejected, (M, 3) m; NaN where missing or pending."""
         return self._row("positions", number)
 
     def captured_positions(self) -> Array:
-        """Markers of all captured frames, (n, M, 3) m."""
+        """Return markers of all captured frames, (n, M, 3) m."""
         return self._read("positions")[self.captured]
 
     def same_positions(self, positions: Array) -> int | None:
@@ -127,7 +127,7 @@ class MarkerStore(Recording):
             self._write(number, values | {"coverage": quality.coverage}, quality.fault)
 
     def recording(self) -> MarkerRecording:
-        """All captured frames.
+        """Return all captured frames.
 
         Raises:
             SoftformError: If there is none.

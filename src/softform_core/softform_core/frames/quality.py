@@ -1,4 +1,4 @@
-"""Whether a captured cloud shows the robot well enough to learn from, and which regions of the robot it misses."""
+"""Quality of a captured cloud: is it good enough to learn from, and which regions of the robot does it miss?"""
 
 from dataclasses import dataclass
 
@@ -18,19 +18,19 @@ COVERAGE_CELLS = 16
 """Cells along u and along v on which coverage is counted."""
 
 MIN_COVERAGE = 0.4
-"""A frame that shows less of the robot is rejected; the paper learns with up to 40 % of the data missing."""
+"""Least coverage of a frame; the paper learns with up to 40 % of the data missing."""
 
 MAX_OUTLIERS = 0.05
-"""A frame with more outliers is rejected."""
+"""Largest share of outliers in a frame."""
 
 MAX_STRAY = 0.05
-"""A frame with more points beside the robot is rejected: it is unregistered, or of another robot."""
+"""Largest share of points beside the robot; above it the frame is unregistered, or of another robot."""
 
 MAX_THICKNESS_RATIO = 0.5
-"""Third to second principal extent of a small neighbourhood: near 0 on a surface, near 1 in a volume of noise."""
+"""Largest third over second principal extent of a neighbourhood: near 0 on a surface, near 1 in a volume of noise."""
 
 _OFTEN, _OFTEN_PART = 20, 0.005
-"""One place that a scan holds more often, and in a larger part of its points, says "not measured"."""
+"""Repetitions of one place, and its share of the points, from which it stands for "not measured"."""
 
 _MARGIN = 0.1
 _OVER_RIM = 1e-6
@@ -41,13 +41,13 @@ _EXAMINED_POINTS = 4000
 
 @dataclass(frozen=True)
 class FrameQuality:
-    """What a cloud is worth.
+    """Quality of a cloud.
 
     Attributes:
         coverage: Share of the cells of the surface's parameters that hold a point, 0 … 1.
         covered: (n g, g) those cells, patch by patch, first index along u, second along v; False is a missing region.
         outliers: Estimated share of points off the surface of their neighbours.
-        fault: Why the frame must not be learned from; empty if it may.
+        fault: Reason why the frame must not be learned from; empty if it may.
     """
 
     coverage: float
@@ -58,11 +58,11 @@ class FrameQuality:
 
 @dataclass(frozen=True)
 class MarkerQuality:
-    """What a frame of markers is worth.
+    """Quality of a frame of markers.
 
     Attributes:
         coverage: Share of the markers that is seen, 0 … 1.
-        fault: Why the frame must not be learned from; empty if it may.
+        fault: Reason why the frame must not be learned from; empty if it may.
     """
 
     coverage: float
@@ -70,7 +70,7 @@ class MarkerQuality:
 
 
 def measured_points(points: Array) -> Array:
-    """Points (M, 3) of a scan without one place that it holds over and over.
+    """Return points (M, 3) of a scan without one place that it holds over and over.
 
     It is what has become of the scanner's zeros, for "not measured", in a scan that was moved.
     """
@@ -80,7 +80,7 @@ def measured_points(points: Array) -> Array:
 
 
 def unfit_cloud(robot: Robot, fault: str) -> FrameQuality:
-    """What a scan is worth that shows nothing."""
+    """Return the quality of a scan that shows nothing."""
     return FrameQuality(0.0, np.zeros((len(robot.surfaces) * COVERAGE_CELLS, COVERAGE_CELLS), dtype=bool), 0.0, fault)
 
 
@@ -118,7 +118,7 @@ def assess_cloud(points: NDArray[np.floating], robot: Robot, expected: Array | N
 
 
 def covered_cells(feet: Feet, size: float, patches: PatchSet) -> NDArray[np.bool_]:
-    """Which cells of a surface's parameters hold the foot of a captured point, (n g, g) of n patches."""
+    """Return which cells of a surface's parameters hold the foot of a captured point, (n g, g) of n patches."""
     cells, inside = cells_of(feet, size, patches)
     covered = np.zeros((len(patches) * COVERAGE_CELLS, COVERAGE_CELLS), dtype=bool)
     covered[cells[inside, 0], cells[inside, 1]] = True
@@ -126,7 +126,7 @@ def covered_cells(feet: Feet, size: float, patches: PatchSet) -> NDArray[np.bool
 
 
 def cells_of(feet: Feet, size: float, patches: PatchSet) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Cell of each of N feet in the grids over a surface's parameters, (N, 2), and whether its point lies over it."""
+    """Return the cells of N feet in the grids of a surface's parameters, (N, 2), and whether points lie over them."""
     place, local = patches.split(feet.uv)
     cells = np.minimum((local * COVERAGE_CELLS).astype(np.int64), COVERAGE_CELLS - 1)
     cells[:, 0] += COVERAGE_CELLS * place
@@ -134,7 +134,7 @@ def cells_of(feet: Feet, size: float, patches: PatchSet) -> tuple[NDArray[np.int
 
 
 def _roughness(points: Array, distance: float) -> tuple[float, float]:
-    """Share of points further than `distance` (m) from their neighbours' plane, and the median thickness ratio."""
+    """Return the share of points beyond `distance` (m) from their neighbours' plane, and the median thickness ratio."""
     step = max(1, len(points) // _EXAMINED_POINTS)
     examined = points[::step]
     _, neighbours = cKDTree(points).query(examined, k=min(_NEIGHBOURS + 1, len(points)))

@@ -1,4 +1,4 @@
-"""What every data set of captured frames holds: one Zarr v3 group, SI units.
+"""Contents that every data set of captured frames shares: one Zarr v3 group, SI units.
 
 Arrays with a row a frame: `actuation` (n, k) as commanded, `measured` (n, k) at the capture, `captured_at` (n,) s
 since the epoch, `coverage` (n,) share of the robot that is seen, `status` (n,), `checksum` (n,) CRC-32 of all that is
@@ -29,11 +29,11 @@ ATTRIBUTES = ("seed", "source", "via", "git_revision", "created", "sessions", "r
 _SEALS = {"status": "u1", "checksum": "u4"}
 
 Rows = dict[str, tuple[tuple[int, ...], str]]
-"""Arrays with a row a frame: shape of one row, and type."""
+"""Arrays with one row a frame: shape of a row, and type."""
 
 
 class FrameStatus(IntEnum):
-    """What has become of a frame."""
+    """State of a frame in its data set."""
 
     PENDING = 0
     CAPTURED = 1
@@ -41,7 +41,7 @@ class FrameStatus(IntEnum):
 
 
 def common_rows(inputs: int) -> Rows:
-    """Rows that frames of every kind have, but for `actuation`."""
+    """Return rows that frames of every kind have, but for `actuation`."""
     each = {"measured": ((inputs,), "f8"), "captured_at": ((), "f8"), "coverage": ((), "f8")}
     return each | {name: ((), kind) for name, kind in _SEALS.items()}
 
@@ -85,11 +85,11 @@ class Recording(ActuationStore):
         self._is_whole: dict[int, bool] = {}  # of the captured frames that were compared with their checksum
 
     def _rows(self) -> Rows:
-        """Arrays with a row a frame, but for `actuation`."""
+        """Return arrays with a row a frame, but for `actuation`."""
         raise NotImplementedError
 
     def _more_of(self, offsets: NDArray[np.int64] | None) -> NDArray | None:
-        """What else is kept of a frame, if anything."""
+        """Return further entries that are kept of a frame, if there are any."""
         return None
 
     @property
@@ -141,7 +141,7 @@ class Recording(ActuationStore):
         return dict.fromkeys(np.flatnonzero(self._seen_status() != self.status).tolist(), reason)
 
     def _seen_status(self) -> NDArray[np.uint8]:
-        """What has become of every frame, (n,); those that are lost are pending."""
+        """Return the status of every frame, (n,); lost ones are pending."""
         status = self.status
         marked = np.flatnonzero(status == FrameStatus.CAPTURED).tolist()
         new = [number for number in marked if number not in self._is_whole]
@@ -164,7 +164,7 @@ class Recording(ActuationStore):
         return np.flatnonzero(self._seen_status() != FrameStatus.PENDING)
 
     def pasts(self, rest: Array) -> Array | None:
-        """What was commanded before each frame, (n, h, k), the oldest first; None if that is not known.
+        """Return the commands before each frame, (n, h, k), the oldest first; None if they are not known.
 
         Collecting goes from one frame straight to the next, and begins at rest each time.
 
@@ -185,7 +185,7 @@ class Recording(ActuationStore):
         return found
 
     def _other_commands(self, rest: Array) -> list[tuple[float, Array, int | None]]:
-        """Times, s since the epoch, and actuations (k,) that were commanded between frames."""
+        """Return times, s since the epoch, and actuations (k,) that were commanded between frames."""
         return []
 
     def begin_session(self, session: dict[str, str]) -> None:
@@ -232,9 +232,9 @@ class Recording(ActuationStore):
 
         Args:
             number: Number of the frame.
-            values: All its rows but `actuation` and what seals it.
-            fault: Why it is rejected; empty if it is not.
-            more: What `_more_of` gives of it.
+            values: Values of all its arrays but `actuation` and the one that seals it.
+            fault: Reason why it is rejected; empty if it is not.
+            more: Result of `_more_of`.
         """
         status = FrameStatus.REJECTED if fault else FrameStatus.CAPTURED
         arrays = {name: self._array(name) for name in values}
@@ -253,7 +253,7 @@ class Recording(ActuationStore):
 
 
 def _checksum(number: int, status: FrameStatus, rows: Mapping[str, NDArray], more: NDArray | None) -> int:
-    """CRC-32 of all that is kept of a frame, but for what seals it."""
+    """Return the CRC-32 of all that is kept of a frame, but for its seal."""
     kept = [np.array([number, status]), *(rows[name] for name in sorted(rows.keys() - _SEALS.keys()))]
     found = 0
     for each in kept if more is None else [*kept, more]:

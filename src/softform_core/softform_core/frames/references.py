@@ -20,12 +20,12 @@ _GROUP = "references"
 
 
 def reference_actuation(robot: Robot) -> Array:
-    """The pose that is captured again and again: every actuation at the middle of its range, (k,)."""
+    """Return the pose that is captured again and again: every actuation at the middle of its range, (k,)."""
     return np.asarray(0.5 * (robot.actuation_min + robot.actuation_max))
 
 
 def marker_drift(first: Array, now: Array) -> Array:
-    """How far markers (M, 3) m are from where they were first, (M,) m; NaN where one is missing in either."""
+    """Return distances of markers (M, 3) m from where they were first, (M,) m; NaN where one is missing in either."""
     return np.asarray(np.linalg.norm(now - first, axis=1))
 
 
@@ -36,12 +36,12 @@ class ReferenceCaptures:
         self._path, self._data_set, self._kind = path, group, kind
 
     def __len__(self) -> int:
-        """Number r of captures."""
+        """Return the number r of captures."""
         return len(self.captured_at)
 
     @property
     def captured_at(self) -> Array:
-        """When, (r,) s since the epoch."""
+        """Times of capture, (r,) s since the epoch."""
         moments = self._read("captured_at", (0,))
         return moments[np.isfinite(moments)]
 
@@ -70,7 +70,7 @@ class ReferenceCaptures:
         return self._whole("frames_done", (0,))
 
     def drift(self) -> Array:
-        """How far every marker is from where it was in the first capture, (r, M) m; NaN where it is missing."""
+        """Distances of all markers from their places in the first capture, (r, M) m; NaN where one is missing."""
         positions = self.positions
         return np.asarray([marker_drift(positions[0], now) for now in positions]).reshape(positions.shape[:2])
 

@@ -88,7 +88,7 @@ class FrameStore(Recording):
         return _rows(self.actuation.shape[1], self._array("covered").shape[1] // COVERAGE_CELLS)
 
     def points(self, number: int) -> NDArray[np.float32]:
-        """Cloud of one frame, captured or rejected, (M, 3) m; a pending one has no points."""
+        """Return the cloud of one frame, captured or rejected, (M, 3) m; a pending one has no points."""
         return self._more_of(self._row("offsets", number))
 
     def _more_of(self, offsets: NDArray[np.int64] | None) -> NDArray[np.float32]:
@@ -96,7 +96,7 @@ class FrameStore(Recording):
         return np.asarray(self._read("points", slice(*offsets.tolist())), dtype=np.float32)
 
     def frame(self, number: int) -> Frame:
-        """One captured frame.
+        """Return one captured frame.
 
         Raises:
             SoftformError: If frame `number` is not captured, or is lost.

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 
 STACK = 64
-"""Three more a level: enough for 4^20 leaves."""
+"""Size of the stack of nodes; a level needs three more, so it is enough for 4^20 leaves."""
 
 FAST = {"contract", "nsz"}
-"""Rounding may differ by fused operations; NaN and infinity stay what they are."""
+"""Compiler flags: fused operations may change the rounding; NaN and infinity stay what they are."""
 
 _CUTS = 4
-"""A sort cuts into 2^4 parts: one pass over the items does the work of four."""
+"""Levels of cutting by one sort, into 2^4 parts: one pass over the items does the work of four."""
 
 _MOST_BINS = 2048
 
@@ -58,7 +58,7 @@ def box_tree(low: Array, high: Array, most: int) -> BoxTree:
 
 
 def guesses(last: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Places to start `count` searches from, -1 where there is none.
+    """Return places to start `count` searches from, -1 where there is none.
 
     A solve asks for points that have moved a little: the last answers bound the search of any caller.
     """
@@ -180,7 +180,7 @@ def push_siblings(x, y, z, boxes, node, limit, stack, bound, distances):  # type
 
 @njit(cache=True, nogil=True, fastmath=FAST, inline="always")
 def push_children_within(x, y, z, boxes, node, limit, stack, depth):  # type: ignore[no-untyped-def]  # as above
-    """`push_children` in any order, for searches whose limit does not shrink."""
+    """Push children like `push_children`, in any order, for searches whose limit does not shrink."""
     box = boxes[node]
     for child in range(4):
         dx = max(box[0, child] - x, x - box[3, child], 0.0)

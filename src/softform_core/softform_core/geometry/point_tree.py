@@ -22,10 +22,10 @@ Indices = NDArray[np.int64]
 _LEAF = 24
 
 _SUM = FAST | {"reassoc"}
-"""Sums may also be taken in another order, several terms at a time."""
+"""Compiler flags of sums, which may also be taken in another order, several terms at a time."""
 
 _LEAST_PART, _MOST_PART = 0.4, 3.0
-"""A neighbourhood may hold this many times the points asked for."""
+"""Limits of the points in a neighbourhood, over those asked for."""
 
 _MOST_TRIALS = 30
 
@@ -57,14 +57,14 @@ class PointTree:
         return places
 
     def nearest(self, queries: Array) -> Indices:
-        """Places (M,) of the points nearest to others, (M, 3), finite."""
+        """Return places (M,) of the points nearest to others, (M, 3), finite."""
         places = guesses(self._last, len(queries))
         _nearest(np.ascontiguousarray(queries), self.points, self._tree.boxes, self._tree.leaf, places)
         self._last = places
         return places
 
     def surroundings(self, places: Indices, neighbours: int) -> tuple[Array, Array]:
-        """Planes through the surroundings of points of the cloud.
+        """Return planes through the surroundings of points of the cloud.
 
         Neighbours count the less the farther away they are, 1 - (distance / radius)^2: no search for the nearest few,
         and nothing jumps when one of them changes.
@@ -113,7 +113,7 @@ def _nearest(queries, points, boxes, leaf, found):  # type: ignore[no-untyped-de
 
 @njit(cache=True, nogil=True, fastmath=FAST, inline="always")
 def _nearest_of_leaf(x, y, z, points, start, leaf, best, nearest):  # type: ignore[no-untyped-def]  # as above
-    """The lesser of `best` (squared) and the distance of the points of a leaf, and whose it is."""
+    """Return the lesser of `best` (squared) and the distance of a leaf's points, and its point."""
     for place in range(start, min(start + leaf, points.shape[1])):
         dx, dy, dz = points[0, place] - x, points[1, place] - y, points[2, place] - z
         distance = dx * dx + dy * dy + dz * dz
@@ -156,7 +156,7 @@ def _surroundings(places, points, boxes, leaf, wanted, normals, spacing):  # typ
 
 @njit(cache=True, nogil=True, fastmath=FAST, inline="always")
 def _area_of_point(boxes, node, leaf):  # type: ignore[no-untyped-def]  # numba infers the types
-    """Area of a leaf's box, without its shortest side, for each of its points."""
+    """Return the area of a leaf's box, without its shortest side, for each of its points."""
     box, child = boxes[(node - 1) // 4], (node - 1) % 4
     x, y, z = box[3, child] - box[0, child], box[4, child] - box[1, child], box[5, child] - box[2, child]
     longest, shortest = max(x, y, z), min(x, y, z)
@@ -166,7 +166,7 @@ def _area_of_point(boxes, node, leaf):  # type: ignore[no-untyped-def]  # numba 
 
 @njit(cache=True, nogil=True, fastmath=_SUM)
 def _moments(x, y, z, points, boxes, leaf, limit, stack):  # type: ignore[no-untyped-def]  # numba infers the types
-    """Weight, first and second moments of the points nearer to x, y, z than `limit` (squared)."""
+    """Return weight, first and second moments of the points nearer to x, y, z than `limit` (squared)."""
     inner, count, inverse = len(boxes), points.shape[1], 1.0 / limit
     weight = sx = sy = sz = xx = xy = xz = yy = yz = zz = 0.0
     stack[0], depth = 0, 1
@@ -190,7 +190,7 @@ def _moments(x, y, z, points, boxes, leaf, limit, stack):  # type: ignore[no-unt
 
 @njit(cache=True, nogil=True, fastmath=FAST, inline="always")
 def _least_direction(xx, xy, xz, yy, yz, zz):  # type: ignore[no-untyped-def]  # numba infers the types
-    """Eigenvector of the smallest eigenvalue of a symmetric 3 x 3 matrix (Smith 1961): no call of LAPACK a matrix."""
+    """Return the least eigenvalue's eigenvector of a symmetric 3 x 3 matrix (Smith 1961), without LAPACK."""
     mean = (xx + yy + zz) / 3.0
     xx, yy, zz = xx - mean, yy - mean, zz - mean
     radius = np.sqrt((xx * xx + yy * yy + zz * zz + 2.0 * (xy * xy + xz * xz + yz * yz)) / 6.0)

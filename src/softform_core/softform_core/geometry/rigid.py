@@ -11,9 +11,11 @@ from softform_core.errors import SoftformError
 
 _UNIT_TOLERANCE = 1e-3
 _MATRIX_TOLERANCE = 5e-3
-"""Of R R^T: programs write matrices with three digits."""
+"""Tolerance of R R^T against the identity: programs write matrices with three digits."""
+_LEAST_WIDTH = 0.1
+"""Least second extent of places over the first, at which they are not in line."""
 _FARTHEST = 50.0
-"""m; a device further from its robot than this was placed in millimetres."""
+"""Largest distance of a device from its robot, m; beyond it, it was placed in millimetres."""
 
 _HATS = np.cross(np.eye(3)[:, None], np.eye(3)).swapaxes(1, 2).reshape(3, 9)
 """`hat` of each unit vector."""
@@ -33,7 +35,7 @@ class RigidTransform:
 
     @classmethod
     def from_pose(cls, pose: ArrayLike) -> "RigidTransform":
-        """Where a device's frame stands in the robot's, p_robot = R p_device + t.
+        """Make the transform of a device's frame in the robot's, p_robot = R p_device + t.
 
         Args:
             pose: x, y, z (m), qx, qy, qz, qw; or the 4 x 4 matrix of R and t (m), row by row.
@@ -92,40 +94,52 @@ class RigidTransform:
         return vectors @ self.rotation.T
 
     def moved(self, rotation_vector: Array, translation: Array, pivot: Array) -> "RigidTransform":
-        """This motion followed by a rotation (axis times angle, rad) about `pivot` and a translation, (3,) each."""
+        """Return this motion followed by a rotation (axis times angle, rad) about `pivot` and a shift, (3,) each."""
         turn = Rotation.from_rotvec(rotation_vector).as_matrix()
         return RigidTransform(turn @ self.rotation, turn @ (self.translation - pivot) + pivot + translation)
 
     def after(self, first: "RigidTransform") -> "RigidTransform":
-        """The motion that does `first`, then this one."""
+        """Return the motion that does `first`, then this one."""
         return RigidTransform(self.rotation @ first.rotation, self.apply(first.translation))
 
     def inverse(self) -> "RigidTransform":
-        """The motion back."""
+        """Return the motion back."""
         return RigidTransform(self.rotation.T, -self.translation @ self.rotation)
 
     def quaternion(self) -> Array:
-        """The rotation as (x, y, z, w), (4,)."""
+        """Return the rotation as (x, y, z, w), (4,)."""
         return np.asarray(Rotation.from_matrix(self.rotation).as_quat())
 
+    @property
+    def pose(self) -> tuple[float, float, float, float, float, float, float]:
+        """The pose that `from_pose` takes: x, y, z, qx, qy, qz, qw."""
+        (x, y, z), (qx, qy, qz, qw) = self.translation.tolist(), self.quaternion().tolist()
+        return x, y, z, qx, qy, qz, qw
+
     def scaled(self, factor: float) -> "RigidTransform":
-        """The same motion for points in another unit of length."""
+        """Return the same motion for points in another unit of length."""
         return RigidTransform(self.rotation, self.translation * factor)
 
 
 def hat(v: Array) -> Array:
-    """Matrices (…, 3, 3) of the cross product with v (…, 3)."""
+    """Return matrices (…, 3, 3) of the cross product with v (…, 3)."""
     found: Array = (v @ _HATS).reshape(*v.shape, 3)
     return found
 
 
 def centroid(points: Array) -> Array:
-    """Mean of points (N, 3), N > 0, as a product: numpy adds rows of three a hundred times as slowly."""
+    """Return the mean of points (N, 3), N > 0, as a product: numpy adds rows of three a hundred times as slowly."""
     return np.full(len(points), 1.0 / len(points)) @ points
 
 
+def are_in_line(places: Array) -> bool:
+    """Return whether places (N, 3), N > 0, lie so nearly in line that they leave a turn about it open."""
+    extents = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)
+    return bool(extents[1] <= _LEAST_WIDTH * extents[0]) if len(extents) > 1 else True
+
+
 def kabsch(source: Array, destination: Array) -> RigidTransform:
-    """Rigid motion of paired points, (N, 3) each, with the least squared error (Kabsch 1976, no mirroring).
+    """Return the least-squares rigid motion of paired points, (N, 3) each (Kabsch 1976, no mirroring).
 
     Raises:
         SoftformError: On fewer than three pairs.

@@ -8,7 +8,7 @@ from softform_core.arrays import Array
 from softform_core.geometry.box_tree import STACK, box_tree, guesses, push_children, push_siblings
 
 _LEAF = 1
-"""Boxes of several triangles let in those of which a box of its own keeps out."""
+"""Triangles of a leaf: boxes of several let in triangles that a box of their own keeps out."""
 
 
 class TriangleTree:
@@ -25,7 +25,7 @@ class TriangleTree:
         self._last = np.zeros(0, dtype=np.int64)
 
     def query(self, points: Array) -> tuple[NDArray[np.int64], Array, Array]:
-        """Of each of (P, 3): the closest triangle (P,), the closest point on it (P, 3), and its barycentrics (P, 3)."""
+        """Return closest triangles (P,), the points on them (P, 3) and their barycentrics (P, 3) to (P, 3) points."""
         triangle = guesses(self._last, len(points))
         along = _search(np.ascontiguousarray(points), self._corners, self._tree.boxes, triangle)
         self._last = triangle
@@ -36,7 +36,7 @@ class TriangleTree:
 
 @njit(cache=True, nogil=True)
 def _closest_on_triangle(x, y, z, corners, t):  # type: ignore[no-untyped-def]  # numba infers the types
-    """Squared distance and barycentric coordinates; corner, edge and inner regions as in Ericson 2005, Sec. 5.1.5."""
+    """Return squared distance and barycentrics; corner, edge and inner regions as in Ericson 2005, Sec. 5.1.5."""
     ax, ay, az = corners[t, 0, 0], corners[t, 0, 1], corners[t, 0, 2]
     abx, aby, abz = corners[t, 1, 0] - ax, corners[t, 1, 1] - ay, corners[t, 1, 2] - az
     acx, acy, acz = corners[t, 2, 0] - ax, corners[t, 2, 1] - ay, corners[t, 2, 2] - az

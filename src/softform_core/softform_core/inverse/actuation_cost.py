@@ -30,13 +30,13 @@ class ActuationCost:
         self._anchors = np.array([anchor for anchor, _ in wanted], dtype=np.float64).reshape(-1, len(options.range))
 
     def value(self, actuation: Array) -> float:
-        """Cost of (k,), mm^2."""
+        """Return the cost of (k,), mm^2."""
         if not len(self._weights):
             return 0.0
         return float(self._weights @ (self._offsets(actuation) ** 2).sum(axis=1))
 
     def gradient(self, actuation: Array) -> Array:
-        """Derivative with respect to the actuation as parts of its range, (k,) mm^2."""
+        """Return the derivative with respect to the actuation as parts of its range, (k,) mm^2."""
         return 2.0 * self._weights @ self._offsets(actuation)
 
     @property

@@ -18,7 +18,7 @@ from softform_core.units import MM_PER_M
 _NO_ROTATION = np.eye(3)
 
 MAX_CLOUD_POINTS = 50_000
-"""A larger cloud is thinned before the search: a 30 x 30 spline surface has no detail that needs more."""
+"""Most points of a cloud; a larger one is thinned: a 30 x 30 spline surface has no detail that needs more."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Matches:
     on_border: NDArray[np.bool_]
 
     def beyond_rim(self, points: Array, most_mm: float) -> NDArray[np.bool_]:
-        """Which of the query points (P, 3) mm lie beside the rim, off its normals by more than that; (P,)."""
+        """Return which query points (P, 3) mm lie beside the rim, off its normals by more than that; (P,)."""
         along_normal = np.einsum("px,px->p", points - self.points, self.normals)
         sideways = np.sqrt(np.maximum(self.distances**2 - along_normal**2, 0.0))
         return np.asarray(self.on_border & (sideways > most_mm))
@@ -56,7 +56,7 @@ class ClosestPoints(Protocol):
         """Triangles (F, 3) of a mesh's vertices; None of a cloud."""
 
     def query(self, points: Array) -> Matches:
-        """Closest point of each of (P, 3) mm; SoftformError if one is not finite."""
+        """Return the closest point of each of (P, 3) mm; SoftformError if one is not finite."""
 
 
 def closest_points_on(target: TargetShape) -> ClosestPoints:
@@ -99,7 +99,7 @@ class CloudSearch:
         self._known = np.zeros(len(points), dtype=bool)
 
     def query(self, points: Array) -> Matches:
-        """Closest point of each of (P, 3) mm.
+        """Return the closest point of each of (P, 3) mm.
 
         Raises:
             SoftformError: If a point is not finite.
@@ -124,7 +124,7 @@ class CloudSearch:
 
 
 def on_planes(points: Array, near: Array, normals: Array, spacing: Array) -> Matches:
-    """Points (P, 3) mm moved onto planes through `near` (P, 3), but from there by no more than the spacing (P,)."""
+    """Move points (P, 3) mm onto planes through `near` (P, 3), by no more than the spacing (P,) from there."""
     offset = points - near
     height = np.einsum("px,px->p", offset, normals)
     sideways = offset - height[:, None] * normals
@@ -156,7 +156,7 @@ class MeshSearch:
         self._tree = TriangleTree(corners[solid])
 
     def query(self, points: Array) -> Matches:
-        """Closest point of each of (P, 3) mm.
+        """Return the closest point of each of (P, 3) mm.
 
         Raises:
             SoftformError: If a point is not finite.
@@ -171,7 +171,7 @@ class MeshSearch:
 
 
 def posed_query(target: ClosestPoints, pose: RigidTransform, points: Array) -> Matches:
-    """Closest points R c* + t of (P, 3) mm on a target that `pose` has been applied to (Eq. 15)."""
+    """Return the closest points R c* + t of (P, 3) mm on a target that `pose` has been applied to (Eq. 15)."""
     if not pose.translation.any() and (pose.rotation == _NO_ROTATION).all():
         return target.query(points)
     matches = target.query(pose.apply_inverse(points))
@@ -187,7 +187,7 @@ def _finite(points: Array) -> Array:
 
 
 class Rim:
-    """Where a mesh of vertices (V, 3) and faces (F, 3) ends, at its outside or at a hole; a seam is no end."""
+    """Edges at which a mesh of vertices (V, 3) and faces (F, 3) ends, outside or at a hole; a seam is no end."""
 
     def __init__(self, points: Array, faces: NDArray[np.integer]) -> None:
         faces = with_seams_joined(points, faces)
@@ -197,7 +197,7 @@ class Rim:
         self._corners = vertices[faces]
 
     def holds(self, faces: NDArray[np.integer], barycentric: Array, zero: float = 1e-9) -> NDArray[np.bool_]:
-        """Which points (P, 3) on faces (P,) lie on the rim, where coordinates below `zero` are none; (P,).
+        """Return which points (P, 3) on faces (P,) lie on the rim; coordinates below `zero` count as none; (P,).
 
         A triangle may touch the rim at a corner only: a point there lies on it, whichever of the triangles is named.
         """

@@ -1,4 +1,4 @@
-"""What of a robot and of a target lies beside the other: told by footprint and distance.
+"""Find parts of a robot and of a target without a counterpart, by footprint and distance.
 
 A sheet and its target are laid flat onto the plane in which the sheet rests. A point of the robot, predicted or
 scanned, has no counterpart where the target laid flat does not come near it, however the target's rim climbs, and
@@ -18,13 +18,13 @@ from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 
 BESIDE_PART = 0.002
-"""Sideways by more than this part of the resting robot's size is beside."""
+"""Distance sideways from which a point lies beside, over the resting robot's size."""
 
 _FREE_PART = 0.25
-"""Of the size: so far beyond the resting end of an arm its own shapes reach, as it grows longer."""
+"""Reach of an arm's shapes beyond its resting end as it grows longer, as a share of the size."""
 
 _PLANE_PART = 0.02
-"""What is rougher than this part of its size is no plane; a sheet at rest is one, by a learned model, too."""
+"""Largest roughness of a plane over its size; a sheet at rest is one, by a learned model, too."""
 _SAMPLES = 20_000
 _JUDGED = 2000  # vertices that tell whether a target lies or stands
 
@@ -36,7 +36,7 @@ class RestingSurface:
         shape: Mesh, or points spread over the surface, m.
 
     Attributes:
-        shape: As given.
+        shape: The target as given.
         size: Diagonal of its box, mm.
         normal: Unit normal (3,) of the plane in which a sheet rests; None of another surface.
     """
@@ -49,7 +49,7 @@ class RestingSurface:
 
 
 class Footprint:
-    """Where a target lies over a resting surface, at any pose; kept while that does not change by more than the margin.
+    """Place of a target over a resting surface at any pose; kept while it changes by no more than the margin.
 
     Args:
         rest: The resting surface.
@@ -64,10 +64,10 @@ class Footprint:
         self._laid: tuple[Array, ClosestPoints | None] | None = None
 
     def lacks(self, points: Array, matches: Matches, pose: RigidTransform) -> NDArray[np.bool_]:
-        """Which points (P, 3) of the robot have no counterpart on the target, (P,).
+        """Return which points (P, 3) of the robot have no counterpart on the target, (P,).
 
         Args:
-            points: Of the robot, in its frame.
+            points: Points of the robot, in its frame.
             matches: Their closest points on the target at the pose.
             pose: Applied to the target.
         """
@@ -83,7 +83,7 @@ class Footprint:
         return lacking
 
     def _laid_flat(self, pose: RigidTransform, normal: Array, margin: float) -> ClosestPoints | None:
-        """The target, laid flat; None if it stands on the plane rather than lies, and has no footprint to speak of."""
+        """Lay the target flat; None if it stands on the plane rather than lies, and has no footprint to speak of."""
         corners, target = pose.apply(self._corners), self._target
         if self._laid is None or np.abs(corners - self._laid[0]).max() > 0.5 * margin:
             posed = pose.apply(target.vertices)
@@ -100,23 +100,23 @@ class Footprint:
 
 
 def _flat(points: Array, normal: Array) -> Array:
-    """Points (N, 3) moved along a normal (3,) onto the plane through the origin."""
+    """Return points (N, 3) moved along a normal (3,) onto the plane through the origin."""
     return np.asarray(points - np.outer(points @ normal, normal))
 
 
 def _width(flat: Array) -> float:
-    """Width of points (N, 3) in a plane where they are narrowest, mm."""
+    """Return the width of points (N, 3) in a plane where they are narrowest, mm."""
     return _spread(flat @ np.linalg.eigh(np.cov(flat.T))[1][:, 1])
 
 
 def _spread(values: Array) -> float:
-    """Between which most of the values (N,) lie: strays do not count."""
+    """Return limits between which most of the values (N,) lie; strays do not count."""
     low, high = np.percentile(values, [5.0, 95.0])
     return float(high - low)
 
 
 def beside_share(target: TargetShape, rest_surface: TargetShape, pose: RigidTransform) -> float:
-    """Share of a target, by area or of a cloud's points, that lies beside the footprint of the resting robot, 0 … 1.
+    """Return the share of a target, by area or points, beside the footprint of the resting robot, 0 … 1.
 
     Args:
         target: m.
@@ -127,7 +127,7 @@ def beside_share(target: TargetShape, rest_surface: TargetShape, pose: RigidTran
 
 
 def lies_beside(points: Array, rest_surface: TargetShape) -> NDArray[np.bool_]:
-    """Which points (N, 3) m of a target lie beside the footprint of the resting robot's surface, a mesh, (N,)."""
+    """Return which points (N, 3) m of a target lie beside the footprint of the resting robot's mesh, (N,)."""
     rest, points = RestingSurface(rest_surface), points * MM_PER_M
     margin = rest.size * (BESIDE_PART if rest.normal is not None else _FREE_PART)
     return closest_points_on(rest_surface).query(points).beyond_rim(points, margin)

@@ -41,32 +41,41 @@ class FeatureTerm:
         return cls(pipeline.at(features.uv), features)
 
     def moved_to(self, features: FeaturePoints) -> "FeatureTerm":
-        """The term for features at the same surface parameters; the prepared pipeline is kept."""
+        """Return the term for features at the same surface parameters; the prepared pipeline is kept."""
         return replace(self, features=features)
 
     def __len__(self) -> int:
-        """Number M of points."""
+        """Return the number M of points."""
         return len(self.features)
 
     @property
     def positions(self) -> Array:
-        """Where the points are wanted before any pose, (M, 3) mm."""
+        """Wanted positions of the points before any pose, (M, 3) mm."""
         return self.features.positions * MM_PER_M
 
     def match(self, actuation: Array, pose: RigidTransform) -> FeatureMatches:
-        """Points and wanted places at an actuation (k,) and a pose of the target."""
+        """Return points and wanted places at an actuation (k,) and a pose of the target."""
         state = self.pipeline.forward(actuation[None])
         return self.posed(state, pose)
 
     def posed(self, state: Any, pose: RigidTransform) -> FeatureMatches:
-        """The same for a state that is already computed."""
-        points, wanted = state.points[0], pose.apply(self.positions)
+        """Return the same for a state that is already computed."""
+        points, wanted = self._means(state.points[0]), pose.apply(self.positions)
         return FeatureMatches(state, points, wanted, np.linalg.norm(points - wanted, axis=1))
 
     def value(self, matches: FeatureMatches) -> float:
-        """The objective, mm^2."""
+        """Return the objective, mm^2."""
         return float(self.features.weights @ matches.distances**2) / len(self)
 
     def jacobian(self, matches: FeatureMatches) -> Array:
-        """Derivative of the points, (M, 3, k) mm/Pa."""
-        return np.asarray(self.pipeline.jacobian(matches.state)[0])
+        """Return the derivative of the points, (M, 3, k) mm/Pa."""
+        return self._means(np.asarray(self.pipeline.jacobian(matches.state)[0]))
+
+    def _means(self, values: Array) -> Array:
+        """Return values (Q, ...) at the surface parameters as means over those of each point, (M, ...)."""
+        owner = self.features.owner
+        if owner is None:
+            return values
+        sums = np.zeros((len(self), *values.shape[1:]))
+        np.add.at(sums, owner, values)
+        return sums / np.bincount(owner, minlength=len(self)).reshape(-1, *[1] * (values.ndim - 1))

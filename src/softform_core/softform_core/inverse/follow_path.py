@@ -24,7 +24,7 @@ from softform_core.shapes.features import FeaturePoints
 from softform_core.units import MM_PER_M
 
 TOLERANCE = 2e-5
-"""Distance over the workspace's width within which a waypoint counts as reached. The paper stops at 1e-3 (Fig. 1)."""
+"""Largest distance of a reached waypoint, over the workspace's width. The paper stops at 1e-3 (Fig. 1)."""
 
 _PULL = 1e-3
 """Square root of mu, as a part of the workspace's width."""
@@ -34,7 +34,7 @@ _RELATIVE_DECREASE = 1e-9
 _GRID = 9  # values of each actuation among which a start is looked for
 
 TIP_UV = np.zeros((1, 2))
-"""Where a tip is asked for: a model of one point is the same wherever it is."""
+"""Parameters of a tip: a model of one point gives the same everywhere."""
 
 _WEIGHT = np.ones(1)
 
@@ -49,19 +49,19 @@ class TipPath:
 
 
 def pull_mm2(model: TipMap) -> float:
-    """mu: squared error that an actuation's whole range away from the last one is worth, mm^2."""
+    """Return mu: the squared error that an actuation a whole range away from the last one is worth, mm^2."""
     return (_PULL * model.workspace_width_mm) ** 2
 
 
 def tip_wanted_at(place: Array) -> FeaturePoints:
-    """A place (n,) m of the tip, finite, as a feature point; not checked, as each waypoint would pay for it."""
+    """Return a place (n,) m of the tip, finite, as a feature point; not checked, as each waypoint would pay for it."""
     wanted = np.zeros((1, 3))
     wanted[0, : len(place)] = place
     return FeaturePoints(TIP_UV, wanted, _WEIGHT)
 
 
 def follow_path(model: TipMap, points: ArrayLike, start: ArrayLike) -> TipPath:
-    """Actuations for a path of tip positions.
+    """Return actuations for a path of tip positions.
 
     Args:
         model: N_fk, N_J and, for a real robot, N_s2r.
@@ -94,7 +94,7 @@ def follow_path(model: TipMap, points: ArrayLike, start: ArrayLike) -> TipPath:
 
 
 def start_near(model: TipMap, point: ArrayLike) -> Array:
-    """A start (m,) for a path's first point (n,) mm: of a coarse grid of actuations, the one whose tip is nearest.
+    """Return a start (m,) for a path's first point (n,) mm: of a coarse grid, the one with the nearest tip.
 
     Raises:
         SoftformError: If the point does not fit the model.
@@ -107,7 +107,7 @@ def start_near(model: TipMap, point: ArrayLike) -> Array:
 
 
 def checked_path(model: TipMap, points: ArrayLike, start: ArrayLike) -> tuple[Array, Array]:
-    """Points (w, n) mm and start (m,), clipped to the working range, as arrays.
+    """Return points (w, n) mm and start (m,), clipped to the working range, as arrays.
 
     Raises:
         SoftformError: If they do not fit the model, or are no numbers.

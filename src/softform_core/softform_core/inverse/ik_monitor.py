@@ -53,7 +53,7 @@ class Monitor:
         return time.perf_counter() - self._start
 
     def interrupted(self) -> Termination | None:
-        """Whether to stop at once; asked before every evaluation."""
+        """Return whether to stop at once; called before every evaluation."""
         if self._should_stop is not None and self._should_stop():
             return Termination.CANCELLED
         return Termination.TIME_LIMIT if self.seconds >= self._options.max_seconds else None

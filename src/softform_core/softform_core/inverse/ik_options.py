@@ -1,4 +1,4 @@
-"""What inverse kinematics is asked to solve, within which bounds, and why it may stop.
+"""Options of inverse kinematics: what to solve, within which bounds, and when to stop.
 
 An input whose bounds are equal is held: the solve frees the others only. A model of the prior and the current actuation
 (paper 004) is solved so, its prior half held at what the robot had. Millimetres; actuations in the robot's unit.
@@ -13,9 +13,11 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
 
+__all__ = ["IkOptions", "Termination", "check_options"]
+
 
 class Termination(enum.Enum):
-    """Why the solver stopped."""
+    """Reason why the solver stopped."""
 
     TOLERANCE_REACHED = "the mean error is within the tolerance"
     CONVERGED = "no further decrease of the error is possible nearby"
@@ -75,11 +77,11 @@ class IkOptions:
         return np.asarray(self.actuation_max - self.actuation_min)
 
     def parts(self, change: Array) -> Array:
-        """Changes of the actuation (..., k) as parts of the range; none of an input that is held."""
+        """Return changes of the actuation (..., k) as parts of the range; zero for a held input."""
         return np.divide(change, self.range, out=np.zeros_like(change), where=self.range > 0.0)
 
     def bounds(self) -> tuple[Array, Array]:
-        """Lowest and highest actuation of this solve, (k,) each: the working range, narrowed by the slew limit."""
+        """Return the bounds of this solve, (k,) each: the working range, narrowed by the slew limit."""
         low, high = np.asarray(self.actuation_min), np.asarray(self.actuation_max)
         if self.most_change is None or self.previous_actuation is None:
             return low, high
@@ -87,7 +89,7 @@ class IkOptions:
         return np.maximum(low, held - self.most_change), np.minimum(high, held + self.most_change)
 
     def start(self) -> Array:
-        """Actuation to start from, (k,), within the bounds."""
+        """Return the actuation to start from, (k,), within the bounds."""
         low, high = self.bounds()
         for given in (self.initial_actuation, self.previous_actuation):
             if given is not None:

@@ -29,7 +29,7 @@ from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 
 LEAST_SCALE_PART = 0.002
-"""Distances below this part of the robot's size never stand out from the others (Tukey's scale)."""
+"""Least of Tukey's scale over the robot's size: smaller distances never stand out from the others."""
 
 _MIN_COVERED = 0.05
 _NO_MATCHES = Matches(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0), np.zeros(0, dtype=bool))
@@ -140,7 +140,7 @@ class Problem:
         self._finer: Problem | None = None
 
     def coarse(self, options: IkOptions) -> "Problem":
-        """The same problem at few points, with other limits."""
+        """Return the same problem at few points, with other limits."""
         coarse = Problem(self.pipeline.coarse, self.target, options, self.features)
         coarse.trims, coarse.ignore_uncovered, coarse.scale = self.trims, self.ignore_uncovered, self.scale
         coarse._size, coarse._finer = self.size, self
@@ -163,12 +163,12 @@ class Problem:
         return centroid(self.features.positions)
 
     def centre_of_shape(self, at: Evaluation) -> Array:
-        """Mean of the predicted points that `centre_of_target` is to lie on, (3,) mm."""
+        """Return the mean of the predicted points that `centre_of_target` is to lie on, (3,) mm."""
         points = at.points if at.features is None or self.target is not None else at.features.points
         return centroid(points)
 
     def evaluate(self, actuation: Array, pose: RigidTransform) -> Evaluation:
-        """The merit at an actuation (k,) and a pose."""
+        """Return the merit at an actuation (k,) and a pose."""
         features = None if self.features is None else self.features.match(actuation, pose)
         if self.target is None:
             return self._rated(actuation, pose, None, np.zeros((0, 3)), _NO_MATCHES, features)
@@ -176,14 +176,14 @@ class Problem:
         return self._matched(actuation, pose, state, state.points[0], features)
 
     def reposed(self, at: Evaluation, pose: RigidTransform) -> Evaluation:
-        """The merit at another pose; nothing is predicted again."""
+        """Return the merit at another pose; nothing is predicted again."""
         features = None
         if self.features is not None and at.features is not None:
             features = self.features.posed(at.features.state, pose)
         return self._matched(at.actuation, pose, at.state, at.points, features)
 
     def rated_anew(self, at: Evaluation) -> Evaluation:
-        """The same place by the rules that hold now: what is covered, and how much distances count.
+        """Return the same place by the rules that hold now: what is covered, and how much distances count.
 
         With `trims` the scale of the loss is taken from this place's distances, for this and later evaluations.
         """
@@ -195,7 +195,7 @@ class Problem:
 
     @property
     def footprint(self) -> Footprint:
-        """Where the target lies over the robot at rest: at no actuation, or the nearest to it in the range."""
+        """Place of the target over the robot at rest, or at the actuation in range that is nearest to rest."""
         if self._finer is not None:
             return self._finer.footprint
         if self._footprint is None:
@@ -206,7 +206,7 @@ class Problem:
         return self._footprint
 
     def lacks_parts(self, at: Evaluation) -> bool:
-        """Whether points of the robot have no counterpart on the target."""
+        """Return whether points of the robot have no counterpart on the target."""
         return bool(self._uncovered(at.points, at.matches, at.pose).any())
 
     def _uncovered(self, points: Array, matches: Matches, pose: RigidTransform) -> NDArray[np.bool_]:
@@ -214,11 +214,11 @@ class Problem:
         return ~near if near.all() else self.footprint.lacks(points, matches, pose)
 
     def jacobian_along(self, at: Evaluation, directions: Array) -> Array:
-        """Derivative of each point along a direction (P, 3) of its own, (P, k) mm/Pa."""
+        """Return the derivative of each point along a direction (P, 3) of its own, (P, k) mm/Pa."""
         return self.pipeline.jacobian_along(at.state, directions)
 
     def clip(self, actuation: Array) -> Array:
-        """The nearest actuation within the bounds."""
+        """Return the nearest actuation within the bounds."""
         return np.clip(actuation, self.low, self.high)
 
     def _matched(

@@ -1,4 +1,4 @@
-"""What a solve of inverse kinematics found, and why it comes no nearer. Millimetres; actuations in the robot's unit."""
+"""Result of inverse kinematics, and why it comes no nearer. Millimetres; actuations in the robot's unit."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +13,7 @@ from softform_core.inverse.ik_problem import Evaluation, Problem
 from softform_core.inverse.quadratic_model import weighted_rows
 
 WEAK_PART = 0.01
-"""A change of the actuation is weak if it moves the shape less than this part of what the strongest change does."""
+"""Largest motion of the shape by a weak change of the actuation, over that by the strongest change."""
 
 _AT_BOUND = 1e-6
 _NO_MOTION = 1e-6
@@ -21,7 +21,7 @@ _NO_MOTION = 1e-6
 
 @dataclass(frozen=True)
 class Reachability:
-    """What is left of the error at a solution, to first order.
+    """First-order analysis of the error that is left at a solution.
 
     Attributes:
         residual_mm: Root of the merit's part of target and feature points; for a target alone, the root mean square of
@@ -74,7 +74,7 @@ class IkResult(Evaluation):
         coarse_iterations: Made before, at few points; they are one entry of the history together.
         seconds: Wall-clock time of the solve, without building the search tree of the target.
         prepare_seconds: Time to build that tree.
-        termination: Why it stopped.
+        termination: Reason why it stopped.
         problem: The solved problem.
     """
 
@@ -99,5 +99,5 @@ class IkResult(Evaluation):
 
     @cached_property
     def reachability(self) -> Reachability:
-        """How far from the target this is, and why; computed when it is first asked for."""
+        """Distance that is left to the target, and why; computed on first use."""
         return reachability(self.problem, self)

@@ -26,20 +26,22 @@ from softform_core.inverse.surface_target import SurfaceTarget
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 
+__all__ = ["Target", "search_of", "solve_inverse_kinematics", "solve_prepared"]
+
 Target: TypeAlias = TargetShape | SurfaceTarget
 Solve: TypeAlias = Callable[[Problem, Monitor, Evaluation], tuple[Evaluation, Termination]]
 
 _NEAR_PART = 0.001
-"""A start with a mean error below this part of the robot's size is near: coarse steps would gain nothing."""
+"""Mean error over the robot's size below which a start is near: coarse steps would gain nothing."""
 
 _DONE_PART = 0.0001
-"""Coarse steps end below this part of the robot's size: few points tell no more."""
+"""Mean error over the robot's size at which coarse steps end: few points tell no more."""
 
 _MOST_ITERATIONS = 12
-"""Of coarse steps: those of sheets end before; a long arm takes more than six."""
+"""Most coarse iterations: those of sheets end before; a long arm takes more than six."""
 
 _RELATIVE_DECREASE = 0.01
-"""Of coarse steps: ends them where the target is out of reach."""
+"""Relative decrease of the error that ends coarse steps where the target is out of reach."""
 
 
 def solve_inverse_kinematics(
@@ -79,7 +81,7 @@ def solve_inverse_kinematics(
 
 
 def search_of(target: Target) -> ClosestPoints:
-    """Closest points on any target.
+    """Return the closest points on any target.
 
     Raises:
         SoftformError: If the target is empty, not finite, or has no area.
@@ -96,14 +98,14 @@ def solve_prepared(
     features: FeatureTerm | None = None,
     prepare_seconds: float = 0.0,
 ) -> IkResult:
-    """`solve_inverse_kinematics` for a target whose search structure is built already, and options that are checked."""
+    """Solve like `solve_inverse_kinematics`, with a search structure that is built and options that are checked."""
     problem, monitor = Problem(pipeline, search, options, features), Monitor(options, on_iteration, should_stop)
     solver, stop, coarse_iterations = approach(problem, monitor)
     return finish(problem, monitor, solver.minimise, solver.best, stop, coarse_iterations, prepare_seconds)
 
 
 def start_of(problem: Problem) -> Evaluation:
-    """The evaluation where the options say; a free target that lies far away is first brought over the robot."""
+    """Return the evaluation where the options say; a free target that lies far away is first brought over the robot."""
     options = problem.options
     actuation = options.start()
     if options.fix_pose:
@@ -185,7 +187,7 @@ def _lacks_parts(problem: Problem, best: Evaluation) -> bool:
 
 
 def _trimmed(problem: Problem, at: Evaluation) -> Evaluation | None:
-    """The same place without points that have no counterpart, from now on; None, and as before, if too few are left."""
+    """Drop points without a counterpart from now on; None, and no change, if too few are left."""
     problem.ignore_uncovered, problem.trims = True, problem.options.partial
     trimmed = problem.rated_anew(at)
     if np.isfinite(trimmed.merit):

@@ -22,18 +22,18 @@ _MOST_DAMPING = 1e9
 _LEAST_PROMISE = 1e-10
 
 _RESOLVED_PART = 0.004
-"""Of the robot's size: the paper's relative decrease is one of distances that are at least so large. The last steps
-towards what the sampling of a target leaves, some 0.01 mm, are large parts of little."""
+"""Least distance that the paper's relative decrease refers to, over the robot's size. The last steps towards what the
+sampling of a target leaves, some 0.01 mm, are large parts of little."""
 
 _MOST_RELATIVE = 1e-3
-"""Coarse steps, whose relative decrease is larger, end no sooner for that."""
+"""Largest relative decrease that the resolution may end; coarse steps have a larger one, and end no sooner."""
 
 
 class LevenbergMarquardt:
     """A solve under way, one iteration at a time.
 
     Attributes:
-        problem: What is minimised.
+        problem: Problem that is minimised.
         best: The best found so far; a new object after each iteration that lowered the merit.
     """
 
@@ -91,7 +91,7 @@ class LevenbergMarquardt:
         Args:
             problem: The one before, at other points or with other rules of what counts.
             monitor: Receives the iterations.
-            start: Where to begin.
+            start: State to begin with.
 
         Returns:
             The best found, and why the method stopped.
@@ -107,7 +107,7 @@ class LevenbergMarquardt:
                 return self.best, stop
 
     def _least_decrease(self, relative: float) -> float:
-        """Decrease of the merit from `best`, mm^2, that is worth a step: d(r^2) = 2 r dr of its root r."""
+        """Return the decrease of the merit from `best`, mm^2, that is worth a step: d(r^2) = 2 r dr of its root r."""
         merit = self.best.merit
         # What a cost of the actuation is worth is little beside what distances are.
         resolved = 0.0 if self.problem.cost.curvature > 0.0 else _RESOLVED_PART * self.problem.size

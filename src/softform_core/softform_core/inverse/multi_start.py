@@ -24,10 +24,10 @@ _SHORT_ITERATIONS = 12
 _SHORT_RELATIVE_DECREASE = 1e-2
 
 _PROMISING = 1.1
-"""A short solve whose merit is within this factor of the best short one is carried on at all points."""
+"""Merit of a short solve over the best one up to which it is carried on at all points."""
 
 _SAME = 1.01
-"""A merit within this factor of the best counts as the same solution."""
+"""Merit over the best one up to which a solution counts as the same."""
 
 _REPEATS = 3
 

@@ -1,4 +1,4 @@
-"""Whether a plan fits: what it misses its target by, as a share of what the robot can deform. Millimetres.
+"""Check whether a plan fits: the error to its target over what the robot can deform. Millimetres.
 
 A target that lies nowhere near has a nearest shape, too, often with every actuation at its end. Nobody means that one.
 """
@@ -11,10 +11,10 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 
 _CORNERS = 64
-"""Corners of the working range among which the largest deformation is looked for: a robot deforms most at corners."""
+"""Corners of the working range that are searched for the largest deformation: a robot deforms most at corners."""
 
 _ONE_WAY = 0.5
-"""A miss whose mean vector is at least this part of the mean error has a direction; else it lies on several sides."""
+"""Least share of the mean error that a miss's mean vector has if the miss has a direction."""
 
 
 class OutOfReachError(SoftformError):
@@ -22,7 +22,7 @@ class OutOfReachError(SoftformError):
 
 
 def largest_deformation(points_of: Callable[[Array], Array], low: Array, high: Array) -> float:
-    """Largest mean distance between the same points (n, ..., d) mm of two shapes, `low` to `high`, (k,) each; mm."""
+    """Return the largest mean distance between points (n, ..., d) mm of two shapes, `low` to `high`, (k,) each; mm."""
     corners = np.where(np.random.default_rng(0).random((_CORNERS, len(low))) < 0.5, low, high)
     actuations = np.unique(np.vstack([low, high, corners]), axis=0)
     shapes = np.asarray(points_of(actuations))

@@ -18,10 +18,10 @@ from softform_core.inverse.feature_term import FeatureMatches, FeatureTerm
 from softform_core.inverse.ik_problem import Evaluation, Problem
 
 _SLIDE = 1e-3
-"""Weight of the pose's motion along the target: keeps it determined on shapes that fit themselves when moved."""
+"""Weight of the pose's motion along the target: determines the pose on shapes that fit themselves when moved."""
 
 _APART = 1e-9
-"""Distance above which the direction to the closest point is known, mm; below it is the target's normal."""
+"""Distance above which the direction to the closest point is used, mm; below it, the target's normal."""
 
 _AXES = np.eye(3)
 
@@ -41,7 +41,7 @@ class QuadraticModel(NamedTuple):
 
 
 def quadratic_model(problem: Problem, at: Evaluation) -> QuadraticModel:
-    """Model of `problem` about the evaluation `at`."""
+    """Return the quadratic model of `problem` about the evaluation `at`."""
     rows, residuals, pivot = weighted_rows(problem, at)
     # The merit is the sum of squares of the residuals, without the one half of the textbooks.
     gradient, hessian = 2.0 * (rows.T @ residuals), 2.0 * (rows.T @ rows)
@@ -56,7 +56,7 @@ def quadratic_model(problem: Problem, at: Evaluation) -> QuadraticModel:
 
 
 def weighted_rows(problem: Problem, at: Evaluation) -> tuple[Array, Array, Array]:
-    """Residuals of target and feature points, weighted so that the sum of their squares is their part of the merit.
+    """Return the residuals of target and feature points; their squares sum to their part of the merit.
 
     Returns:
         Their Jacobian (n, m) mm, the residuals (n,) mm, and the point (3,) mm that the pose turns about.
@@ -77,7 +77,7 @@ def weighted_rows(problem: Problem, at: Evaluation) -> tuple[Array, Array, Array
 
 
 def moved(problem: Problem, at: Evaluation, step: Array, pivot: Array) -> tuple[Array, RigidTransform]:
-    """Actuation, within the bounds, and pose after a step of the model's variables."""
+    """Return the actuation, within the bounds, and pose after a step of the model's variables."""
     k = len(at.actuation)
     actuation = problem.clip(at.actuation + step[:k] * problem.range)
     if problem.options.fix_pose:
@@ -86,7 +86,7 @@ def moved(problem: Problem, at: Evaluation, step: Array, pivot: Array) -> tuple[
 
 
 def _pivot(problem: Problem, at: Evaluation) -> Array:
-    """What the pose turns about: the mean of the points that count."""
+    """Return the point that the pose turns about: the mean of the points that count."""
     if problem.options.fix_pose:
         return np.zeros(3)
     places = at.points if at.covered.all() else at.points[at.covered]
@@ -96,7 +96,7 @@ def _pivot(problem: Problem, at: Evaluation) -> Array:
 
 
 def _surface_rows(problem: Problem, at: Evaluation, pivot: Array) -> tuple[Array, Array]:
-    """Weighted rows along p* - (R c* + t), or along the target's normal where that is nil; zero where not covered."""
+    """Return weighted rows along p* - (R c* + t), or the target's normal where that is nil; zero if uncovered."""
     matches, distances = at.matches, at.matches.distances[:, None]
     roots = np.sqrt(np.where(at.covered, at.weights, 0.0) / max(1, np.count_nonzero(at.covered)))
     apart = distances > _APART
@@ -107,7 +107,7 @@ def _surface_rows(problem: Problem, at: Evaluation, pivot: Array) -> tuple[Array
 
 
 def _rows(problem: Problem, along: Array, directions: Array, matched: Array, pivot: Array) -> Array:
-    """Derivatives of d . (p - c) by the actuation as parts of its range, from d . dp*/da (P, k), and by a free pose.
+    """Return derivatives of d . (p - c) by parts of the actuation's range, from d . dp*/da (P, k), and by a pose.
 
     A small turn w moves c by w x arm, and d . (p - c) the other way.
     """
@@ -127,7 +127,7 @@ def _feature_rows(problem: Problem, term: FeatureTerm, features: FeatureMatches,
 
 
 def _pose_motion(problem: Problem, at: Evaluation, pivot: Array) -> Array:
-    """Hessian of the mean squared motion of the matched points under the pose, (6, 6) mm^2."""
+    """Return the Hessian of the mean squared motion of the matched points under the pose, (6, 6) mm^2."""
     arms = (at.matches.points[at.covered] - pivot) * (2.0 / problem.size)
     x, y, z = centroid(arms)
     spread = arms.T @ arms / len(arms)

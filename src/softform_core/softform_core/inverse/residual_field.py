@@ -1,4 +1,4 @@
-"""What a captured cloud shows beyond a prediction: residuals along the predicted normals, and a smooth field of them.
+"""Residuals of a captured cloud to a prediction along the predicted normals, and a smooth field of them.
 
 The foot of a captured point on the predicted surface is exact, and its offset from there lies along the normal: the
 pair is one sample of the displacement that the prediction lacks, without any correspondence. What the surface did along
@@ -30,13 +30,13 @@ RIDGE = 0.02
 grid of 45 settings on validation actuations these are among the best; twice or half of each changes little."""
 
 BEYOND_RIM_PART = 0.002
-"""A captured point sideways of the predicted rim by more than this part of the surface's size has no foot."""
+"""Distance sideways of the predicted rim, over the surface's size, beyond which a captured point has no foot."""
 
 _FINE_SIDE = 97
-"""The predicted grid is refined to so many points a side: chords of a 10 mm grid lie up to 0.2 mm off the surface."""
+"""Points a side of the refined grid: chords of a 10 mm grid lie up to 0.2 mm off the surface."""
 
 _BEYOND_SEAM = 4
-"""Lines of the grid of a tube that are repeated on both sides of its seam before it is refined."""
+"""Lines of a tube's grid that are repeated on both sides of its seam before it is refined."""
 
 _REWEIGHTINGS = 4
 _HUBER = 2.0
@@ -57,7 +57,7 @@ class SurfaceResiduals:
 
 
 def surface_residuals(predicted: Array, captured: Array, patches: PatchSet = SHEET) -> SurfaceResiduals:
-    """Feet of captured points (N, 3) mm on a surface (P, 3) mm over `PatchSet.samples`, and how far they lie off it.
+    """Return feet of captured points (N, 3) mm on a surface (P, 3) mm over `PatchSet.samples`, and distances.
 
     Raises:
         SoftformError: If no captured point lies over the surface.
@@ -72,7 +72,7 @@ def surface_residuals(predicted: Array, captured: Array, patches: PatchSet = SHE
 
 
 def _refined(points: Array, patch: Patch) -> Array:
-    """A surface over `patch.samples(P)` on a finer even grid, by bicubic interpolation, (_FINE_SIDE ** 2, 3) mm."""
+    """Refine a surface over `patch.samples(P)` by bicubic interpolation to an even grid, (_FINE_SIDE ** 2, 3) mm."""
     u, v = patch.grid_lines(len(points))
     grids = patch.grid(points)
     if patch.periodic:  # interpolated as smoothly across the seam as elsewhere
@@ -98,15 +98,15 @@ class ResidualField:
 
     @classmethod
     def zero(cls, patches: PatchSet = SHEET) -> "ResidualField":
-        """The field over the patches of a prediction that lacks nothing."""
+        """Return the field over the patches of a prediction that lacks nothing."""
         return cls(np.zeros(len(patches) * SIDE * SIDE), patches)
 
     def values(self, uv: Array) -> Array:
-        """Displacements at parameters (P, 2), (P,) mm."""
+        """Return displacements at parameters (P, 2), (P,) mm."""
         return np.asarray(self._basis(uv) @ self.coefficients)
 
     def towards(self, residuals: SurfaceResiduals, gain: float = 1.0) -> "ResidualField":
-        """This field moved towards residuals, by a share `gain` of the way; where there are none it stays as it is.
+        """Return this field moved towards residuals by a share `gain`; where there are none it stays as it is.
 
         Robust regression on what this field does not explain: Huber's weights, scaled by the median deviation, so that
         stray points count little.
@@ -129,7 +129,7 @@ class ResidualField:
 
 @cache
 def _penalty(periodic: bool) -> Array:
-    """Thin-plate roughness of the control values, and a ridge, (SIDE ** 2, SIDE ** 2)."""
+    """Return the thin-plate roughness of the control values, and a ridge, (SIDE ** 2, SIDE ** 2)."""
     unit = np.eye(SIDE)
     first, second = np.diff(unit, axis=0), np.diff(unit, n=2, axis=0)
     slope_u, bend_u = (

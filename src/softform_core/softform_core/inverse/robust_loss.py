@@ -11,14 +11,14 @@ import numpy as np
 from softform_core.arrays import Array
 
 _TUNING = 4.685
-"""95 % efficiency on normally distributed residuals."""
+"""Tuning of Tukey's loss to 95 % efficiency on normally distributed residuals."""
 
 _NORMAL = 1.4826
-"""Standard deviation over median absolute value of a normal distribution."""
+"""Ratio of the standard deviation to the median absolute value of a normal distribution."""
 
 
 def tukey_scale(distances: Array, least: float) -> float:
-    """Distance beyond which a point has no weight, mm, from the median of all.
+    """Return the distance beyond which a point has no weight, mm, from the median of all.
 
     Args:
         distances: (P,) mm, not negative.
@@ -28,7 +28,7 @@ def tukey_scale(distances: Array, least: float) -> float:
 
 
 def tukey_loss(distances: Array, scale: float) -> Array:
-    """Loss of each distance, mm^2: d^2 for small ones, scale^2 / 3 beyond the scale; infinite scale: d^2."""
+    """Return the loss of each distance, mm^2: d^2 for small ones, scale^2 / 3 beyond the scale; infinite scale: d^2."""
     if math.isinf(scale):
         return np.asarray(distances**2)
     inside = np.maximum(1.0 - (distances / scale) ** 2, 0.0)
@@ -36,7 +36,7 @@ def tukey_loss(distances: Array, scale: float) -> Array:
 
 
 def tukey_weights(distances: Array, scale: float) -> Array:
-    """Weight of each squared distance, loss'(d) / 2d, 1 … 0."""
+    """Return the weight of each squared distance, loss'(d) / 2d, 1 … 0."""
     if math.isinf(scale):
         return np.ones_like(distances)
     return np.asarray(np.maximum(1.0 - (distances / scale) ** 2, 0.0) ** 2)

@@ -24,21 +24,21 @@ from softform_core.inverse.servo_target import NewestTargets, ServoTarget
 
 _TOLERANCE_MM = 0.01
 _RELATIVE_DECREASE = 1e-3
-"""A solve ends at this mean error, or when its merit falls by less than this part: the next target is on its way."""
+"""Relative decrease of the merit below which a solve ends: the next target is on its way."""
 
 _LONGEST_SLEW = 0.1
-"""Seconds of slewing that one command makes up for at most: after a pause the robot does not jump."""
+"""Longest slewing that one command makes up for, s: after a pause the robot does not jump."""
 
 _FORGETTING = 0.95
 _MOST_OF_PERIOD = 0.5
-"""An iteration is expected to take as long as the longest of late, but no more than this part of a period: with a slow
-model the stream is followed more coarsely instead of not at all."""
+"""Largest expected time of an iteration, in periods; else it is the longest of late. With a slow model the stream is
+followed more coarsely instead of not at all."""
 
 _UNKNOWN = ServoErrors(float("nan"), float("nan"))
 
 
 class ServoState(enum.Enum):
-    """What a servo is doing."""
+    """State of a servo."""
 
     WAITING = "there is no target"
     TRACKING = "following the newest target"
@@ -70,7 +70,7 @@ class ServoSettings:
 
 @dataclass(frozen=True)
 class ServoCommand:
-    """What the robot is to hold.
+    """Actuation that the robot is to hold, and how it was found.
 
     Attributes:
         state: State of the servo.
@@ -78,7 +78,7 @@ class ServoCommand:
         answers: The newest target taken into account, if any.
         errors: Errors of the predicted shape to that target; NaN if unknown.
         converged: Whether this is the solution: no further decrease is possible nearby.
-        reason: Why the target is not followed, and what to do; empty while all is well.
+        reason: Reason why the target is not followed, and what to do; empty while all is well.
     """
 
     state: ServoState
@@ -93,7 +93,7 @@ class Servo:
     """Follows the newest targets; see the module's description."""
 
     def __init__(self, settings: ServoSettings, clock: Callable[[], float] = time.monotonic) -> None:
-        """Nothing is commanded before `resume_from`."""
+        """Start without a command; `resume_from` gives the first one."""
         self._settings, self._clock = settings, clock
         self._targets = NewestTargets(settings.stale_after)
         self._iteration_seconds = 0.0
@@ -141,7 +141,7 @@ class Servo:
         self._reset(None)
 
     def step(self, model: ForwardModel, deadline: float) -> ServoCommand:
-        """`refine`, then `command`."""
+        """Call `refine`, then `command`."""
         self.refine(model, deadline)
         return self.command()
 
@@ -178,7 +178,7 @@ class Servo:
         return False
 
     def command(self) -> ServoCommand:
-        """The next command: from the last one towards the solution, as far as the slew rate allows."""
+        """Return the next command: from the last one towards the solution, as far as the slew rate allows."""
         now = self._clock()
         seconds, self._commanded_at = min(now - self._commanded_at, _LONGEST_SLEW), now
         held, solve, targets = self._commanded, self._solve, self._targets.fresh(now)

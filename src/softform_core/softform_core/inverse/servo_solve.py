@@ -118,6 +118,6 @@ class ServoSolve:
                 problem.ignore_uncovered = False
 
     def errors_at(self, actuation: Array) -> ServoErrors:
-        """Errors at another actuation, (k,), against the same targets."""
+        """Return errors at another actuation, (k,), against the same targets."""
         place = self._problem.evaluate(actuation, RigidTransform())
         return ServoErrors(place.mean_error_mm, place.max_error_mm)

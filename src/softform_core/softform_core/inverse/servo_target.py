@@ -13,8 +13,8 @@ class ServoTarget:
     """One target, ready to be followed: a shape, or feature points; never both.
 
     Attributes:
-        stamp: When it was meant, ns since the epoch: exact, as answers repeat it.
-        arrived: When it came, s of the servo's steady clock.
+        stamp: Time that it is meant for, ns since the epoch: exact, as answers repeat it.
+        arrived: Time of arrival on the servo's steady clock, s.
         shape: Closest points on the shape.
         features: Places of the robot's surface and where they are wanted.
     """
@@ -27,7 +27,7 @@ class ServoTarget:
 
 @dataclass(frozen=True)
 class ServoTargets:
-    """What is followed at one moment: a shape, feature points, or both.
+    """Targets to follow at one moment: a shape, feature points, or both.
 
     Attributes:
         shape: The newest shape, if it is fresh.
@@ -38,7 +38,7 @@ class ServoTargets:
     features: ServoTarget | None = None
 
     def __bool__(self) -> bool:
-        """Whether there is anything to follow."""
+        """Return whether there is anything to follow."""
         return self.shape is not None or self.features is not None
 
     @property
@@ -75,12 +75,12 @@ class NewestTargets:
             return self._newest != before
 
     def __bool__(self) -> bool:
-        """Whether there is any, fresh or stale."""
+        """Return whether there is any target, fresh or stale."""
         with self._lock:
             return bool(self._newest)
 
     def fresh(self, moment: float) -> ServoTargets:
-        """Targets that are to be followed at a moment of the steady clock."""
+        """Return targets that are to be followed at a moment of the steady clock."""
         with self._lock:
             newest = self._newest
         return ServoTargets(self._fresh(newest.shape, moment), self._fresh(newest.features, moment))

@@ -40,6 +40,6 @@ class SurfaceTarget:
         return cls(control, degree)
 
     def as_mesh(self) -> TargetShape:
-        """The surface as a fine mesh; its borders and corners are the surface's own."""
+        """Return the surface as a fine mesh; its borders and corners are the surface's own."""
         points = evaluate(self.control_points, SHEET.samples(_SAMPLES), self.degree)
         return TargetShape.from_mesh(points, SHEET.triangles(_SAMPLES))

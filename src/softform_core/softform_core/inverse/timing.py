@@ -1,4 +1,4 @@
-"""When each waypoint of a path of actuations is due: as fast as slew rate and settling allow, or at given times.
+"""Due times of a path's waypoints: as early as slew rate and settling allow, or as given.
 
 A soft body follows its actuation late (paper 001, Sec. III-C: a marker becomes stable after seconds), and a command
 must not change faster than the robot's slew rate. The robot's unit and seconds.
@@ -12,7 +12,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 
 _ROUNDING = 1e-6
-"""Part of a leg's shortest time by which wanted times may fall short of it: they were rounded on their way here."""
+"""Share of a leg's shortest time by which wanted times may fall short of it, due to rounding on their way."""
 
 
 @dataclass(frozen=True)
@@ -31,22 +31,22 @@ class Schedule:
 
     @property
     def duration(self) -> float:
-        """Until the last waypoint has settled, s."""
+        """Time until the last waypoint has settled, s."""
         return float(self.moments[-1])
 
     def at(self, moment: float) -> Array:
-        """Actuation (k,) at `moment` s after the start; before and after the schedule, those of its ends."""
+        """Return the actuation (k,) at `moment` s after the start; before and after the schedule, those of its ends."""
         return np.array([np.interp(moment, self.moments, values) for values in self.actuations.T])
 
 
 def slew_durations(start: Array, waypoints: Array, slew_rate: Array) -> Array:
-    """Shortest time (m,) s from `start` or the predecessor to each waypoint, m of (m, k), at (k,) per second."""
+    """Return the shortest times (m,) s from `start` or the predecessor to waypoints (m, k), at (k,) per second."""
     legs = np.diff(np.vstack([start, waypoints]), axis=0)
     return np.asarray((np.abs(legs) / slew_rate).max(axis=1))
 
 
 def fastest_schedule(start: Array, waypoints: Array, slew_rate: Array, settle_time: float) -> Schedule:
-    """Each waypoint (m, k) as soon as the slew rate allows, held for `settle_time` s; then it is due."""
+    """Return each waypoint (m, k) as soon as the slew rate allows, held for `settle_time` s; then it is due."""
     legs = slew_durations(start, waypoints, slew_rate)
     due = np.cumsum(legs + settle_time)
     moments = np.stack([due - settle_time, due], axis=1).ravel()
@@ -56,7 +56,7 @@ def fastest_schedule(start: Array, waypoints: Array, slew_rate: Array, settle_ti
 def timed_schedule(
     start: Array, waypoints: Array, times: Array, slew_rate: Array, settle_time: float, nearness: float = 0.0
 ) -> Schedule:
-    """Each waypoint at its time, on straight lines between them; the last one is held until the robot has settled.
+    """Return each waypoint at its time, straight lines between; the last is held until the robot has settled.
 
     Args:
         start: (k,), where the robot is.
@@ -92,7 +92,7 @@ def timed_schedule(
 
 
 LONGEST_GAP = 600.0
-"""s; the driver lets go of a robot that is held for longer (`hold_timeout`)."""
+"""Longest gap between waypoints, s: the driver lets go of a robot that is held for longer (`hold_timeout`)."""
 
 
 def check_times(times: Array, count: int) -> None:

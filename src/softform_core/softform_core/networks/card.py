@@ -1,4 +1,4 @@
-"""What the cards of all models say: which robot, which actuations, which weights, how to make them again."""
+"""Common fields of all model cards: robot, actuations, weights, and how to make the model again."""
 
 from typing import Annotated, Any, Literal
 
@@ -42,7 +42,7 @@ class SurfaceEntry(Entry):
     periodic: bool
 
     def __str__(self) -> str:
-        """The surface in words."""
+        """Return the surface in words."""
         form = "tube, u around it" if self.periodic else "sheet"
         return f"{self.rows} x {self.cols} control points of a B-spline surface of degree {self.degree} ({form})"
 
@@ -54,7 +54,7 @@ class KinematicsReference(Entry):
 
 
 class ModelCard(Entry):
-    """What the cards of all models say; each kind of model has a subclass.
+    """Fields that all model cards share; each kind of model has a subclass.
 
     Attributes:
         model: Kind of the model.
@@ -82,18 +82,18 @@ class ModelCard(Entry):
     weights_sha256: str
 
     def to_markdown(self) -> str:
-        """The card for people."""
+        """Return the card for people."""
         raise NotImplementedError
 
     def _head(self, title: str) -> str:
-        """Title and origin of the page."""
+        """Return the title and origin of the page."""
         card = self.weights_file.replace(".pt", ".json")
         return f"""# {title} of the robot '{self.robot}'
 
 Made by `{self.command}`, which makes it again. Do not edit: this page is generated from `{card}`."""
 
     def _files(self) -> str:
-        """Rows of the page's table that all models have."""
+        """Return rows of the page's table that all models have."""
         return (
             f"| weights | `{self.weights_file}` (TorchScript), {self.weights_bytes} bytes, sha256 "
             f"`{self.weights_sha256}` |\n"
@@ -101,7 +101,7 @@ Made by `{self.command}`, which makes it again. Do not edit: this page is genera
         )
 
     def _takes(self) -> str:
-        """The actuations in words."""
+        """Return the actuations in words."""
         ranges = ", ".join(f"{one.name} {one.minimum:g} … {one.maximum:g}" for one in self.actuations)
         if len({(one.minimum, one.maximum) for one in self.actuations}) == 1:
             one = self.actuations[0]
@@ -109,12 +109,12 @@ Made by `{self.command}`, which makes it again. Do not edit: this page is genera
         return f"{len(self.actuations)} actuations, {self.quantity} in {self.unit} ({ranges})"
 
     def _made(self) -> str:
-        """Revision, version and time."""
+        """Return the revision, version and time."""
         return f"Revision {self.git_revision}, torch {self.torch_version}, {self.created}."
 
 
 class SurfaceCard(ModelCard):
-    """What the cards of models of surfaces say, too.
+    """Further fields that the cards of surface models share.
 
     Attributes:
         surfaces: Entry of each patch.
@@ -123,22 +123,22 @@ class SurfaceCard(ModelCard):
     surfaces: list[SurfaceEntry]
 
     def _surface(self) -> str:
-        """The surfaces in words."""
+        """Return the surfaces in words."""
         return ", ".join(map(str, self.surfaces))
 
 
 def actuation_fields(robot: Robot) -> dict[str, Any]:
-    """What a card says of the actuations of a robot."""
+    """Return the card's fields on the actuations of a robot."""
     ranges = zip(robot.actuation_names, robot.actuation_min.tolist(), robot.actuation_max.tolist(), strict=True)
     return {
         "quantity": robot.quantity,
-        "unit": robot.unit,
+        "unit": robot.actuation_unit,
         "actuations": [{"name": name, "minimum": low, "maximum": high} for name, low, high in ranges],
         "actuators": robot.actuators,
     }
 
 
 def surface_entries(robot: Robot) -> list[SurfaceEntry]:
-    """What a card says of the surfaces of a robot."""
+    """Return the card's entries on the surfaces of a robot."""
     pairs = zip(robot.surfaces, robot.patches.patches, strict=True)
     return [SurfaceEntry(patch=one.patch, **patch._asdict()) for one, patch in pairs]

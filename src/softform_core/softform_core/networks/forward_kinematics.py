@@ -50,6 +50,6 @@ class ForwardKinematics(nn.Module):
         self.register_buffer("output_scale", torch.full((mean_shape.numel(),), float(offset_scale)))
 
     def forward(self, actuation: Tensor) -> Tensor:
-        """Control points, (n, ...) of the mean shape's, mm, at actuations (n, k)."""
+        """Return the control points, (n, ...) of the mean shape's, mm, at actuations (n, k)."""
         offsets = self.layers((actuation - self.input_offset) / self.input_scale)
         return (self.output_offset + self.output_scale * offsets).reshape([-1] + self.shape)

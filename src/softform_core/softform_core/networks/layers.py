@@ -11,7 +11,7 @@ _ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh}
 
 
 def perceptron(sizes: Sequence[int], activation: str = "relu", use_batch_norm: bool = False) -> nn.Sequential:
-    """Linear layers with an activation between them, each hidden one behind a batch norm if asked.
+    """Return linear layers with an activation between them, each hidden one behind a batch norm if asked.
 
     Args:
         sizes: Width of the input, of the hidden layers, and of the output.

@@ -12,6 +12,8 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.networks.saved_network import SavedNetwork, arrays_of
 
+__all__ = ["MlpWeights", "extract_mlp"]
+
 if TYPE_CHECKING:
     from torch import nn
 
@@ -43,7 +45,7 @@ class MlpWeights:
     output_scale: Array
 
     def forward(self, x: ArrayLike) -> Array:
-        """Output of the network, (n, in) -> (n, out)."""
+        """Return the output of the network, (n, in) -> (n, out)."""
         y = (np.asarray(x, dtype=np.float64) - self.input_offset) / self.input_scale
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             y = y @ weight.T + bias
@@ -52,7 +54,7 @@ class MlpWeights:
 
 
 def extract_mlp(network: "SavedNetwork | nn.Module") -> MlpWeights:
-    """Weights of a network built of one `perceptron` named `layers` between an input and an output normalisation.
+    """Return the weights of a `perceptron` named `layers` between an input and an output normalisation.
 
     Raises:
         SoftformError: If it is not such a network.
@@ -88,7 +90,7 @@ def extract_mlp(network: "SavedNetwork | nn.Module") -> MlpWeights:
 
 
 def chained(first: MlpWeights, then: MlpWeights) -> MlpWeights:
-    """One perceptron that gives what `then` gives of the output of `first` (exact); its input is that of `first`.
+    """Return one perceptron equal to `then` after `first` (exact); its input is that of `first`.
 
     Raises:
         SoftformError: If they do not fit together: their activations differ, and neither is affine.
@@ -111,14 +113,14 @@ def chained(first: MlpWeights, then: MlpWeights) -> MlpWeights:
 
 
 def perceptron_of(weights: Sequence[Array], biases: Sequence[Array], activation: str) -> MlpWeights:
-    """The perceptron of these layers without normalisation; one layer alone is an affine map."""
+    """Return the perceptron of these layers without normalisation; one layer alone is an affine map."""
     inputs, outputs = weights[0].shape[1], weights[-1].shape[0]
     ends = np.zeros(inputs), np.ones(inputs), np.zeros(outputs), np.ones(outputs)
     return MlpWeights(list(weights), list(biases), activation, *ends)
 
 
 def mean_of(members: Sequence[MlpWeights]) -> MlpWeights:
-    """One wide perceptron whose output is the mean of the members' outputs (exact).
+    """Return one wide perceptron whose output is the mean of the members' outputs (exact).
 
     All members need equal depth, activation and normalisations, as members of one ensemble have.
     """

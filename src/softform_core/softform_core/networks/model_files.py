@@ -22,7 +22,7 @@ class ModelError(SoftformError):
 
 
 def sha256(weights: bytes) -> str:
-    """What a card calls its weights by."""
+    """Return the SHA-256 by which a card names its weights."""
     return hashlib.sha256(weights).hexdigest()
 
 
@@ -65,7 +65,7 @@ class ModelFiles(Generic[AnyCard]):
             raise ModelError(f"The model could not be written to {folder}: {reason}", remedy) from error
 
     def read_card(self, folder: Path, robot: Robot) -> AnyCard:
-        """The card in a model folder.
+        """Return the card in a model folder.
 
         Raises:
             ModelError: If it is missing, unreadable, of another schema, or of a model of another robot.
@@ -103,7 +103,7 @@ class ModelFiles(Generic[AnyCard]):
         return card
 
     def load(self, folder: Path, robot: Robot) -> tuple[SavedNetwork, AnyCard]:
-        """Network and card in a model folder.
+        """Return the network and card in a model folder.
 
         Raises:
             ModelError: If the model is missing, corrupt, of another schema, or made for another robot.
@@ -130,5 +130,5 @@ class ModelFiles(Generic[AnyCard]):
             ) from error
 
     def train_again(self, robot: Robot) -> str:
-        """What to do about a model that cannot be used."""
+        """Return advice on a model that cannot be used."""
         return f"Train it with: {self.command} --robot {robot.given_as}"

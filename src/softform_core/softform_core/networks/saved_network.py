@@ -41,11 +41,11 @@ class SavedNetwork:
         self.__dict__.update(_read(file).__dict__)
 
     def __getattr__(self, name: str) -> Any:
-        """Only so that type checkers know that there are more."""
+        """Tell type checkers that there are more attributes."""
         raise AttributeError(f"the network has no '{name}'")
 
     def arrays(self) -> dict[str, Array]:
-        """All tensors in double precision, named as in torch's `state_dict`."""
+        """Return all tensors in double precision, named as in torch's `state_dict`."""
         return dict(self._arrays(""))
 
     def _arrays(self, prefix: str) -> Iterator[tuple[str, Array]]:
@@ -57,7 +57,7 @@ class SavedNetwork:
 
 
 def export(network: "nn.Module") -> bytes:
-    """TorchScript of a trained network, in evaluation mode on the CPU."""
+    """Return TorchScript of a trained network, in evaluation mode on the CPU."""
     import torch
 
     buffer = io.BytesIO()
@@ -69,7 +69,7 @@ def export(network: "nn.Module") -> bytes:
 
 
 def arrays_of(network: "SavedNetwork | nn.Module") -> dict[str, Array]:
-    """All tensors of a network in double precision, by name."""
+    """Return all tensors of a network in double precision, by name."""
     if isinstance(network, SavedNetwork):
         return network.arrays()
     return {name: tensor.detach().cpu().numpy().astype(np.float64) for name, tensor in network.state_dict().items()}
@@ -92,7 +92,7 @@ def _read(file: bytes) -> SavedNetwork:
 
 
 def _content(archive: zipfile.ZipFile, name: str) -> bytes:
-    """An entry of the file, which has to be as large there as it says."""
+    """Return an entry of the file, which has to be as large there as it says."""
     entry = archive.getinfo(name)
     if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:
         raise ValueError(f"'{name}' is packed")
@@ -100,7 +100,7 @@ def _content(archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _check_modules(module: SavedNetwork, seen: list[SavedNetwork]) -> None:
-    """Each module is in one other at most, and nothing in it stands in the place of a method.
+    """Check that each module is in one other at most, and that nothing in it replaces a method.
 
     Raises:
         ValueError: If it is otherwise.
@@ -155,7 +155,7 @@ class _Unpickler(pickle._Unpickler):
 
 
 def _array(storage: Array, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], *_: object) -> Array:
-    """The tensor that fills a storage, in whichever order its dimensions lie there.
+    """Return the tensor that fills a storage, in whichever order its dimensions lie there.
 
     Raises:
         ValueError: If it does not.

@@ -16,13 +16,13 @@ from softform_core.networks.mlp_weights import MlpWeights
 
 
 def identity_coefficients(kernels: int, motion: RigidTransform | None = None) -> Array:
-    """Gamma (kernels + 4, 3) of the warp that leaves every point where it is, or only moves it; the motion in mm."""
+    """Return gamma (kernels + 4, 3) of the warp that moves no point, or moves all alike; the motion in mm."""
     motion = motion or RigidTransform()
     return np.vstack([motion.translation[None], motion.rotation.T, np.zeros((kernels, 3))])
 
 
 def kernels(points: Tensor, centers: Tensor, width: float) -> Tensor:
-    """Kernels e^(-c |p - q_i|^2) of Eq. 2 of points (n, P, 3) and centers (n, N, 3), mm, with c in 1/mm^2; (n, P, N).
+    """Return kernels e^(-c |p - q_i|^2) of Eq. 2 of points (n, P, 3), centers (n, N, 3), mm, c in 1/mm^2; (n, P, N).
 
     With |p - q|^2 = |p|^2 - 2 p . q + |q|^2 they are a matrix product; about a center its terms round less.
     """
@@ -48,14 +48,14 @@ def warp_basis(points: Tensor, centers: Tensor, width: float) -> Tensor:
 
 
 def warp_basis_slope(points: Tensor, tangents: Tensor, centers: Tensor, width: float) -> Tensor:
-    """Slope of `warp_basis`, of its shape, along tangents dp/du (n, P, 3), centers held: dp*/du = slope @ gamma."""
+    """Return the slope of `warp_basis` along tangents dp/du (n, P, 3), centers held: dp*/du = slope @ gamma."""
     along = (points * tangents).sum(-1)[:, :, None] - tangents @ centers.transpose(1, 2)
     slope = -2.0 * width * kernels(points, centers, width) * along
     return torch.cat([torch.zeros_like(points[..., :1]), tangents, slope], dim=2)
 
 
 def stable_directions(basis: Array, centers: Array, smallest: float) -> Array:
-    """Well-conditioned directions of gamma, each of which moves the surface by 1 mm in the root of the mean square.
+    """Return well-conditioned directions of gamma; each moves the surface by 1 mm in the root mean square.
 
     Wide Gaussians nearly depend on each other: steps in gamma itself then move the surface by anything between nothing
     and metres. The compatibility conditions of Eq. 10 are built in at the shape given: the betas of every direction
@@ -83,7 +83,7 @@ def stable_directions(basis: Array, centers: Array, smallest: float) -> Array:
 
 @dataclass(frozen=True)
 class ShapeInput:
-    """How control points enter the networks: (basis (S^c - mean)) / scale.
+    """Scaling of control points for the networks: (basis (S^c - mean)) / scale.
 
     Attributes:
         mean: (rows * cols * 3,) mm.
@@ -113,7 +113,7 @@ class ShapeInput:
         return cls(mean, basis, np.maximum((offsets @ basis.T).std(axis=0), 1e-9))
 
     def normalised(self, control_points: Array) -> Array:
-        """Input of the networks, (n, rows * cols * 3) mm -> (n, r)."""
+        """Return the input of the networks, (n, rows * cols * 3) mm -> (n, r)."""
         offsets = control_points - self.mean
         return (offsets if self.basis is None else offsets @ self.basis.T) / self.scale
 
@@ -130,7 +130,7 @@ class FunctionPrediction(nn.Module):
         hidden: Widths of the hidden layers; 2 or 3 of 24 or 64 (Table II).
         activation: `relu` or `tanh`.
         scaling: (3 d, 3 d) from coordinates to amplitudes, invertible; None if they are the same.
-        motion: What it starts as in place of the identity, mm.
+        motion: Initial motion in place of the identity, mm.
     """
 
     directions: Tensor
@@ -161,15 +161,15 @@ class FunctionPrediction(nn.Module):
         self.register_buffer("scaling", torch.from_numpy(scaling).float())
 
     def amplitudes(self, shape: Tensor) -> Tensor:
-        """Amplitudes (n, d, 3) along the directions, from normalised shapes (n, r)."""
+        """Return amplitudes (n, d, 3) along the directions, from normalised shapes (n, r)."""
         return (self.layers(shape) @ self.scaling.T).reshape(len(shape), -1, 3)
 
     def forward(self, shape: Tensor) -> Tensor:
-        """Coefficients gamma (n, N + 4, 3), from normalised shapes (n, r)."""
+        """Return coefficients gamma (n, N + 4, 3), from normalised shapes (n, r)."""
         return self.identity + self.directions @ self.amplitudes(shape)
 
     def weights(self, shape_input: ShapeInput) -> MlpWeights:
-        """The whole map from control points in mm to flattened gamma, the fixed maps folded into the layers (exact)."""
+        """Return the map from control points in mm to flattened gamma, fixed maps folded into the layers (exact)."""
         linear = [layer for layer in self.layers if isinstance(layer, nn.Linear)]
         weights = [layer.weight.detach().double().numpy() for layer in linear]
         biases = [layer.bias.detach().double().numpy() for layer in linear]
@@ -185,7 +185,7 @@ class FunctionPrediction(nn.Module):
         )
 
     def _unfold(self) -> Array:
-        """From coordinates to flattened gamma, (3 (N + 4), 3 d)."""
+        """Map coordinates to flattened gamma, (3 (N + 4), 3 d)."""
         return np.kron(self.directions.double().numpy(), np.eye(3)) @ self.scaling.double().numpy()
 
     def load_weights(self, weights: MlpWeights, shape_input: ShapeInput) -> None:
@@ -231,6 +231,6 @@ class Confidence(nn.Module):
         )
 
     def forward(self, points: Tensor, shape: Tensor) -> Tensor:
-        """Confidence (n, P) in 0 … 1 of simulated points (n, P, 3) mm on normalised shapes (n, r)."""
+        """Return the confidence (n, P) in 0 … 1 of simulated points (n, P, 3) mm on normalised shapes (n, r)."""
         first = self.of_point(points / self._point_scale) + self.of_shape(shape)[:, None]
         return torch.sigmoid(self.layers(first)[..., 0])

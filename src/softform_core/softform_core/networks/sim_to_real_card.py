@@ -31,7 +31,7 @@ class Transfer(Entry):
 
 
 class FramesUsed(Entry):
-    """What was learned from: frames of one store by their numbers there."""
+    """Frames that were learned from, of one store, by their numbers there."""
 
     store: str
     via: str
@@ -48,7 +48,7 @@ class FramesUsed(Entry):
 
 
 class Training(Entry):
-    """How N_rbf was trained."""
+    """Settings of the training of N_rbf."""
 
     recipe: str
     seed: int
@@ -86,7 +86,7 @@ class SurfaceSimToRealCard(SurfaceCard):
     errors_mm: HeldOutErrors
 
     def to_markdown(self) -> str:
-        """The card for people."""
+        """Return the card for people."""
         t, d, r, e, k = self.transfer, self.frames, self.training, self.errors_mm, self.forward_kinematics
         noise = ""
         if e.noise_floor_mean is not None:

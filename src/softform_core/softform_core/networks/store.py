@@ -1,4 +1,4 @@
-"""Where the models of a robot lie and how they are read; all kinds in one folder, those of a tip by the same names."""
+"""Paths and readers of a robot's models; all kinds lie in one folder, those of a tip by the same names."""
 
 from pathlib import Path
 
@@ -10,6 +10,8 @@ from softform_core.networks.surface_card import SurfaceKinematicsCard
 from softform_core.networks.tip_card import TipKinematicsCard, TipSimToRealCard
 from softform_core.paths import models_of
 from softform_core.robots import Robot, load_robot
+
+__all__ = ["FORWARD_KINEMATICS", "TIP_KINEMATICS", "load_forward_kinematics", "load_tip_sim_to_real"]
 
 _KINEMATICS = "forward_kinematics.pt", "forward_kinematics.json", "README.md", "./softform train fk"
 SIM_TO_REAL_FILES = "sim_to_real.pt", "sim_to_real.json", "sim_to_real.md", "./softform train s2r"
@@ -23,7 +25,7 @@ TIP_SIM_TO_REAL = ModelFiles("tip sim-to-real", TipSimToRealCard, *SIM_TO_REAL_F
 def load_forward_kinematics(
     robot: Robot | str, path: Path | str | None = None
 ) -> tuple[SavedNetwork, SurfaceKinematicsCard]:
-    """N_fk, (n, k) -> control points (n, ..., 3) mm of all patches, and its card; by default of `models/<robot>`.
+    """Load N_fk, (n, k) -> control points (n, ..., 3) mm of all patches, and its card; default `models/<robot>`.
 
     Raises:
         ModelError: If the model is missing, corrupt, of another schema, or made for another robot.
@@ -33,7 +35,7 @@ def load_forward_kinematics(
 
 
 def load_tip_sim_to_real(robot: Robot, folder: Path, kinematics: ModelCard) -> tuple[SavedNetwork, TipSimToRealCard]:
-    """N_s2r (`networks.TipNetwork`) with its card.
+    """Return N_s2r (`networks.TipNetwork`) with its card.
 
     Raises:
         ModelError: If the model is missing, corrupt, made for another robot, or trained with another N_fk.

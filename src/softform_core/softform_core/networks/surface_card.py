@@ -15,7 +15,7 @@ class Architecture(Entry):
 
 
 class TrainingData(Entry):
-    """Where the shapes came from; the simulation's own provenance is repeated."""
+    """Source of the shapes; the simulation's own provenance is repeated."""
 
     store: str
     samples: Count
@@ -27,12 +27,12 @@ class TrainingData(Entry):
 
     @property
     def is_imported(self) -> bool:
-        """Whether the shapes are from elsewhere: those that Softform simulates have a seed."""
+        """Whether the shapes are imported: those that Softform simulates have a seed."""
         return self.simulation_seed is None
 
 
 class Training(Entry):
-    """How the network was trained."""
+    """Settings of the network's training."""
 
     recipe: str
     seed: int
@@ -70,7 +70,7 @@ class SurfaceKinematicsCard(SurfaceCard):
     errors_mm: Errors
 
     def to_markdown(self) -> str:
-        """The card for people."""
+        """Return the card for people."""
         a, d, t, e = self.architecture, self.data, self.training, self.errors_mm
         seed = "" if d.simulation_seed is None else f"seed {d.simulation_seed}, "
         return f"""{self._head("Forward kinematics")}

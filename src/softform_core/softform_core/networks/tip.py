@@ -43,7 +43,7 @@ class TipNetwork(nn.Module):
         self.register_buffer("output_scale", spread.max().expand_as(spread).clone() if one_scale else spread)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Outputs (s, b) at inputs (s, a)."""
+        """Return outputs (s, b) at inputs (s, a)."""
         return self.output_offset + self.output_scale * self.layers((x - self.input_offset) / self.input_scale)
 
 
@@ -61,5 +61,5 @@ class TipKinematics(nn.Module):
         self.jacobian = jacobian
 
     def forward(self, actuation: Tensor) -> Tensor:
-        """Tips (s, n) mm at actuations (s, m)."""
+        """Return tips (s, n) mm at actuations (s, m)."""
         return self.forward_kinematics(actuation)

@@ -29,7 +29,7 @@ class NetworkEntry(Entry):
 
 
 class SimulatedData(Entry):
-    """Where the tips and Jacobians came from; the store's own provenance is repeated.
+    """Source of the tips and Jacobians; the store's own provenance is repeated.
 
     `segments` is None of imported tips, which lie on no grid and have no Jacobians: N_J learnt the derivative of N_fk.
     """
@@ -43,12 +43,12 @@ class SimulatedData(Entry):
 
     @property
     def is_imported(self) -> bool:
-        """Whether the tips are from elsewhere."""
+        """Whether the tips are imported."""
         return self.segments is None
 
 
 class RealData(Entry):
-    """Where the real tips came from; the store's own provenance is repeated."""
+    """Source of the real tips; the store's own provenance is repeated."""
 
     store: str
     samples: Count
@@ -68,7 +68,7 @@ class TipKinematicsCard(ModelCard):
     jacobian: NetworkEntry
 
     def to_markdown(self) -> str:
-        """The card for people."""
+        """Return the card for people."""
         d, f, j = self.data, self.forward_kinematics, self.jacobian
         derivatives = "with exact Jacobians" if d.segments else "(Jacobians: the derivative of N_fk)"
         grid = f" ({d.segments} values of each actuation)" if d.segments else ""
@@ -119,7 +119,7 @@ class TipSimToRealCard(ModelCard):
     before_max_percent: Percent
 
     def to_markdown(self) -> str:
-        """The card for people."""
+        """Return the card for people."""
         n, d = self.network, self.data
         return f"""{self._head("Sim-to-real transfer of the tip")}
 

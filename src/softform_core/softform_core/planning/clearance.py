@@ -1,4 +1,4 @@
-"""How much room a predicted surface has beside its margin; millimetres.
+"""Clearance of a predicted surface beyond its margin; millimetres.
 
 spare = min over all points x of the triangulated surface of (distance to the obstacle - allowance(x)) - clearance
 """
@@ -28,7 +28,7 @@ class DistanceField:
         self._distances = obstacle.distances(nodes.reshape(-1, 3)).reshape(nodes.shape[:3])
 
     def bounds(self, points: Array) -> tuple[Array, Array]:
-        """Lowest and highest possible distance of each of (..., 3) mm to the obstacle, (...) mm each."""
+        """Return the lowest and highest possible distance of each of (..., 3) mm to the obstacle, (...) mm each."""
         scaled = np.rint((points - self._low) / self._spacing).astype(np.int64)
         node = np.clip(scaled, 0, np.array(self._distances.shape) - 1)
         offset = points - (self._low + node * self._spacing)
@@ -38,7 +38,7 @@ class DistanceField:
 
 
 FAR_MM = 40.0
-"""A surface this far away is not measured more precisely."""
+"""Clearance above which a surface is not measured more precisely, mm."""
 
 
 class ClearanceGauge:
@@ -51,20 +51,20 @@ class ClearanceGauge:
         self._edges = np.unique(np.sort(edges, axis=1), axis=0)
 
     def spare(self, states: SurfaceStates) -> Array:
-        """Room of each surface, (n,) mm; negative where the margin is not kept.
+        """Return the room of each surface, (n,) mm; negative where the margin is not kept.
 
         Every value is a lower bound of the spare that is defined above: exact but for the allowance, which near the
-        closest place is taken at its largest, and but for surfaces further than `FAR_MM`. Of a surface in the margin
+        closest place is taken at its largest, and but for surfaces further than `FAR_MM`. For a surface in the margin
         only the sign is right.
         """
         return self._least(states, self.clearance) - self.clearance
 
     def distances(self, states: SurfaceStates) -> Array:
-        """Distance of each triangulated surface to the obstacle, (n,) mm, without any margin."""
+        """Return the distance of each triangulated surface to the obstacle, (n,) mm, without any margin."""
         return self._least(SurfaceStates(states.points, np.zeros_like(states.allowance)), 0.0)
 
     def _least(self, states: SurfaceStates, enough: float) -> Array:
-        """Distance less allowance at the closest place of each surface, (n,) mm; coarse where it is below `enough`."""
+        """Return distance less allowance at each surface's closest place, (n,) mm; coarse if below `enough`."""
         lowest, highest = self._field.bounds(states.points)
         lowest -= states.allowance
         highest -= states.allowance
@@ -77,7 +77,7 @@ class ClearanceGauge:
         return least
 
     def _measured(self, points: Array, allowance: Array, near: NDArray[np.bool_], reach: float, enough: float) -> float:
-        """`_least` of one surface (P, 3) mm whose closest place is around the points marked `near`."""
+        """Measure `_least` of one surface (P, 3) mm whose closest place is around the points marked `near`."""
         at_points = np.full(len(points), np.inf)
         at_points[near] = self._obstacle.distances(points[near]) - allowance[near]
         least = float(at_points.min())
@@ -87,7 +87,7 @@ class ClearanceGauge:
         return self._obstacle.distance_to_triangles(points[triangles]) - float(allowance[triangles].max())
 
     def _reaches(self, states: SurfaceStates) -> Array:
-        """By how much the spare inside any triangle may be less than at its nearest corner, (n,) mm.
+        """Return by how much the spare inside a triangle may be less than at its nearest corner, (n,) mm.
 
         No point of a triangle is further from the nearest corner than the longest edge over sqrt(3).
         """

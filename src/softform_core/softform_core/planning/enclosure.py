@@ -12,14 +12,14 @@ _FEW = 10
 
 
 def encloses(obstacle: Obstacle, points: Array) -> bool:
-    """Whether all surface points (P, 3) mm lie in the obstacle's inside."""
+    """Return whether all surface points (P, 3) mm lie in the obstacle's inside."""
     middle = len(points) // 2
     few = points[:: max(1, len(points) // _FEW)]
     return bool(obstacle.contains(points[middle : middle + 1]).all() and obstacle.contains(few).all())
 
 
 def lies_within_body(obstacle: Obstacle, surface: Array, resting: Array, faces: NDArray[np.int64]) -> bool:
-    """Whether a part of the obstacle lies under the present surface and over the resting one, (P, 3) mm of (F, 3).
+    """Return whether part of the obstacle lies between the present surface and the resting one, (P, 3) mm of (F, 3).
 
     That is in the robot's body, whether it is a sheet that has risen or an arm that has bent. Where an arm has left its
     resting place it is not.
@@ -34,7 +34,7 @@ def lies_within_body(obstacle: Obstacle, surface: Array, resting: Array, faces: 
 
 
 def _side(points: Array, surface: Array, faces: NDArray[np.int64]) -> Array:
-    """1 over a surface (where its normal points), -1 under it, 0 beside it."""
+    """Return 1 over a surface (where its normal points), -1 under it, 0 beside it."""
     matches = MeshSearch(surface, faces).query(points)
     above = np.einsum("px,px->p", points - matches.points, matches.normals)
     return np.where(matches.on_border, 0.0, np.sign(above))

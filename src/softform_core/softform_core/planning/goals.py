@@ -9,7 +9,7 @@ import numpy as np
 from softform_core.arrays import Array
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.forward.mean_point import MeanPoint
-from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.surface_model import SurfaceModel
 from softform_core.halton import halton_actuations
 from softform_core.inverse.feature_term import FeatureTerm
 from softform_core.inverse.ik_options import IkOptions, Termination
@@ -19,16 +19,16 @@ from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 
 WORSE_BY = 0.1
-"""A solution counts if its mean error exceeds the best one's by no more than this part of it plus `WORSE_BY_MM`."""
+"""Share of the best mean error by which a solution may be worse, plus `WORSE_BY_MM`."""
 
 WORSE_BY_MM = 0.05
-"""mm; see above."""
+"""Mean error by which a solution may be worse than the best, mm, plus `WORSE_BY` of it."""
 
 _LEAST_SECONDS = 0.05
-"""For the first solve, however little time is left."""
+"""Least time for the first solve, however little is left, s."""
 
 SAME_PART = 0.02
-"""Solutions that differ by less than this part of the range are one."""
+"""Difference below which two solutions are one, as a share of the range."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class GoalSolution:
 
 
 def goal_solutions(
-    pipeline: ForwardPipeline,
+    pipeline: SurfaceModel,
     robot: Robot,
     target: TargetShape | PointGoal,
     near: Array,
@@ -68,7 +68,7 @@ def goal_solutions(
     together_seconds: float,
     should_stop: Callable[[], bool],
 ) -> list[GoalSolution]:
-    """Solutions of Eq. 15 for a target that stays where it is, the best first.
+    """Return solutions of Eq. 15 for a target that stays where it is, the best first.
 
     Args:
         pipeline: Forward kinematics.
@@ -76,8 +76,8 @@ def goal_solutions(
         target: A shape, m, or a place of a named point.
         near: (k,), the first start.
         starts: Solves; from `near`, then from a Halton sequence over the range.
-        max_seconds: Of each solve.
-        together_seconds: Of all solves; the first has at least `_LEAST_SECONDS`.
+        max_seconds: Time limit of each solve, s.
+        together_seconds: Time limit of all solves, s; the first has at least `_LEAST_SECONDS`.
         should_stop: Ends the search with what there is.
 
     Raises:

@@ -27,10 +27,10 @@ from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 
 _PART_FOR_GOALS = 0.5
-"""Share of the time in which solutions of the target are searched for."""
+"""Share of the time that is spent on solutions of the target."""
 
 _LEAST_SECONDS = 0.1
-"""Left for the path in any case: a straight one is found."""
+"""Least time that is left for the path, s: enough to find a straight one."""
 
 _SAMPLES = 17
 _RESERVE = 0.9  # between the samples the surface may move a little faster
@@ -129,7 +129,7 @@ class _Planning:
         )
 
     def _trajectory(self, path: Array) -> tuple[Array, Array]:
-        """Waypoints (n, k) of straight motions between corners, as fast as possible, and their times (n,) s.
+        """Return waypoints (n, k) of straight motions between corners, as fast as possible, and their times (n,) s.
 
         They are so dense that what happens between two of them can be neglected.
         """
@@ -172,7 +172,7 @@ class _Planning:
             )
 
     def _goals(self) -> list[GoalSolution]:
-        """Solutions of the goal that keep their margin, the best first."""
+        """Return solutions of the goal that keep their margin, the best first."""
         goal, settings = self._request.goal, self._settings
         if not isinstance(goal, np.ndarray):
             found = goal_solutions(
@@ -210,7 +210,7 @@ class _Planning:
         return clear
 
     def _clearances(self, actuations: Array) -> tuple[Array, Array]:
-        """Distances to the obstacle and the margins that are kept at the closest places, (n,) mm each."""
+        """Return distances to the obstacle and the margins that are kept at the closest places, (n,) mm each."""
         distances, margins = [], []
         for first in range(0, len(actuations), 32):
             states = self._surface.at(actuations[first : first + 32])

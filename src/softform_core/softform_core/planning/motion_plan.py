@@ -1,4 +1,4 @@
-"""What is asked of motion planning, and what comes of it."""
+"""Request and result of motion planning."""
 
 import enum
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ class NoMotionError(SoftformError):
 
 @dataclass(frozen=True)
 class MotionRequest:
-    """What is asked.
+    """A request for a motion.
 
     Attributes:
         start: (k,), where the robot is.
@@ -49,7 +49,7 @@ class MotionRequest:
 
 @dataclass(frozen=True)
 class MotionSettings:
-    """How it is planned.
+    """Settings of how a motion is planned.
 
     Attributes:
         planner: Algorithm that found the path.
@@ -68,7 +68,7 @@ class MotionSettings:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where planning (`goal`, `planning` or `smoothing`) stands after some seconds and so many measured surfaces."""
+    """Stage of planning (`goal`, `planning` or `smoothing`), seconds so far and number of measured surfaces."""
 
     stage: str
     seconds: float

@@ -1,4 +1,4 @@
-"""What the surface must keep clear of: a mesh or a cloud, checked; metres outside, millimetres inside."""
+"""Obstacles that the surface must keep clear of: a mesh or a cloud, checked; metres outside, millimetres inside."""
 
 import fcl
 import numpy as np
@@ -14,15 +14,15 @@ from softform_core.shapes.validate import check_points, units_within
 from softform_core.units import MM_PER_M
 
 MOST_TIMES_ROBOT = 100.0
-"""Obstacles more than this many times the robot's size across, or away from it, are a mistake of unit."""
+"""Largest size or distance of an obstacle, in sizes of the robot; beyond it the unit is wrong."""
 
 LEAST_PART_OF_ROBOT = 0.002
-"""So are obstacles smaller than this part of it: on a membrane of 0.45 m across, less than a millimetre."""
+"""Least size of an obstacle, as a part of the robot's: on a membrane of 0.45 m across, less than a millimetre."""
 
 BALL_NEIGHBOUR = 6
 BALL_PERCENTILE = 90.0
-"""A cloud's points stand for balls whose radius is the distance to the sixth neighbour, by this percentile of the
-cloud: holes of a surface that was sampled evenly at random are closed but for one in exp(6)."""
+"""Percentile of the distances to the sixth neighbour that gives the radius of the balls which a cloud's points stand
+for: holes of a surface that was sampled evenly at random are closed but for one in exp(6)."""
 
 _QUERIED_AT_ONCE = 500_000
 
@@ -76,17 +76,17 @@ class MeshObstacle:
         self._collision_object = _collision_object(self._corners)
 
     def distances(self, points: Array) -> Array:
-        """Distance of each of (P, 3) mm to the mesh, (P,) mm."""
+        """Return the distance of each of (P, 3) mm to the mesh, (P,) mm."""
         _, closest, _ = self._tree.query(points)
         return np.asarray(np.linalg.norm(points - closest, axis=1))
 
     def distance_to_triangles(self, corners: Array) -> float:
-        """Smallest distance between the mesh and triangles (m, 3, 3) mm; 0 if they touch or cross."""
+        """Return the smallest distance between the mesh and triangles (m, 3, 3) mm; 0 if they touch or cross."""
         other = _collision_object(corners)
         return max(0.0, float(fcl.distance(self._collision_object, other, fcl.DistanceRequest(), fcl.DistanceResult())))
 
     def contains(self, points: Array) -> NDArray[np.bool_]:
-        """Which of (P, 3) mm the mesh winds around (winding number above one half; it may have small holes)."""
+        """Return which of (P, 3) mm the mesh winds around (winding number above one half; small holes are allowed)."""
         chunk = max(1, _QUERIED_AT_ONCE // len(self._corners))
         parts = [_winding_number(self._corners, points[i : i + chunk]) for i in range(0, len(points), chunk)]
         return np.asarray(np.abs(np.concatenate(parts)) > 0.5)
@@ -106,11 +106,11 @@ class CloudObstacle:
         self.radius = float(np.percentile(self._tree.query(points, k=[neighbours + 1])[0], BALL_PERCENTILE))
 
     def distances(self, points: Array) -> Array:
-        """Distance of each of (P, 3) mm to the nearest ball, (P,) mm; 0 inside it."""
+        """Return the distance of each of (P, 3) mm to the nearest ball, (P,) mm; 0 inside it."""
         return np.maximum(0.0, self._tree.query(points)[0] - self.radius)
 
     def distance_to_triangles(self, corners: Array) -> float:
-        """Smallest distance between the balls and triangles (m, 3, 3) mm; 0 if they touch or cross."""
+        """Return the smallest distance between the balls and triangles (m, 3, 3) mm; 0 if they touch or cross."""
         flat = corners.reshape(-1, 3)
         nearest_corner = float(self._tree.query(flat)[0].min())
         low, high = flat.min(axis=0) - nearest_corner, flat.max(axis=0) + nearest_corner
@@ -119,7 +119,7 @@ class CloudObstacle:
         return max(0.0, float(np.linalg.norm(near - closest, axis=1).min()) - self.radius)
 
     def contains(self, points: Array) -> NDArray[np.bool_]:
-        """Nowhere: a cloud has no inside."""
+        """Return False everywhere: a cloud has no inside."""
         return np.zeros(len(points), dtype=bool)
 
 
@@ -141,7 +141,7 @@ def _collision_object(corners: Array) -> fcl.CollisionObject:
 
 
 def _winding_number(corners: Array, points: Array) -> Array:
-    """Generalised winding number (Jacobson 2013) by the triangles' solid angles (van Oosterom and Strackee 1983)."""
+    """Return the winding number (Jacobson 2013) by the triangles' solid angles (van Oosterom and Strackee 1983)."""
     a, b, c = (corners[None, :, corner] - points[:, None] for corner in range(3))
     la, lb, lc = (np.linalg.norm(side, axis=2) for side in (a, b, c))
     volume = np.einsum("pfx,pfx->pf", a, np.cross(b, c))

@@ -24,12 +24,12 @@ RANGE = 0.5
 """Longest motion that is tried at once, in the unit box."""
 
 SHORTCUTS = 40
-"""Shortcuts that are tried: a number and not a time, so that the same seed gives the same path on any machine."""
+"""Number of shortcuts that are tried; as it is no time, the same seed gives the same path on any machine."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """What came of a search.
+    """Result of a search.
 
     Attributes:
         path: (n, k), the corners of a path that is clear; None if none was found.
@@ -167,7 +167,7 @@ class _Problem:
         return self._array(definition.getSolutionPath())
 
     def shortened(self, path: Array) -> Array:
-        """The path after shortcuts; as it was if the time is up."""
+        """Return the path after shortcuts; as it was if the time is up."""
         ours = geometric.PathGeometric(self._information, [self._state(one) for one in path])
         simplifier = geometric.PathSimplifier(self._information)
         for _ in range(SHORTCUTS):

@@ -1,4 +1,4 @@
-"""How paths are looked for; loads nothing, so that command lines can name the algorithms."""
+"""Settings of path planning; loads nothing, so that command lines can name the algorithms."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -11,7 +11,7 @@ ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
 
 @dataclass(frozen=True)
 class PlannerSettings:
-    """How a path is looked for.
+    """How paths are planned.
 
     Attributes:
         algorithm: Name of the algorithm.

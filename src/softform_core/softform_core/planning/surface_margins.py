@@ -15,11 +15,11 @@ from scipy.ndimage import maximum_filter
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.surface_model import SurfaceModel
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 
 SIGMAS = 2.0
-"""Standard deviations of the prediction that are kept free: 95 % of the points, were their errors Gaussian."""
+"""Margin in standard deviations of the prediction: 95 % of the points, were their errors Gaussian."""
 
 UNCERTAINTY_SIDE = 20
 """Points a side at which the uncertainty is evaluated: it varies over chambers, which are three a side."""
@@ -45,7 +45,7 @@ class MarginedSurface:
         SoftformError: If the pipeline's points are no even grids.
     """
 
-    def __init__(self, pipeline: ForwardPipeline, uncertainty: SurfaceUncertainty | None) -> None:
+    def __init__(self, pipeline: SurfaceModel, uncertainty: SurfaceUncertainty | None) -> None:
         self.pipeline, patches = pipeline, pipeline.patches
         count = len(pipeline.uv)
         self.side = round(float(np.sqrt(count / len(patches))))
@@ -60,7 +60,7 @@ class MarginedSurface:
         self._interpolation = patches.with_grids(UNCERTAINTY_SIDE, 1).basis(pipeline.uv)
 
     def at(self, actuation: Array) -> SurfaceStates:
-        """Surfaces at (n, k)."""
+        """Return surfaces at (n, k)."""
         points = self.pipeline.points(actuation)
         patches = self.pipeline.patches.patches
         parts = zip(np.split(points, len(patches), axis=1), patches, strict=True)
@@ -71,7 +71,7 @@ class MarginedSurface:
 
 
 def chords(points: Array, side: int, periodic: bool = False) -> Array:
-    """Distance (n, side²), mm, of a smooth surface from triangles over its points (n, side², 3), around each.
+    """Return the distance (n, side²), mm, of a smooth surface from triangles around its points (n, side², 3).
 
     A triangle over half a cell of size h lies within h^2/8 (|p_uu| + 2 |p_uv| + |p_vv|) of the surface; the second
     derivatives are taken from differences over the grid.

@@ -1,4 +1,4 @@
-"""Whether motions are clear of an obstacle: every state, and every surface swept between neighbouring states.
+"""Check that motions are clear of an obstacle: every state, and every surface swept between neighbours.
 
 A point that moves by D from one state to the next is, on the way, within D/2 of where it is in one of them. So nothing
 is met between two states whose spares S1 and S2 satisfy
@@ -17,14 +17,14 @@ from softform_core.planning.clearance import ClearanceGauge
 from softform_core.planning.surface_margins import MarginedSurface, SurfaceStates
 
 BENT = 1.1
-"""Way of a point over the largest straight way of any: at most 1.001 for changes up to `STEP_PART` of the range on the
-membrane with its sim-to-real model (`test_planning_sweep.py`)."""
+"""Largest way of a point over the largest straight way of any: at most 1.001 for changes up to `STEP_PART` of the range
+on the membrane with its sim-to-real model (`test_planning_sweep.py`)."""
 
 STEP_PART = 0.2
-"""Part of the range of an actuation by which neighbouring states differ at most, whatever their spares."""
+"""Largest difference of neighbouring states, as a share of an actuation's range, whatever their spares."""
 
 SWEEP_MM = 0.25
-"""Least spare of a state: halving ends there."""
+"""Least spare of a state, mm, below which halving ends."""
 
 _BATCH = 4
 
@@ -50,7 +50,7 @@ class MotionChecker:
         self.states_checked = 0
 
     def spare(self, actuation: Array) -> Array:
-        """Room beside the margin at (n, k), (n,) mm; a state may be passed if it is not negative.
+        """Return the room beside the margin at (n, k), (n,) mm; a state may be passed if it is not negative.
 
         Raises:
             StoppedError: If a stop was requested.
@@ -58,7 +58,7 @@ class MotionChecker:
         return self._measured(actuation)[1]
 
     def is_clear(self, start: Array, end: Array) -> bool:
-        """Whether nothing is met on the straight line between two actuations (k,), ends included."""
+        """Return whether nothing is met on the straight line between two actuations (k,), ends included."""
         pieces = max(1, int(np.ceil(np.abs((end - start) / self._ranges).max() / STEP_PART)))
         even = np.linspace(0.0, 1.0, pieces + 1)
         # The ends and the middle first: where most motions that are not clear show it.

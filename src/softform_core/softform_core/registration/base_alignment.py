@@ -1,4 +1,4 @@
-"""From a motion-capture system's frame to the robot's, by markers on the robot's rigid base."""
+"""Align a motion-capture system's frame with the robot's, by markers on the robot's rigid base."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,17 +6,15 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.geometry.rigid import RigidTransform, kabsch
+from softform_core.geometry.rigid import RigidTransform, are_in_line, kabsch
 
 _FEWEST = 3
-_LEAST_WIDTH = 0.1
-"""Second extent over the first: base markers nearly in line leave the turn about that line open."""
 
 
 def base_alignment(
     names: Sequence[str], positions: Array, base_markers: Mapping[str, Sequence[float]], largest_residual: float
 ) -> tuple[RigidTransform, float]:
-    """Least-squares motion that brings the visible base markers to their places on the robot (Kabsch).
+    """Return the least-squares motion that brings the visible base markers to their places on the robot (Kabsch).
 
     Args:
         names: Names of the captured markers.
@@ -38,8 +36,7 @@ def base_alignment(
         )
     captured = positions[seen]
     places = np.array([base_markers[names[index]] for index in seen], dtype=np.float64)
-    extents = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)
-    if extents[1] < _LEAST_WIDTH * extents[0]:
+    if are_in_line(places):
         raise SoftformError("The visible base markers stand in line.", "Clear the view of another base marker.")
     motion = kabsch(captured, places)
     residual = float(np.sqrt(np.square(motion.apply(captured) - places).sum(axis=1).mean()))

@@ -1,4 +1,4 @@
-"""Which markers have moved as no marker on a continuous surface can: exchanged labels and jumps."""
+"""Find markers that moved as none on a continuous surface can: exchanged labels and jumps."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ _FAR_NEARER = 0.5
 
 
 def exchanged_markers(positions: Array, expected: Array) -> NDArray[np.int64]:
-    """Markers of one frame that sit where others belong: the best assignment of markers to places moves them.
+    """Return markers of one frame that sit where others belong: the best assignment of markers to places moves them.
 
     Args:
         positions: (M, 3) m, NaN where missing.
@@ -39,7 +39,7 @@ def exchanged_markers(positions: Array, expected: Array) -> NDArray[np.int64]:
 
 
 def neighbours_motion(displacement: Array, layout: Array) -> Array:
-    """Median displacement (..., M, 3) m of each marker's neighbours by `layout` (M, d); zero where none is known."""
+    """Return the median shift (..., M, 3) m of each marker's neighbours by `layout` (M, d); zero if not known."""
     count = min(_NEIGHBOURS, len(layout) - 1)
     if count < 1:
         return np.zeros_like(displacement)

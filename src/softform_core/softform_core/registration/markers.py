@@ -1,4 +1,4 @@
-"""Where markers sit on the surface: their parameters (u, v), found once at rest (paper 000, Sec. III-C)."""
+"""Places of markers on the surface: their parameters (u, v), found once at rest (paper 000, Sec. III-C)."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,10 @@ from softform_core.surface.patch_set import PatchSet
 
 _FEWEST_MARKERS = 4
 _LARGEST_DISTANCE = 0.05
-"""Distance over the robot's size: a marker further from the rest surface is not on it; a real sheet may sag."""
+"""Largest distance of a marker from the rest surface, over the robot's size; a real sheet may sag."""
 _LEAST_SPACING, _LEAST_OF_USUAL = 0.01, 0.2
-"""Distance over the robot's size, and over the usual one to the next marker: closer than both they cannot be told
-apart."""
+"""Least distance over the robot's size, and over the usual one to the next marker: closer than both, markers cannot be
+told apart."""
 _SEARCH_GRID = 91
 _SEARCH_ITERATIONS = 50
 _SEARCH_STEP = 1e-12
@@ -26,11 +26,11 @@ _DAMPING = 1e-3
 _LEAN_ITERATIONS = 8
 _LEAN_POWERS = 4
 _LEAN_RIDGE = 1e-4
-"""Keeps sections where no normal tells of them: along the tube."""
+"""Regularisation that keeps sections where no normal tells of them: along the tube."""
 
 
 def register_markers(rest: Array, robot: Robot) -> Array:
-    """Parameters (M, 2) of the points of the rest surface that are closest to markers (M, 3) m of the resting robot.
+    """Return parameters (M, 2) of the rest surface's points closest to markers (M, 3) m of the resting robot.
 
     Raises:
         SoftformError: If there are fewer than four markers, one is missing or far from the surface, or two coincide.
@@ -66,7 +66,7 @@ def register_markers(rest: Array, robot: Robot) -> Array:
 
 
 def _lean(markers: Array, control: Array, patches: PatchSet) -> Array:
-    """How far (M, 3) m a real tube leans to a side of the simulated one at each marker, at rest.
+    """Return how far (M, 3) m a real tube leans to a side of the simulated one at each marker, at rest.
 
     A long arm is mounted and loaded a little askew: its end lies a good part of its thickness beside that of the
     simulated arm, and the closest points would lie as far around it from the markers. So cross-sections are shifted
@@ -90,12 +90,12 @@ def _lean(markers: Array, control: Array, patches: PatchSet) -> Array:
 
 
 def _listed(indices: NDArray[np.integer]) -> str:
-    """Places in the list of markers, from 1 as in their names."""
+    """Return places in the list of markers, from 1 as in their names."""
     return ", ".join(str(int(index) + 1) for index in indices)
 
 
 def closest_parameters(points: Array, control: Array, patches: PatchSet) -> tuple[Array, Array]:
-    """Parameters (M, 2) of the closest points of a B-spline surface (C, 3) to points (M, 3), and distances (M,).
+    """Return parameters (M, 2) of the closest points of a B-spline surface (C, 3) to points (M, 3), and distances (M,).
 
     The nearest point of dense grids, then Gauss-Newton between the borders of its patch, all points at once.
     """
@@ -111,7 +111,7 @@ def closest_parameters(points: Array, control: Array, patches: PatchSet) -> tupl
 
 
 def _closest_on_patch(points: Array, control: Array, patch: Patch, starts: Array) -> tuple[Array, Array]:
-    """`closest_parameters` on one patch, from parameters (M, 2) near the closest points: damped Gauss-Newton."""
+    """Find `closest_parameters` on one patch, from (M, 2) near the closest points: damped Gauss-Newton."""
     around = np.inf if patch.periodic else 0.0
     lowest, highest = np.array([-around, 0.0]), np.array([1.0 + around, 1.0])
 

@@ -32,7 +32,7 @@ _surfaces: dict[str, RestSurface] = {}
 
 
 def rest_surface(robot: Robot) -> RestSurface:
-    """The surface of a robot's simulated body at rest; kept for the next call.
+    """Return the surface of a robot's simulated body at rest; kept for the next call.
 
     Raises:
         SoftformError: If the robot has no surface, or its mesh cannot be parametrised.
@@ -46,7 +46,7 @@ def rest_surface(robot: Robot) -> RestSurface:
 
 
 def rest_surface_of(robot: Robot, body: SimulatedBody) -> RestSurface:
-    """The surface of a body of `robot` at rest, such as of one with the differences of a reality.
+    """Return the surface of a body of `robot` at rest, such as of one with the differences of a reality.
 
     Raises:
         SoftformError: For the reasons of `rest_surface`.

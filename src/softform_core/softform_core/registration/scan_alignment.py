@@ -4,7 +4,6 @@ Iterated closest points from many starts: along normals on the surface, and acro
 sheet from sliding. What the robot moves counts little, what stands still counts in full.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -29,43 +28,43 @@ _SAMPLES = 65 * 65
 _FINE, _COARSE = 8000, 400
 """Points of a scan in the last steps and in the first ones."""
 _CELLS = 40
-"""Along a scan, in each of which the first steps take one point: what is seen closer is not seen more of."""
+"""Cells along a scan; the first steps take one point of each, so that close parts do not weigh more."""
 _STILL, _MOVING = 0.1, 0.001
-"""Points that move less than this share of what moves most stand still; the weight of the others."""
+"""Share of the largest motion below which points stand still, and the weight of the others."""
 _ACTUATIONS = 30
 _TURNS, _ROUND = 12, 0.5
-"""Turns about the most distinct axis that are tried; and from which ratio of variances on no axis is distinct."""
+"""Turns about the most distinct axis that are tried, and ratio of variances from which no axis is distinct."""
 _REACH, _LAST_REACH, _SHRINK = 0.25, 0.02, 0.8
-"""Of the size: how far closest points may lie apart at first and at last, and how that falls from step to step."""
+"""Largest distance of closest points over the size, at first and at last, and its factor from step to step."""
 _FINE_REACH = 4.0
-"""Over the last reach, as the full scan is taken."""
+"""Reach of the steps on the full scan, over the last reach."""
 _COARSE_STEPS, _FINE_STEPS, _LAST_STEPS = 15, 12, 20
 _MOST = 16
-"""Placements that are followed to the end."""
+"""Most placements that are followed to the end."""
 _HUBER = 4.0
-"""Of the usual distance: what lies further off counts by its distance, not by the square."""
+"""Distance over the usual one from which points count by their distance, not by its square."""
 _BORDER = 0.02
 """Weight of the whole border over that of the surface."""
 _SAME = 0.03
-"""Placements that move no point of the scan further apart than this share of the size are one."""
+"""Largest distance over the size between points of two placements that count as one."""
 _AS_GOOD, _NOISE, _HOPEFUL, _HOPE = 1.3, 2e-4, 1.5, 5e-3
-"""A placement is as good as the best if its error is at most so many times as large, or this share of the size more;
-and the same of those that may still become so."""
+"""Errors up to which a placement is as good as the best: ratio, and excess over the size; and the same for placements
+that may still become so."""
 _OPEN = 1e-4
-"""Share of the points that must oppose a motion, or it is left open."""
+"""Least share of the points that oppose a motion; otherwise the motion is left open."""
 _DAMPING = 1e-9
-"""Keeps motions still that nothing opposes."""
+"""Damping that stops motions which nothing opposes."""
 _AROUND, _EDGE_NEIGHBOURS, _ONE_SIDED = 4, 16, 0.5
-"""Neighbours that tell the spacing, and an edge: there their mean is so far off, over their mean distance."""
+"""Neighbours that give the spacing and find edges, and offset of their mean at an edge over their mean distance."""
 _INSET = 0.7
-"""Of the distance of neighbours: how far within an edge the outermost points lie."""
+"""Distance of the outermost points from an edge, over the distance of neighbours."""
 _POOR, _FEWEST_SEEN, _MOST_BESIDE = 0.015, 0.4, 0.15
-"""Error over the size, and shares, from which a scan is not one of the robot."""
+"""Distance over the size, least share seen and largest share beside; beyond one of them a scan shows no robot."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What a scan is aligned to, in the robot's frame.
+    """Surface that a scan is aligned to, in the robot's frame.
 
     Attributes:
         points: (P, 3) m.
@@ -81,7 +80,7 @@ class Reference:
 
     @classmethod
     def at_rest(cls, robot: Robot) -> "Reference":
-        """The surface of the resting robot.
+        """Return the surface of the resting robot.
 
         Raises:
             SoftformError: If it has none.
@@ -91,7 +90,7 @@ class Reference:
 
     @classmethod
     def under(cls, robot: Robot, actuation: Array) -> "Reference":
-        """The surface that N_fk predicts for an actuation (m,); what moves over the range counts little.
+        """Return the surface that N_fk predicts for an actuation (m,); what moves over the range counts little.
 
         Raises:
             SoftformError: If the robot has no N_fk.
@@ -111,7 +110,7 @@ class Reference:
         return cls(points, normals, weights, np.unique(directed_edges(faces)[border_edges(faces)]))
 
     def beside(self, still: Array) -> "Reference":
-        """This, and points (S, 3) m around the robot that do not move."""
+        """Return this, and points (S, 3) m around the robot that do not move."""
         if not len(still):
             return self
         return Reference(
@@ -123,7 +122,7 @@ class Reference:
 
     @cached_property
     def tree(self) -> cKDTree:
-        """Of the points."""
+        """Search tree of the points."""
         return cKDTree(self.points)
 
     @cached_property
@@ -147,7 +146,7 @@ class Reference:
         return np.asarray(across / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-12))
 
     def gaps(self, places: Array, near: NDArray[np.integer]) -> Array:
-        """How far the points `near` (N,) lie above places (N, 3) m, along their normals, (N,) m."""
+        """Return the distances of places (N, 3) m above the points `near` (N,), along their normals, (N,) m."""
         return np.asarray(np.einsum("nd,nd->n", self.points[near] - places, self.normals[near]))
 
 
@@ -168,15 +167,12 @@ class Scan:
 
     @cached_property
     def edge_tree(self) -> cKDTree:
-        """Of the points on an edge."""
+        """Search tree of the points on an edge."""
         return cKDTree(self.edge)
 
 
-Pair = tuple[Scan, Reference]
-
-
 class _Step(NamedTuple):
-    """Whether a step takes few points, and whether it trusts those that move as much as others."""
+    """Whether a step takes few points, and whether it trusts moving points as much as others."""
 
     is_coarse: bool
     is_even: bool
@@ -187,70 +183,88 @@ _COARSELY, _EVEN, _FINELY = _Step(True, True), _Step(False, True), _Step(False, 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a scanner may have stood.
+    """A possible placement of the scanner.
 
     Attributes:
         motion: Its pose in the robot's frame: what moves its scans there.
-        error: Root of the mean squared distance to the surface of what lies on it, m.
-        left_open: What the scans do not tell, such as "the turn about the direction (0.00, 0.00, 1.00)"; else empty.
+        error: Root of the mean squared distance to the surface of what lies on it, m; zero if nothing does.
+        apart: The same of the whole scan, m, as `_error` counts it.
+        size: Size of the robot, m.
+        seen: Share of the surface that the scan shows.
+        beside: Share of the scan that lies beside the surface.
+        left_open: What the scan does not tell, such as "the turn about the direction (0.00, 0.00, 1.00)"; else empty.
     """
 
     motion: RigidTransform
     error: float
+    apart: float
+    size: float
+    seen: float
+    beside: float
     left_open: str
 
+    @classmethod
+    def of(cls, motion: RigidTransform, scan: Scan, reference: Reference) -> "Placement":
+        """Judge a pose of the scanner by its scan."""
+        moved, reach = motion.apply(scan.points), _LAST_REACH * reference.size
+        distance, near = reference.tree.query(moved)
+        gap = reference.gaps(moved, near)[distance < reach]
+        return cls(
+            motion,
+            float(np.sqrt(np.square(gap).mean())) if len(gap) else 0.0,
+            _error(motion, scan.points, reference),
+            reference.size,
+            float((cKDTree(moved).query(reference.points)[0] < reach).mean()),
+            float((distance > 2.0 * reach).mean()),
+            _left_open(motion, scan, reference),
+        )
 
-def placements(pairs: Sequence[Pair], start: RigidTransform | None = None) -> list[Placement]:
-    """All placements of one scanner that fit its scans as well as the best one does, that one first.
+    def check(self, *, shows_more: bool = False) -> None:
+        """See that the scan shows what it should there, and little else unless it may show more.
+
+        Raises:
+            SoftformError: If the surfaces lie apart, little of the robot is seen, or much of the scan lies beside it.
+        """
+        if not shows_more and self.apart > _POOR * self.size:
+            raise SoftformError(
+                f"The scan does not have the robot's shape: the surfaces are {MM_PER_M * self.apart:.1f} mm apart at "
+                "best.",
+                "Check the unit and the robot, and cut away all that is not the robot.",
+            )
+        if not shows_more and self.beside > _MOST_BESIDE:
+            raise SoftformError(
+                f"{self.beside:.0%} of the scan lie beside the robot.",
+                "Cut away all that is not the robot, or register with three places that you know (--at).",
+            )
+        if self.seen < _FEWEST_SEEN:
+            raise SoftformError(
+                f"The scan shows {self.seen:.0%} of the robot; {_FEWEST_SEEN:.0%} are needed.",
+                "Scan more of it, or more densely.",
+            )
+
+
+def placements(scan: Scan, reference: Reference, start: RigidTransform | None = None) -> list[Placement]:
+    """Return all placements of a scanner that fit its scan as well as the best one does, that one first.
 
     Args:
-        pairs: Scans of one pose of the scanner, each with what it shows; starts are made for the first.
+        scan: The scan.
+        reference: Surface that it shows.
         start: The pose, nearly; None if nothing is known of it.
     """
-    size = pairs[0][1].size
-    reach = _LAST_REACH * size
-    found = [start] if start is not None else _starts(*pairs[0])
+    reach = _LAST_REACH * reference.size
+    found = [start] if start is not None else _starts(scan, reference)
     if start is None:
-        found = _best([_refined(one, pairs, _REACH * size, _COARSE_STEPS, _COARSELY) for one in found], pairs, True)
-    good = _best([_refined(one, pairs, _FINE_REACH * reach, _FINE_STEPS, _EVEN) for one in found], pairs, False)
-    last = [_refined(one, pairs, reach, _LAST_STEPS, _FINELY) for one in good]
-    return [Placement(one, _error_on_it(one, pairs[0]), _left_open(one, pairs)) for one in last]
-
-
-def check_fit(placement: Placement, pair: Pair, *, shows_more: bool = False) -> None:
-    """Reject a placement at which the scan does not show what it should.
-
-    Args:
-        placement: The placement.
-        pair: Scan and what it should show.
-        shows_more: Whether the scan may show more than that.
-
-    Raises:
-        SoftformError: If the surfaces lie apart, little of the reference is seen, or much of the scan lies beside it.
-    """
-    scan, reference = pair
-    moved = placement.motion.apply(scan.points)
-    beside = float((reference.tree.query(moved)[0] > 2.0 * _LAST_REACH * reference.size).mean())
-    seen = float((cKDTree(moved).query(reference.points)[0] < _LAST_REACH * reference.size).mean())
-    if not shows_more and (apart := _error(placement.motion, [pair])) > _POOR * reference.size:
-        raise SoftformError(
-            f"The scan does not have the robot's shape: the surfaces are {MM_PER_M * apart:.1f} mm apart at best.",
-            "Check the unit and the robot, and cut away all that is not the robot.",
-        )
-    if not shows_more and beside > _MOST_BESIDE:
-        raise SoftformError(
-            f"{beside:.0%} of the scan lie beside the robot.",
-            "Cut away all that is not the robot, or register with three places that you know (--at).",
-        )
-    if seen < _FEWEST_SEEN:
-        raise SoftformError(
-            f"The scan shows {seen:.0%} of the robot; {_FEWEST_SEEN:.0%} are needed.",
-            "Scan more of it, or more densely.",
-        )
+        first = _REACH * reference.size
+        found = _best([_refined(one, scan, reference, first, _COARSE_STEPS, _COARSELY) for one in found],
+                      scan, reference, True)  # fmt: skip
+    found = [_refined(one, scan, reference, _FINE_REACH * reach, _FINE_STEPS, _EVEN) for one in found]
+    good = _best(found, scan, reference, False)
+    last = [_refined(one, scan, reference, reach, _LAST_STEPS, _FINELY) for one in good]
+    return [Placement.of(one, scan, reference) for one in last]
 
 
 def _starts(scan: Scan, reference: Reference) -> list[RigidTransform]:
-    """Motions that bring the main axes together, turned about the most distinct one; of round bodies to all sides."""
+    """Return motions that match the main axes, turned about the most distinct one; of round bodies to all sides."""
     middles, axes, spreads = [], [], []
     for points in (scan.coarse, reference.points):
         middle = centroid(points)
@@ -268,69 +282,57 @@ def _starts(scan: Scan, reference: Reference) -> list[RigidTransform]:
     return [RigidTransform(turn, middles[1] - turn @ middles[0]) for turn in rotations]
 
 
-def _equations(motion: RigidTransform, pairs: Sequence[Pair], reach: float, how: _Step) -> tuple[Array, Array]:
-    """Normal equations (6, 6), (6,) of a small motion: a turn about the middle, over half the size, and a shift, m."""
-    matrix, right = np.zeros((6, 6)), np.zeros(6)
-    middle, half = centroid(pairs[0][1].points), 0.5 * pairs[0][1].size
-    for scan, reference in pairs:
-        trust = np.ones(len(reference.points)) if how.is_even else reference.weights
-        moved = motion.apply(scan.coarse if how.is_coarse else scan.points)
-        distance, near = reference.tree.query(moved)
-        direction, gap = reference.normals[near], reference.gaps(moved, near)
-        weights = trust[near] * (distance < reach)
-        if len(scan.edge) and len(reference.border):
-            border = reference.points[reference.border]
-            distance, edge = scan.edge_tree.query(motion.apply_inverse(border))
-            met, across = motion.apply(scan.edge[edge]), reference.across_border
-            near_edge = np.square(np.maximum(1.0 - np.square(distance / reach), 0.0))
-            counts = _BORDER * len(moved) / len(border) * trust[reference.border] * near_edge
-            direction, moved = np.concatenate([direction, across]), np.concatenate([moved, met])
-            gap = np.concatenate([gap, np.einsum("nd,nd->n", border - met, across) - scan.inset])
-            weights = np.concatenate([weights, counts])
-        rows = np.hstack([np.cross((moved - middle) / half, direction), direction])
-        usual = float(np.median(np.abs(gap[weights > 0.0]))) if (weights > 0.0).any() else reach
-        weights = weights / np.maximum(np.abs(gap) / max(_HUBER * usual, 1e-9), 1.0) / len(rows)
-        matrix += rows.T @ (weights[:, None] * rows)
-        right += rows.T @ (weights * gap)
-    return matrix, right
+def _equations(
+    motion: RigidTransform, scan: Scan, reference: Reference, reach: float, how: _Step
+) -> tuple[Array, Array]:
+    """Return the normal equations (6, 6), (6,) of a small motion: a turn over half the size, and a shift, m."""
+    middle, half = centroid(reference.points), 0.5 * reference.size
+    trust = np.ones(len(reference.points)) if how.is_even else reference.weights
+    moved = motion.apply(scan.coarse if how.is_coarse else scan.points)
+    distance, near = reference.tree.query(moved)
+    direction, gap = reference.normals[near], reference.gaps(moved, near)
+    weights = trust[near] * (distance < reach)
+    if len(scan.edge) and len(reference.border):
+        border = reference.points[reference.border]
+        distance, edge = scan.edge_tree.query(motion.apply_inverse(border))
+        met, across = motion.apply(scan.edge[edge]), reference.across_border
+        near_edge = np.square(np.maximum(1.0 - np.square(distance / reach), 0.0))
+        counts = _BORDER * len(moved) / len(border) * trust[reference.border] * near_edge
+        direction, moved = np.concatenate([direction, across]), np.concatenate([moved, met])
+        gap = np.concatenate([gap, np.einsum("nd,nd->n", border - met, across) - scan.inset])
+        weights = np.concatenate([weights, counts])
+    rows = np.hstack([np.cross((moved - middle) / half, direction), direction])
+    usual = float(np.median(np.abs(gap[weights > 0.0]))) if (weights > 0.0).any() else reach
+    weights = weights / np.maximum(np.abs(gap) / max(_HUBER * usual, 1e-9), 1.0) / len(rows)
+    return rows.T @ (weights[:, None] * rows), rows.T @ (weights * gap)
 
 
-def _refined(start: RigidTransform, pairs: Sequence[Pair], reach: float, steps: int, how: _Step) -> RigidTransform:
-    motion, size = start, pairs[0][1].size
+def _refined(
+    motion: RigidTransform, scan: Scan, reference: Reference, reach: float, steps: int, how: _Step
+) -> RigidTransform:
+    size, middle = reference.size, centroid(reference.points)
     for _ in range(steps):
-        matrix, right = _equations(motion, pairs, reach, how)
+        matrix, right = _equations(motion, scan, reference, reach, how)
         move = np.asarray(np.linalg.solve(matrix + _DAMPING * np.eye(6), right), dtype=np.float64)
-        motion = motion.moved(move[:3] / (0.5 * size), move[3:], centroid(pairs[0][1].points))
+        motion = motion.moved(move[:3] / (0.5 * size), move[3:], middle)
         reach = max(_SHRINK * reach, _LAST_REACH * size)
     return motion
 
 
-def _error(motion: RigidTransform, pairs: Sequence[Pair], is_coarse: bool = False) -> float:
-    """Root of the mean squared distance of scans to surfaces, m; what lies far beside counts as if it lay less far."""
-    squares = []
-    for scan, reference in pairs:
-        moved = motion.apply(scan.coarse if is_coarse else scan.points)
-        distance, near = reference.tree.query(moved)
-        gap = reference.gaps(moved, near)
-        beside = np.sqrt(np.maximum(np.square(distance) - np.square(gap), 0.0)) - reference.spacing[near]
-        square = np.square(gap) + np.square(np.maximum(beside, 0.0))
-        squares.append(np.minimum(square, np.square(_LAST_REACH * reference.size)).mean())
-    return float(np.sqrt(np.mean(squares)))
-
-
-def _error_on_it(motion: RigidTransform, pair: Pair) -> float:
-    """`Placement.error`; zero where nothing lies on the surface."""
-    scan, reference = pair
-    moved = motion.apply(scan.points)
+def _error(motion: RigidTransform, points: Array, reference: Reference) -> float:
+    """Return the root mean squared distance of a scan to a surface, m; the distance of far points is limited."""
+    moved = motion.apply(points)
     distance, near = reference.tree.query(moved)
-    on_it = distance < _LAST_REACH * reference.size
-    return float(np.sqrt(np.square(reference.gaps(moved, near)[on_it]).mean())) if on_it.any() else 0.0
+    gap = reference.gaps(moved, near)
+    beside = np.sqrt(np.maximum(np.square(distance) - np.square(gap), 0.0)) - reference.spacing[near]
+    square = np.square(gap) + np.square(np.maximum(beside, 0.0))
+    return float(np.sqrt(np.minimum(square, np.square(_LAST_REACH * reference.size)).mean()))
 
 
-def _best(found: list[RigidTransform], pairs: Sequence[Pair], is_coarse: bool) -> list[RigidTransform]:
-    """Those among them that are different, and as good as the best one; coarse ones may still become so."""
-    (scan, reference), kept = pairs[0], list[RigidTransform]()
-    errors = [_error(one, pairs, is_coarse) for one in found]
+def _best(found: list[RigidTransform], scan: Scan, reference: Reference, is_coarse: bool) -> list[RigidTransform]:
+    """Return the distinct placements that are as good as the best one, or may become so if they are coarse."""
+    kept: list[RigidTransform] = []
+    errors = [_error(one, scan.coarse if is_coarse else scan.points, reference) for one in found]
     times, more = (_HOPEFUL, _HOPE) if is_coarse else (_AS_GOOD, _NOISE)
     limit = max(times * min(errors), min(errors) + more * reference.size)
     for error, one in sorted(zip(errors, found, strict=True), key=lambda pair: pair[0]):
@@ -340,8 +342,8 @@ def _best(found: list[RigidTransform], pairs: Sequence[Pair], is_coarse: bool) -
     return kept[:_MOST]
 
 
-def _left_open(motion: RigidTransform, pairs: Sequence[Pair]) -> str:
-    values, vectors = np.linalg.eigh(_equations(motion, pairs, _LAST_REACH * pairs[0][1].size, _EVEN)[0])
+def _left_open(motion: RigidTransform, scan: Scan, reference: Reference) -> str:
+    values, vectors = np.linalg.eigh(_equations(motion, scan, reference, _LAST_REACH * reference.size, _EVEN)[0])
     said = []
     for vector in vectors.T[values < _OPEN]:
         turn, shift = vector[:3], vector[3:]

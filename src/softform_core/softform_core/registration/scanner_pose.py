@@ -1,4 +1,4 @@
-"""Where a scanner stands: kept by `softform register`, or given as a pose or matrix; or found anew for each scan."""
+"""Pose of a scanner: kept by `softform register`, given as a pose or matrix, or found anew for each scan."""
 
 import re
 from dataclasses import dataclass, field
@@ -6,17 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from pydantic import AwareDatetime, ValidationError
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.files import write_atomically
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.paths import data_dir
-from softform_core.registration.scan_alignment import Reference, Scan, check_fit, placements
+from softform_core.registration.scan_alignment import Reference, Scan, placements
 from softform_core.robots import Robot
-from softform_core.robots.description import Description, Finite, NotNegative, Place
+from softform_core.robots.description import Description, NotNegative, Place, Pose
 from softform_core.shapes.validate import check_target
 from softform_core.yaml_files import read_yaml
 
@@ -26,18 +24,18 @@ _NAME = r"[A-Za-z0-9_-]+"
 
 
 class NotRegisteredError(SoftformError):
-    """No registration of this name is kept yet."""
+    """Raised if no registration of this name is kept."""
 
 
 class ScannerRegistration(Description):
-    """What `./softform register` found.
+    """Registration that `./softform register` found.
 
     Attributes:
         robot: Name of the robot.
         created_at: Time at which it was found.
         command: Command line.
         pose: Pose of the scanner in the robot's frame, x, y, z (m), qx, qy, qz, qw; of a hand-held one, of that scan.
-        error: How well the scan fitted, m.
+        error: Misfit of the scan, m.
         hand_held: Whether each scan has a frame of its own.
         still: Places around the robot that do not move, m.
     """
@@ -45,23 +43,10 @@ class ScannerRegistration(Description):
     robot: str
     created_at: AwareDatetime
     command: str
-    pose: tuple[Finite, Finite, Finite, Finite, Finite, Finite, Finite]
+    pose: Pose
     error: NotNegative
     hand_held: bool
     still: list[Place]
-
-    def save(self, path: Path) -> None:
-        """Write it as YAML.
-
-        Raises:
-            SoftformError: If the file cannot be written.
-        """
-        text = yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, default_flow_style=None, width=120)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise SoftformError(f"{path.parent} cannot be made: {error.strerror}.", "Free its place.") from error
-        write_atomically(path, text.encode())
 
 
 @dataclass(frozen=True)
@@ -79,9 +64,9 @@ class ScannerPlace:
     still: Array = field(default_factory=lambda: np.empty((0, 3)))
 
     def placed(self, points: Array, actuation: Array) -> Array:
-        """Points of a scan, (N, 3) m in its own frame, of the robot under an actuation (m,), in the robot's frame.
+        """Transform a scan, (N, 3) m, of the robot under an actuation (m,) from its own frame to the robot's.
 
-        Of a hand-held scanner those of what stands still around the robot are left out.
+        For a hand-held scanner, points of things that stand still around the robot are left out.
 
         Raises:
             SoftformError: If the scan is to be aligned, and its shape does not tell how.
@@ -90,9 +75,9 @@ class ScannerPlace:
             return self.pose.apply(points)
         check_target(points, self.robot)
         surface = Reference.under(self.robot, actuation)
-        pair = Scan(points), surface.beside(self.still)
-        best, *others = placements([pair])
-        check_fit(best, pair)
+        around = surface.beside(self.still)
+        best, *others = placements(Scan(points), around)
+        best.check()
         if best.left_open or others:
             what = best.left_open or f"which of {len(others) + 1} ways it is turned"
             raise SoftformError(
@@ -100,16 +85,22 @@ class ScannerPlace:
                 "Scan what stands still around the robot, too, and register with it: ./softform register --hand-held.",
             )
         placed = best.motion.apply(points)
-        return placed[pair[1].tree.query(placed)[1] < len(surface.points)]
+        return placed[around.tree.query(placed)[1] < len(surface.points)]
 
 
 def kept_registration(robot: str, name: str) -> Path:
-    """Where the registration of a robot's scanner of this name lies."""
+    """Return the path of the registration of a robot's scanner of this name.
+
+    Raises:
+        SoftformError: If it is no name: it could not be told from a file or the numbers of a pose.
+    """
+    if not re.fullmatch(_NAME, name):
+        raise SoftformError(f"'{name}' is no name of a scanner.", "Take letters, digits, - and _.")
     return data_dir() / robot / "scanners" / f"{name}.yaml"
 
 
 def scanner_place(given: str, robot: Robot) -> ScannerPlace:
-    """Where a scanner stands.
+    """Return the place of a scanner.
 
     Args:
         given: Name of a registration of the robot; a file of one, of a pose or of a 4 x 4 matrix (`RigidTransform`;
@@ -155,7 +146,7 @@ def _text(path: Path) -> str:
 
 
 def _numbers(text: str, what: str) -> list[float]:
-    """Numbers with blanks, commas, semicolons or brackets between them."""
+    """Return the numbers with blanks, commas, semicolons or brackets between them."""
     words = [word for word in re.split(r"[\s,;\[\]()]+", text) if word]
     try:
         return [float(word) for word in words]
@@ -167,7 +158,7 @@ def _numbers(text: str, what: str) -> list[float]:
 
 
 def _pose_in(content: Any, path: Path) -> Any:
-    """The value of the one field that is a pose, however deep it lies."""
+    """Return the value of the one field that is a pose, however deep it lies."""
     while isinstance(content, dict):
         named = [name for name in _FIELDS if name in content]
         if len(named) != 1 and len(content) != 1:

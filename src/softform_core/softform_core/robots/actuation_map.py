@@ -1,6 +1,7 @@
 """The actuation map: from m degrees of freedom, which models and solvers know, to k actuators, which devices drive."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -11,11 +12,18 @@ from softform_core.robots.description import Description, Finite
 
 
 class ActuationMap(Description):
-    """A map from an actuation (m,) to commands of the actuators (k,), both in the actuators' unit."""
+    """A map from an actuation (m,) to commands of the actuators (k,).
+
+    A degree of freedom has the unit of the actuators that it moves, which is one.
+    """
 
     @abstractmethod
     def names_of(self, actuators: list[str]) -> list[str]:
         """Names of the m degrees of freedom."""
+
+    @abstractmethod
+    def units_of(self, units: Sequence[str]) -> list[str]:
+        """Unit of each degree of freedom, (m,), from those of the actuators (k,)."""
 
     @abstractmethod
     def range_of(self, minimum: Array, maximum: Array) -> tuple[Array, Array]:
@@ -34,8 +42,8 @@ class ActuationMap(Description):
         """Actuation (…, m) that explains measured values of the actuators (…, k) best."""
 
     @abstractmethod
-    def wrong(self, minimum: Array, maximum: Array) -> str | None:
-        """What does not fit actuators of these ranges, (k,) each; None if all does."""
+    def wrong(self, minimum: Array, maximum: Array, units: Sequence[str]) -> str | None:
+        """What does not fit actuators of these ranges and units, (k,) each; None if all does."""
 
 
 class Identity(ActuationMap):
@@ -46,6 +54,10 @@ class Identity(ActuationMap):
     def names_of(self, actuators: list[str]) -> list[str]:
         """The actuators' own names."""
         return actuators
+
+    def units_of(self, units: Sequence[str]) -> list[str]:
+        """The actuators' own units."""
+        return list(units)
 
     def range_of(self, minimum: Array, maximum: Array) -> tuple[Array, Array]:
         """The actuators' own range."""
@@ -63,7 +75,7 @@ class Identity(ActuationMap):
         """The values themselves."""
         return values
 
-    def wrong(self, minimum: Array, maximum: Array) -> str | None:
+    def wrong(self, minimum: Array, maximum: Array, units: Sequence[str]) -> str | None:
         """Return None: an identity map fits all actuators."""
         return None
 
@@ -79,6 +91,10 @@ class Antagonistic(ActuationMap):
     def names_of(self, actuators: list[str]) -> list[str]:
         """Names of the first of each pair, less their sign: s1+ and s1- make s1."""
         return [name.rstrip("+") for name in actuators[::2]]
+
+    def units_of(self, units: Sequence[str]) -> list[str]:
+        """Unit of the first of each pair."""
+        return list(units[::2])
 
     def range_of(self, minimum: Array, maximum: Array) -> tuple[Array, Array]:
         """From the second's maximum, with a minus, to the first's."""
@@ -97,10 +113,12 @@ class Antagonistic(ActuationMap):
         """The difference of each pair."""
         return values[..., ::2] - values[..., 1::2]
 
-    def wrong(self, minimum: Array, maximum: Array) -> str | None:
-        """An odd number of actuators, or one whose minimum is not 0."""
+    def wrong(self, minimum: Array, maximum: Array, units: Sequence[str]) -> str | None:
+        """An odd number of actuators, a pair of two units, or one whose minimum is not 0."""
         if len(minimum) % 2:
             return "antagonistic actuators come in pairs: an even number of them is needed"
+        if units[::2] != units[1::2]:
+            return "antagonistic actuators of a pair have one quantity"
         return None if not minimum.any() else "antagonistic actuators have the minimum 0"
 
 
@@ -142,6 +160,10 @@ class Linear(ActuationMap):
         """As described."""
         return self.names
 
+    def units_of(self, units: Sequence[str]) -> list[str]:
+        """Unit of the first actuator that each degree of freedom moves; all that it moves have it."""
+        return [units[index] for index in (np.array(self.matrix) != 0.0).argmax(axis=0).tolist()]
+
     def range_of(self, minimum: Array, maximum: Array) -> tuple[Array, Array]:
         """As described."""
         count = len(self.names)
@@ -162,13 +184,16 @@ class Linear(ActuationMap):
         """Least squares."""
         return (values - np.asarray(self.offsets, dtype=np.float64)) @ np.linalg.pinv(np.array(self.matrix)).T
 
-    def wrong(self, minimum: Array, maximum: Array) -> str | None:
-        """Another number of rows or offsets than of actuators, or commands that leave an actuator's range."""
+    def wrong(self, minimum: Array, maximum: Array, units: Sequence[str]) -> str | None:
+        """Rows or offsets of another number, several units in a column, or commands that leave an actuator's range."""
         count = len(minimum)
         if len(self.matrix) != count:
             return f"matrix has {len(self.matrix)} rows, the robot has {count} actuators"
         if isinstance(self.offsets, list) and len(self.offsets) != count:
             return f"offsets has {len(self.offsets)} numbers, the robot has {count} actuators"
+        for name, column in zip(self.names, np.array(self.matrix).T, strict=True):
+            if len(moved := {units[index] for index in np.flatnonzero(column).tolist()}) > 1:
+                return f"'{name}' moves actuators in {' and '.join(sorted(moved))}; those of one have one unit"
         gains, (low, high) = np.array(self.matrix), self.range_of(minimum, maximum)
         offsets = np.asarray(self.offsets, dtype=np.float64)
         lowest = np.where(gains > 0.0, gains * low, gains * high).sum(axis=1) + offsets

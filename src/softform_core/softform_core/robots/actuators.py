@@ -1,5 +1,6 @@
-"""Actuators: what a robot is commanded in, with the range, slew rate and safe value of each."""
+"""Actuators: what a robot is commanded in, with quantity, range, slew rate and safe value of each."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -9,9 +10,9 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots.description import Description, Finite, Positive
 
-Quantity = Literal["pressure", "displacement"]
+Quantity = Literal["pressure", "displacement", "position", "rotation"]
 
-UNITS: dict[Quantity, str] = {"pressure": "Pa", "displacement": "m"}
+UNITS: dict[Quantity, str] = {"pressure": "Pa", "displacement": "m", "position": "m", "rotation": "rad"}
 """SI unit of each quantity at every boundary of the system."""
 
 
@@ -20,7 +21,8 @@ class Actuators(Description):
 
     Attributes:
         names: One for each input of the body, in its order; the body's own names by default.
-        quantity: Commanded quantity: gauge pressure, or the displacement at a motor, such as the pull of a tendon.
+        quantity: Commanded quantity: gauge pressure; the displacement at a motor, such as the pull of a tendon; a
+            coordinate of a position, or a component of a rotation vector, of what holds the robot.
         minimum: Lowest command.
         maximum: Highest command.
         slew_rate: Fastest change of a command, per second.
@@ -28,16 +30,11 @@ class Actuators(Description):
     """
 
     names: Annotated[list[str], Field(min_length=1)] | None = None
-    quantity: Quantity = "pressure"
+    quantity: Quantity | list[Quantity] = "pressure"
     minimum: Finite | list[Finite]
     maximum: Finite | list[Finite]
     slew_rate: Positive | list[Positive]
     safe: Finite | list[Finite] = 0.0
-
-    @property
-    def unit(self) -> str:
-        """SI unit of the commands."""
-        return UNITS[self.quantity]
 
     @model_validator(mode="after")
     def _ordered(self) -> "Actuators":
@@ -49,7 +46,7 @@ class Actuators(Description):
 
     def wrong_counts(self, count: int) -> list[str]:
         """Names of the fields whose lists do not have `count` entries."""
-        fields = ("names", "minimum", "maximum", "slew_rate", "safe")
+        fields = ("names", "quantity", "minimum", "maximum", "slew_rate", "safe")
         return [name for name in fields if isinstance(v := getattr(self, name), list) and len(v) != count]
 
 
@@ -58,15 +55,26 @@ def each(value: float | list[float], count: int) -> Array:
     return np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), (count,)))
 
 
+def in_words(words: Sequence[str]) -> str:
+    """Units or quantities of several values: the one that all have, or one for each, parted by commas."""
+    return words[0] if len(set(words)) == 1 else ", ".join(words)
+
+
 def check_within(
-    robot: str, quantity: str, unit: str, names: list[str], values: Array, lowest: Array, highest: Array
+    robot: str,
+    quantities: Sequence[str],
+    units: Sequence[str],
+    names: Sequence[str],
+    values: Array,
+    lowest: Array,
+    highest: Array,
 ) -> Array:
     """Return `values` as a float array, clipped by what rounding adds to the range.
 
     Args:
         robot: Name of the robot, for messages.
-        quantity: Name of the values in messages.
-        unit: Unit of the values in messages.
+        quantities: Quantity of each value.
+        units: Unit of each value.
         names: Actuator or degree of freedom of each value.
         values: One for each name.
         lowest: Least allowed value of each.
@@ -76,22 +84,24 @@ def check_within(
         SoftformError: On a wrong number of values, NaN or infinity, or a value outside the range.
     """
     values = np.asarray(values, dtype=np.float64)
+    what = quantities[0] if len(set(quantities)) == 1 else "value"
     if values.shape != (len(names),):
         raise SoftformError(
-            f"Robot '{robot}' takes {len(names)} {quantity.lower()}s, got shape {values.shape}.",
-            f"Give one {quantity.lower()} in {unit} for each of {', '.join(names)}.",
+            f"Robot '{robot}' takes {len(names)} {what}s, got shape {values.shape}.",
+            f"Give one {what} in {in_words(units)} for each of {', '.join(names)}.",
         )
     if not np.isfinite(values).all():
-        bad = [names[i] for i in np.flatnonzero(~np.isfinite(values))]
+        bad = [names[i] for i in np.flatnonzero(~np.isfinite(values)).tolist()]
         raise SoftformError(
-            f"{quantity} of {', '.join(bad)} is not a finite number.", f"Give {quantity.lower()}s in {unit}."
+            f"{what.capitalize()} of {', '.join(bad)} is not a finite number.", f"Give {what}s in {in_words(units)}."
         )
     tolerance = 1e-6 * (highest - lowest)
     outside = (values < lowest - tolerance) | (values > highest + tolerance)
     if outside.any():
         index = int(np.flatnonzero(outside)[0])
+        unit = units[index]
         raise SoftformError(
-            f"{quantity} {values[index]:g} {unit} of {names[index]} is outside "
+            f"{quantities[index].capitalize()} {values[index]:g} {unit} of {names[index]} is outside "
             f"{lowest[index]:g} … {highest[index]:g} {unit}.",
             "Stay within the range of the robot's description.",
         )

@@ -11,6 +11,8 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots.description import Description
 
+__all__ = ["Body", "Outline"]
+
 _DEPTH_BELOW, _HEIGHT_ABOVE = 0.25, 0.5  # of the longer side: a soft sheet sags, and bulges
 
 
@@ -31,13 +33,17 @@ class Body(Description):
     Modules of bodies import nothing heavy at their top: the driver reads descriptions, too.
 
     Attributes:
-        physics: Module that is imported once shapes are asked for. It has functions `simulator(body)`,
-            `sampled(body)`, `real_simulator(body, reality)` and `drawn_reality(body, draw)`, and a type `Reality`, each
-            as the method of the same name says; a kind may instead have methods of its own. `batched(body, device)`
-            is there where many samples can be solved at once on a GPU.
+        physics: Module that is imported once shapes are asked for. It has functions `simulator(body)` and
+            `sampled(body)`, each as the method of the same name says; a kind may instead have methods of its own.
+            `batched(body, device)` is there where many samples can be solved at once on a GPU.
+        realities: Module with functions `real_simulator(body, reality)` and `drawn_reality(body, draw)`, and a type
+            `Reality`, likewise; that of its physics, if nothing is said.
+        pictures: Module with a function `draw(robot, body)`, if the kind has a picture of its own.
     """
 
     physics: ClassVar[str] = ""
+    realities: ClassVar[str] = ""
+    pictures: ClassVar[str] = ""
     kind: str
 
     @property
@@ -71,6 +77,14 @@ class Body(Description):
         return np.ones(len(faces), dtype=bool)
 
     @property
+    def goes_around(self) -> bool:
+        """Whether its surface goes around and looks to all sides, as that of an arm or a torso; a sheet looks to +z.
+
+        By default that of a body with a tube among its patches does.
+        """
+        return any(self.patches.values())
+
+    @property
     def frames(self) -> dict[str, int]:
         """Named points and how many coordinates each moves in (2 of a planar body, else 3); none by default."""
         return {}
@@ -82,9 +96,9 @@ class Body(Description):
     def picture(self, robot: Any) -> Any:
         """A figure (matplotlib) of a `Robot` with this body, at rest, at its corners and in section, or None.
 
-        By default none: `./softform picture` then draws what it draws of any surface.
+        By default that of `pictures`; without one `./softform picture` draws what it draws of any surface.
         """
-        return None
+        return import_module(self.pictures).draw(robot, self) if self.pictures else None
 
     @property
     def is_unrolled(self) -> bool:
@@ -104,6 +118,10 @@ class Body(Description):
         if not cls.physics:
             raise TypeError(f"{cls.__name__} names no module of its physics, and has no method of its own for this")
         return import_module(cls.physics)
+
+    @classmethod
+    def _realities(cls) -> Any:
+        return import_module(cls.realities) if cls.realities else cls._physics()
 
     def simulator(self) -> Any:
         """Its model for the simulation, a `simulation.simulated_body.SimulatedBody`."""
@@ -127,16 +145,16 @@ class Body(Description):
     @classmethod
     def reality_type(cls) -> type[Description]:
         """Fields by which a reality of this kind of body may differ from the simulator."""
-        found: type[Description] = cls._physics().Reality
+        found: type[Description] = cls._realities().Reality
         return found
 
     def real_simulator(self, reality: Any) -> Any:
         """As `simulator`, with the differences of a reality (of `reality_type`): the body on the virtual rig."""
-        return self._physics().real_simulator(self, reality)
+        return self._realities().real_simulator(self, reality)
 
     def drawn_reality(self, draw: np.random.Generator) -> Description:
         """A reality (of `reality_type`) at random, from the distribution of this kind of body."""
-        found: Description = self._physics().drawn_reality(self, draw)
+        found: Description = self._realities().drawn_reality(self, draw)
         return found
 
     @property

@@ -1,22 +1,30 @@
 """What all descriptions share: their base class and the types of their fields."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from softform_core.arrays import Array
+from softform_core.yaml_files import write_yaml
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Place = tuple[Finite, Finite, Finite]
+Pose = tuple[Finite, Finite, Finite, Finite, Finite, Finite, Finite]
+"""Of a device's frame in the robot's: x, y, z (m), qx, qy, qz, qw."""
 
 
 class Description(BaseModel):
     """A part of a description: unknown fields are rejected, nothing changes afterwards."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    def save(self, path: Path) -> None:
+        """Write it as YAML, `write_yaml`, and raise as that."""
+        write_yaml(path, self.model_dump(mode="json"))
 
 
 POSITIVE = {"neo_hookean": (True,), "yeoh": (True, False, False), "gent": (True, True)}

@@ -1,10 +1,14 @@
 """Devices: which device and channel serves each actuator, and how far measured values may lie from commanded ones."""
 
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from softform_core.arrays import Array
+from softform_core.robots.actuators import UNITS, Quantity
 from softform_core.robots.description import Description, NotNegative, Positive
 
 DEAD_MAN = "dead_man"
@@ -19,40 +23,47 @@ _SHARES: dict[Tolerance, tuple[float, float]] = {
     "beyond_range": (0.2, 0.5),
     "vent_threshold": (0.04, 0.25),
 }
-"""Of the narrowest range among the actuators: each tolerance by default, and at most, so that something is watched."""
+"""Of the narrowest range among the actuators of one quantity: each tolerance by default, and at most, so that something
+is watched."""
+
+_PRESSURE_ONLY: Tolerance = "vent_threshold"
 
 
 class Tolerances(Description):
-    """How a driver judges the actuators of this robot; in their unit.
+    """How a driver judges one actuator, or several that it judges alike; in their unit.
 
     Attributes:
         settle: An actuator whose mean is this near to its command counts as settled.
         arrive: Settled actuators must be this near to the command for a motion to count as done.
         follow: An actuator further from its setpoint than this does not follow it.
         beyond_range: A measured value further outside the range than this is a fault.
-        vent_threshold: A pneumatic board vents a channel this far above its target.
+        vent_threshold: A pneumatic board vents a channel this far above its target; None of another quantity.
     """
 
     settle: Positive
     arrive: Positive
     follow: Positive
     beyond_range: NotNegative
-    vent_threshold: Positive
+    vent_threshold: Positive | None = None
 
     @classmethod
-    def within(cls, given: Mapping[Tolerance, float], span: float, unit: str) -> "Tolerances":
-        """Those that are given, the others in proportion to `span`, the narrowest range among the actuators, in `unit`.
+    def within(cls, given: Mapping[Tolerance, float], span: float, quantity: Quantity) -> "Tolerances":
+        """Those that are given, the others in proportion to `span`, the narrowest range among actuators of a quantity.
 
         Raises:
-            ValueError: If one is too large for that range.
+            ValueError: If one is negative or no number, or too large for that range.
         """
+        shares = {name: share for name, share in _SHARES.items() if name != _PRESSURE_ONLY or quantity == "pressure"}
+        given, unit = {name: value for name, value in given.items() if name in shares}, UNITS[quantity]
         for name, value in given.items():
-            if value > (largest := _SHARES[name][1] * span):
+            if not value >= 0.0:
+                raise ValueError(f"tolerances.{name}: Input should be greater than or equal to 0, is {value:g} {unit}")
+            if value > (largest := shares[name][1] * span):
                 raise ValueError(
-                    f"tolerances.{name} {value:g} {unit} must not exceed {largest:g} {unit}, {_SHARES[name][1]:.0%} of "
+                    f"tolerances.{name} {value:g} {unit} must not exceed {largest:g} {unit}, {shares[name][1]:.0%} of "
                     f"the narrowest range of an actuator"
                 )
-        return cls(**{name: share * span for name, (share, _) in _SHARES.items()} | dict(given))
+        return cls(**{name: share * span for name, (share, _) in shares.items()} | dict(given))
 
     @model_validator(mode="after")
     def _reachable(self) -> "Tolerances":
@@ -61,6 +72,46 @@ class Tolerances(Description):
                 f"settle {self.settle:g} must not exceed arrive {self.arrive:g}: settled actuators would never arrive"
             )
         return self
+
+
+class ActuatorTolerances(NamedTuple):
+    """`Tolerances` of k actuators, (k,) each, in the unit of each; `vent_threshold` is NaN where there is none."""
+
+    settle: Array
+    arrive: Array
+    follow: Array
+    beyond_range: Array
+    vent_threshold: Array
+
+    def of(self, indices: NDArray[np.int64]) -> "ActuatorTolerances":
+        """Those of some of the actuators."""
+        return ActuatorTolerances(*(values[indices] for values in self))
+
+
+def tolerances_of_each(
+    given: Mapping[Tolerance, float | list[float]], spans: Array, quantities: Sequence[Quantity]
+) -> list[Tolerances]:
+    """The tolerances of each actuator.
+
+    Args:
+        given: Those that are not the usual ones: one value for all actuators, or a list with one for each.
+        spans: (k,) range of each actuator.
+        quantities: Quantity of each.
+
+    Raises:
+        ValueError: If one is too large, is of no actuator, or a list has another number of entries.
+    """
+    for name, value in given.items():
+        if isinstance(value, list) and len(value) != len(spans):
+            raise ValueError(f"tolerances.{name} must have {len(spans)} entries, one for each actuator")
+    if _PRESSURE_ONLY in given and "pressure" not in quantities:
+        raise ValueError(f"tolerances.{_PRESSURE_ONLY} is one of pressures, and no actuator is commanded in Pa")
+    found = []
+    for index, quantity in enumerate(quantities):
+        narrowest = min(span for span, other in zip(spans, quantities, strict=True) if other == quantity)
+        own = {name: value[index] if isinstance(value, list) else value for name, value in given.items()}
+        found.append(Tolerances.within(own, float(narrowest), quantity))
+    return found
 
 
 class Device(Description):

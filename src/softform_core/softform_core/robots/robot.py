@@ -14,10 +14,10 @@ from pydantic import Discriminator, Field, PrivateAttr, SerializeAsAny, Tag, fie
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots.actuation_map import ActuationMap, AnyMap, Identity
-from softform_core.robots.actuators import Actuators, check_within, each
+from softform_core.robots.actuators import UNITS, Actuators, Quantity, check_within, each, in_words
 from softform_core.robots.body import Body
-from softform_core.robots.description import Description, NotNegative, Place, SurfaceDescription, SurfacePoint
-from softform_core.robots.devices import Device, Tolerance, Tolerances
+from softform_core.robots.description import Description, Place, SurfaceDescription, SurfacePoint
+from softform_core.robots.devices import ActuatorTolerances, Device, Tolerance, Tolerances, tolerances_of_each
 from softform_core.robots.registry import body_class
 
 if TYPE_CHECKING:
@@ -105,7 +105,8 @@ class Robot(Description):
         frames: Named points of the body that are asked for: where on a surface they are, or, without surfaces, how
             their kinematics are learned.
         devices: Board and channel of each actuator.
-        given_tolerances: Tolerances of the driver that are not the usual ones (`tolerances` of the description).
+        given_tolerances: Tolerances of the driver that are not the usual ones (`tolerances` of the description): one
+            value for all actuators, or a list with one for each.
         markers: Number of motion-capture markers on its surfaces.
         base_markers: Motion-capture markers on its rigid frame, name -> position in the robot's frame, m: by them the
             captured markers come into that frame.
@@ -121,7 +122,7 @@ class Robot(Description):
     surfaces: list[SurfaceDescription] = []
     networks: SurfaceLearning = SurfaceLearning()
     frames: dict[Name, Frame] = {}
-    given_tolerances: Annotated[dict[Tolerance, NotNegative], Field(alias="tolerances")] = {}
+    given_tolerances: Annotated[dict[Tolerance, float | list[float]], Field(alias="tolerances")] = {}
     markers: Annotated[int, Field(ge=4, le=2000)] = 34
     base_markers: dict[str, Place] = {}
     _path: str = PrivateAttr("")
@@ -147,7 +148,7 @@ class Robot(Description):
             raise ValueError(f"actuators.{wrong[0]} must have {count} entries, one for each of {self.body.inputs}")
         if not np.isin(self.body.alike_inputs, np.arange(count)).all():
             raise ValueError(f"alike_inputs of the body '{self.body.kind}' must be places of its {count} inputs")
-        if complaint := self._map.wrong(self.actuator_min, self.actuator_max):
+        if complaint := self._map.wrong(self.actuator_min, self.actuator_max, self.actuator_units):
             raise ValueError(f"actuation_map: {complaint}")
         self._check_safe()
         if len({device.name for device in self.devices}) < len(self.devices):
@@ -167,7 +168,7 @@ class Robot(Description):
             raise ValueError("surfaces: each patch may be named once")
         for name, frame in self.frames.items():
             self._check_frame(name, frame)
-        _ = self.tolerances
+        _ = self.actuator_tolerances
         for (one, place), (other, beside) in combinations(self.base_markers.items(), 2):
             if (distance := dist(place, beside)) < _MARKERS_APART:
                 raise ValueError(
@@ -181,11 +182,12 @@ class Robot(Description):
 
     def _check_safe(self) -> None:
         """Within the range; a displacement may lie below it, where a tendon is slack."""
-        for name, safe, low, high in zip(self.actuators, self.safe, self.actuator_min, self.actuator_max, strict=True):
-            if safe > high or (safe < low and self.quantity == "pressure"):
+        limits = zip(self.safe, self.actuator_min, self.actuator_max, strict=True)
+        for name, quantity, (safe, low, high) in zip(self.actuators, self.actuator_quantities, limits, strict=True):
+            if safe > high or (safe < low and quantity != "displacement"):
+                unit = UNITS[quantity]
                 raise ValueError(
-                    f"actuators.safe {safe:g} {self.unit} of {name} is outside {low:g} … {high:g} {self.unit}: "
-                    "choose one within"
+                    f"actuators.safe {safe:g} {unit} of {name} is outside {low:g} … {high:g} {unit}: choose one within"
                 )
 
     def _check_frame(self, name: str, frame: TipLearning | SurfacePoint) -> None:
@@ -242,14 +244,35 @@ class Robot(Description):
         return self.drive.names or self.body.inputs
 
     @property
+    def actuator_quantities(self) -> list[Quantity]:
+        """What each actuator is commanded in."""
+        given = self.drive.quantity
+        return given if isinstance(given, list) else [given] * len(self.actuators)
+
+    @property
+    def actuator_units(self) -> list[str]:
+        """SI unit of each actuator's command."""
+        return [UNITS[quantity] for quantity in self.actuator_quantities]
+
+    @property
+    def actuation_units(self) -> list[str]:
+        """SI unit of each degree of freedom."""
+        return self._map.units_of(self.actuator_units)
+
+    @property
+    def actuation_unit(self) -> str:
+        """SI unit of actuations, in words: the one of all degrees of freedom, or one for each."""
+        return in_words(self.actuation_units)
+
+    @property
     def quantity(self) -> str:
-        """What the actuators are commanded in."""
-        return self.drive.quantity
+        """What the actuators are commanded in, in words: the one of all, or one for each."""
+        return in_words(self.actuator_quantities)
 
     @property
     def unit(self) -> str:
-        """SI unit of commands and actuations."""
-        return self.drive.unit
+        """SI unit of commands, in words: the one of all, or one for each."""
+        return in_words(self.actuator_units)
 
     @property
     def actuator_min(self) -> Array:
@@ -272,10 +295,36 @@ class Robot(Description):
         return each(self.drive.safe, len(self.actuators))
 
     @property
+    def actuator_tolerances(self) -> ActuatorTolerances:
+        """Tolerances of the driver for each actuator, (k,) each, in its unit."""
+        each_of = self._each_tolerances
+        return ActuatorTolerances(
+            *(
+                np.array([getattr(one, name) for one in each_of], dtype=np.float64)
+                for name in ActuatorTolerances._fields
+            )
+        )
+
+    @property
     def tolerances(self) -> Tolerances:
-        """Tolerances of the driver for each actuator, in their unit."""
-        span = float((self.actuator_max - self.actuator_min).min())
-        return Tolerances.within(self.given_tolerances, span, self.unit)
+        """Tolerances by which all actuators are judged alike: the smallest of each.
+
+        Raises:
+            SoftformError: If the actuators are of several quantities.
+        """
+        if len(set(self.actuator_quantities)) > 1:
+            raise SoftformError(
+                f"The actuators of '{self.name}' are commanded in {self.unit}, and not judged alike.",
+                "Take `actuator_tolerances`.",
+            )
+        found = self.actuator_tolerances._asdict().items()
+        return Tolerances(**{name: float(values.min()) for name, values in found if np.isfinite(values).all()})
+
+    @property
+    def _each_tolerances(self) -> list[Tolerances]:
+        return tolerances_of_each(
+            self.given_tolerances, self.actuator_max - self.actuator_min, self.actuator_quantities
+        )
 
     def actuators_on(self, device: Device) -> list[str]:
         """Names of the actuators that one of its devices serves, in the order of the device's channels."""
@@ -439,7 +488,8 @@ class Robot(Description):
             SoftformError: On a wrong number of values, NaN or infinity, or a value outside the range.
         """
         low, high = self.actuator_min, self.actuator_max
-        return check_within(self.name, self.quantity.capitalize(), self.unit, self.actuators, commands, low, high)
+        quantities, units = self.actuator_quantities, self.actuator_units
+        return check_within(self.name, quantities, units, self.actuators, commands, low, high)
 
     def fingerprint(self) -> str:
         """Digest of all that decides simulated shapes; a store or model made for another body does not match."""

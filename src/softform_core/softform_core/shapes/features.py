@@ -1,12 +1,14 @@
 """Feature points: places of the robot's surface, and where each is wanted (paper 002, Sec. II-B)."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.robots import Robot
 from softform_core.surface.patch_set import on_patches
 
 MAX_FEATURES = 1000
@@ -18,23 +20,30 @@ class FeaturePoints:
     """Sparse targets with correspondence; made by `of`, which checks them.
 
     Attributes:
-        uv: (M, 2) surface parameters of the points, see `surface.patch_set`.
-        positions: (M, 3) m, where each is wanted.
+        uv: (Q, 2) surface parameters, see `surface.patch_set`.
+        positions: (M, 3) m, where each point is wanted.
         weights: (M,) of each squared distance.
+        owner: (Q,) the point that is the mean over each of the parameters; None if there is one for each point.
+        output: Patch or frame of each point, whose uv are then its own; empty: all lie on the surface of `uv`.
     """
 
     uv: Array
     positions: Array
     weights: Array
+    owner: NDArray[np.int64] | None = None
+    output: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, uv: ArrayLike, positions: ArrayLike, weights: ArrayLike | None = None) -> "FeaturePoints":
+    def of(
+        cls, uv: ArrayLike, positions: ArrayLike, weights: ArrayLike | None = None, output: Sequence[str] = ()
+    ) -> "FeaturePoints":
         """Check and keep feature points.
 
         Args:
             uv: (M, 2), M > 0; in the unit square, that of patch i further by 2 i in u.
             positions: (M, 3) m.
             weights: (M,) positive, or None for 1 each.
+            output: Patch or frame of the robot's description of each point; parameters of a frame do not count.
 
         Raises:
             SoftformError: On other sizes, NaN, parameters outside the unit square or weights that are not positive.
@@ -59,8 +68,50 @@ class FeaturePoints:
                 f"The weights of {count} feature points have shape {shares.shape} and the values {shares}.",
                 "Give one positive weight for each point, or none at all.",
             )
-        return cls(places, wanted, shares)
+        if len(output) not in (0, count):
+            raise SoftformError(f"{count} feature points name {len(output)} outputs.", "Name one for each, or none.")
+        return cls(places, wanted, shares, None, tuple(output))
 
     def __len__(self) -> int:
         """Number M of points."""
-        return len(self.uv)
+        return len(self.positions)
+
+    def on(self, robot: Robot) -> "FeaturePoints":
+        """The same points with parameters of the surface of a robot in place of outputs.
+
+        Raises:
+            SoftformError: If the robot has no such patch or frame, or no such point on it.
+        """
+        each = [output_parameters(robot, *one) for one in zip(self.output or [""] * len(self), self.uv, strict=True)]
+        if all(len(parameters) == 1 for parameters in each):
+            positions = self.positions
+            if not robot.surfaces and robot.tip_dimensions == 2:  # it cannot leave its plane
+                positions = positions * [1.0, 1.0, 0.0]
+            return replace(self, uv=np.concatenate(each), positions=positions, output=())
+        owner = np.repeat(np.arange(len(each)), [len(parameters) for parameters in each])
+        return replace(self, uv=np.concatenate(each), owner=owner, output=())
+
+
+def output_parameters(robot: Robot, output: str, uv: Array) -> Array:
+    """Parameters (n, 2) of a robot's surface whose points have the mean that an output means.
+
+    Args:
+        robot: The robot.
+        output: Patch of its surface, or frame; empty: its first patch, or the tip of a robot without a surface.
+        uv: (2,) parameters on a patch, 0 ... 1; of a frame they do not count.
+
+    Raises:
+        SoftformError: If the robot has no such patch or frame, or the patch no such point.
+    """
+    patches = [surface.patch for surface in robot.surfaces]
+    if output in robot.frames or (not output and not patches):
+        return robot.point_parameters(output) if patches else np.zeros((1, 2))
+    if output and output not in patches:
+        known = ", ".join([*patches, *robot.frames])
+        raise SoftformError(f"Robot '{robot.name}' has no patch or frame '{output}' (known: {known}).", "Name one.")
+    if not ((uv >= 0.0) & (uv <= 1.0)).all():
+        raise SoftformError(
+            f"The surface has no point u = {uv[0]:g}, v = {uv[1]:g}.",
+            "Give u and v between 0 and 1, and the patch that they belong to by its name.",
+        )
+    return robot.patches.joined(patches.index(output) if output else 0, uv[None])

@@ -6,6 +6,8 @@ from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.simulation.simulated_body import equilibrium_points
 
+__all__ = ["random_target"]
+
 
 def random_target(robot: Robot, seed: int) -> TargetShape:
     """Mesh, m, of the simulated robot under a random actuation (by `seed`), uniform within the working range.

@@ -31,6 +31,8 @@ from softform_core.shapes.validate import check_count, check_points, measured, o
 from softform_core.shapes.xyz import read_xyz
 from softform_core.units import MM_PER_M
 
+__all__ = ["EXTENSIONS", "UNITS", "ReadShape", "Unit", "read_file", "read_shape"]
+
 Unit = Literal["m", "mm"]
 UNITS: tuple[Unit, ...] = ("m", "mm")
 

@@ -8,6 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from softform_core.errors import SoftformError
 from softform_core.shapes.validate import check_points
 
+__all__ = ["TargetShape", "estimate_normals"]
+
 NEIGHBOURS = 16
 """Points of a neighbourhood whose plane gives a cloud's normal."""
 
@@ -118,8 +120,17 @@ def estimate_normals(points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Unit normals of a cloud (N, 3): the direction of least variance of each neighbourhood, turned towards +z.
 
     The robots bulge upwards from `base_link`, which settles the sign.
+
+    Raises:
+        SoftformError: If Open3D is not installed, which the wheel leaves to its extra `scans`.
     """
-    import open3d  # here, as it takes a second, and most that handle shapes need no normals of a cloud
+    try:
+        import open3d  # here, as it takes a second, and most that handle shapes need no normals of a cloud
+    except ImportError as error:
+        raise SoftformError(
+            f"Open3D, which estimates the normals of a cloud, cannot be loaded: {error}.",
+            "Install it: pip install softform-core[scans]",
+        ) from error
 
     cloud = open3d.geometry.PointCloud(open3d.utility.Vector3dVector(points))
     cloud.estimate_normals(open3d.geometry.KDTreeSearchParamKNN(NEIGHBOURS))

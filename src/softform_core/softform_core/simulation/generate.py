@@ -21,6 +21,8 @@ from softform_core.simulation.sampled_body import SampledBody, Solved
 from softform_core.simulation.sampling import Sampling
 from softform_core.simulation.store import SINGLE_SOLVER, SimulationStore, create_simulation, open_simulation
 
+__all__ = ["generate"]
+
 _MAP_STEP = 1e-6  # of the range: actuation maps are linear, or piecewise so
 
 

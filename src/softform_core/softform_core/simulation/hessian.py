@@ -1,4 +1,4 @@
-"""Symmetric Hessians of many small bodies or of one large one.
+"""Symmetric Hessians of many small bodies or of one large one, which few more terms may join far and wide.
 
 H = L D L^T; by Sylvester's law of inertia H is positive definite exactly where all pivots D are positive.
 """
@@ -49,6 +49,10 @@ class BlockHessian:
         """Mean absolute diagonal entry, (n,)."""
         return np.asarray(np.abs(np.diagonal(self.blocks, axis1=2, axis2=3)).mean(axis=(1, 2)))
 
+    def times(self, moves: Array) -> Array:
+        """Products (n, m) with moves (n, m)."""
+        return (self.blocks @ moves.reshape(*self.blocks.shape[:3], 1)).reshape(moves.shape)
+
     def factorised(self) -> Factor:
         """The factor."""
         return self
@@ -98,6 +102,10 @@ class SparseHessian:
         """Mean absolute diagonal entry, (1,)."""
         return np.array([np.abs(self.matrix.diagonal()).mean()])
 
+    def times(self, moves: Array) -> Array:
+        """Products (1, m) with moves (1, m)."""
+        return np.asarray((self.matrix @ moves.T).T)
+
     def factorised(self) -> Factor:
         """The factor."""
         if self.factoriser is not None:
@@ -128,5 +136,79 @@ class SparseFactor:
         return np.asarray(self.factor.solve(np.asfortranarray(load[0]))[None])
 
 
-Hessian = BlockHessian | SparseHessian
+@dataclass(frozen=True)
+class UpdatedHessian:
+    """A sparse Hessian K and r products, K + sum c_i g_i g_i^T: of what joins nodes that are far from each other.
+
+    Assembled, each product would fill a dense block over all that it joins.
+
+    Attributes:
+        sparse: K.
+        columns: (m, r) g.
+        weights: (r,) c, above 0.
+    """
+
+    sparse: SparseHessian
+    columns: Array
+    weights: Array
+
+    def part(self, chosen: NDArray[np.bool_]) -> "UpdatedHessian":
+        """The same: there is one sample."""
+        return self
+
+    def shifted(self, shift: Array) -> "UpdatedHessian":
+        """With `shift` (1,) added to the diagonal."""
+        return UpdatedHessian(self.sparse.shifted(shift), self.columns, self.weights)
+
+    def mean_diagonal(self) -> Array:
+        """Mean absolute diagonal entry of K, (1,)."""
+        return self.sparse.mean_diagonal()
+
+    def times(self, moves: Array) -> Array:
+        """Products (1, m) with moves (1, m)."""
+        return self.sparse.times(moves) + (self.weights * (moves @ self.columns)) @ self.columns.T
+
+    def factorised(self) -> Factor:
+        """The factor."""
+        return UpdatedFactor(self.sparse.factorised(), self.columns, self.weights)
+
+
+@dataclass(frozen=True)
+class UpdatedFactor:
+    """Factor of an `UpdatedHessian` by that of K (Woodbury's identity).
+
+    By Haynsworth's inertia additivity the sum has as many negative eigenvalues fewer than K as the small matrix
+    C^-1 + G^T K^-1 G has.
+    """
+
+    factor: Factor
+    columns: Array
+    weights: Array
+
+    @cached_property
+    def _small(self) -> tuple[Array, Array]:
+        """K^-1 G (m, r), and the small matrix (r, r)."""
+        solved = self.factor.solve(self.columns[None])[0]
+        return solved, np.diag(1.0 / self.weights) + self.columns.T @ solved
+
+    @cached_property
+    def pivots(self) -> Array:
+        """D of K, (1, m), of which as many are turned positive as the products make so."""
+        pivots, small = np.array(self.factor.pivots), self._small[1]
+        if np.isfinite(small).all():
+            lifted = int((np.linalg.eigvalsh(small) < 0.0).sum())
+            lowest = np.argsort(pivots[0])[:lifted]
+            pivots[0, lowest] = np.abs(pivots[0, lowest])
+        return pivots
+
+    def solve(self, load: Array) -> Array:
+        """Solutions (1, m, k) for loads (1, m, k)."""
+        first = self.factor.solve(load)
+        solved, small = self._small
+        if not np.isfinite(small).all():
+            return np.full(load.shape, np.nan)
+        return first - (solved @ np.linalg.solve(small, self.columns.T @ first[0]))[None]
+
+
+Hessian = BlockHessian | SparseHessian | UpdatedHessian
 """Hessians of n samples over m unknowns; n is 1 of a sparse one."""

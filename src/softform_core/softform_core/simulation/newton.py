@@ -100,10 +100,8 @@ def newton(problem: EquilibriumProblem, start: Array, actuators: Array, balanced
         if not active.size:
             break
         if mixed:
-            gradient, hessian = mixed.derivatives_after(x[active], before[active], actuators[active])
-            if not factors:
-                held = np.tile(mixed.unloaded if balanced is None else balanced, (len(active), 1))
-                hessian = mixed.derivatives_after(x[active], before[active], held)[1]
+            first = None if factors else np.tile(mixed.unloaded if balanced is None else balanced, (len(active), 1))
+            gradient, hessian = mixed.derivatives_after(x[active], before[active], actuators[active], first)
         else:
             gradient, hessian = problem.derivatives(x[active], actuators[active])
         former, residual[active] = residual[active], np.linalg.norm(gradient, axis=1)

@@ -59,10 +59,13 @@ class MixedProblem(EquilibriumProblem, Protocol):
     it, but are taken as far as `step_share` allows.
     """
 
-    def derivatives_after(self, unknowns: Array, before: Array, actuators: Array) -> tuple[Array, Hessian]:
+    def derivatives_after(
+        self, unknowns: Array, before: Array, actuators: Array, balanced: Array | None = None
+    ) -> tuple[Array, Hessian]:
         """Gradient (n, m) and the matrix of the next step, where the last one came from `before` (n, m).
 
-        Where both are the same it is `derivatives`.
+        Where both are the same it is `derivatives`. The first step from a balance under other values `balanced` (n, k)
+        has the stresses and loads of those in its matrix.
         """
 
     def step_share(self, unknowns: Array, step: Array) -> Array:

@@ -9,6 +9,8 @@ from softform_core.arrays import Array
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, find_equilibria
 from softform_core.simulation.simulated_body import SimulatedBody, rest_points
 
+__all__ = ["SampledBody", "SampledSurface", "Solved"]
+
 _LARGEST_BLOCK = 8
 """Most samples of a surface that are solved and written together: what an interrupted run loses at most."""
 

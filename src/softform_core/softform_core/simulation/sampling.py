@@ -21,6 +21,8 @@ from softform_core.errors import SoftformError
 from softform_core.halton import halton_actuations
 from softform_core.robots import Robot
 
+__all__ = ["Sampling", "grid", "inflations"]
+
 INFLATION_POWER = 3.0
 
 

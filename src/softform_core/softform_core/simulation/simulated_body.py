@@ -9,6 +9,19 @@ from softform_core.arrays import Array
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
 from softform_core.simulation.problem import EquilibriumProblem
 
+__all__ = [
+    "BodyOfData",
+    "BodyOfSurfaces",
+    "PulledBody",
+    "SimulatedBody",
+    "Surface",
+    "TendonLoads",
+    "TurningBody",
+    "equilibrium_points",
+    "equilibrium_unknowns",
+    "rest_points",
+]
+
 
 class SimulatedBody(EquilibriumProblem, Protocol):
     """An `EquilibriumProblem` that gives the places of P points of its body: of its surface, named frames, or both.

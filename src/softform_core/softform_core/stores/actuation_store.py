@@ -20,7 +20,7 @@ class ActuationStore:
         self._group = group
 
     def __len__(self) -> int:
-        """Number n of rows, done or not."""
+        """Return the number n of rows, done or not."""
         return len(self.actuation)
 
     @property
@@ -36,7 +36,7 @@ class ActuationStore:
 
     @property
     def status(self) -> NDArray[np.uint8]:
-        """What has become of every row, (n,)."""
+        """Status of every row, (n,)."""
         return self._read("status")[: len(self)]
 
     def _array(self, name: str) -> zarr.Array:
@@ -45,7 +45,7 @@ class ActuationStore:
         return array
 
     def _read(self, name: str, rows: Any = ...) -> NDArray:
-        """An array, or some of its rows.
+        """Return an array, or some of its rows.
 
         Raises:
             SoftformError: If its files are damaged.
@@ -61,7 +61,7 @@ class ActuationStore:
         return self._read(name, number)
 
     def _reasons(self, attribute: str) -> dict[int, str]:
-        """Row -> why it is not to be used."""
+        """Return why rows are not to be used, by row."""
         return {int(row): str(reason) for row, reason in self.attributes[attribute].items()}
 
     def _append(self, actuations: NDArray[np.float64], names: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""What every Zarr store of the project shares: it appears whole, and is opened only if it is what it should be."""
+"""Common rules of all Zarr stores: each appears whole, and is opened only if it is what it should be."""
 
 import os
 import shutil
@@ -88,7 +88,7 @@ class StoreKind:
     misshapen: Callable[[Shapes], list[str]]
 
     def command(self, robot: Robot | None) -> str:
-        """The command that makes one of a robot, or of one that is not known."""
+        """Return the command that makes one of a robot, or of one that is not known."""
         if not self.made_by:
             return "./softform simulate --robot NAME" if robot is None else robot.first_command
         return f"{self.made_by} --robot {'NAME' if robot is None else robot.given_as}"

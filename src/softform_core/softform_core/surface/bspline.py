@@ -15,7 +15,7 @@ from softform_core.errors import SoftformError
 
 
 def clamped_knots(count: int, degree: int = 3) -> Array:
-    """Uniform knots (count + degree + 1,) on [0, 1], ends repeated: the surface reaches its outermost control points.
+    """Return uniform knots (count + degree + 1,) on [0, 1] with repeated ends: the surface reaches its corners.
 
     Raises:
         SoftformError: If there are fewer than degree + 1 control points.
@@ -30,7 +30,7 @@ def clamped_knots(count: int, degree: int = 3) -> Array:
 
 
 def knots_along(count: int, degree: int, periodic: bool) -> Array:
-    """`clamped_knots`, or uniform knots that reach `degree` intervals beyond [0, 1], for functions that wrap around.
+    """Return `clamped_knots`, or uniform knots to `degree` intervals beyond [0, 1], for periodic functions.
 
     Returns:
         (count + degree + 1,), or (count + 2 degree + 1,) if periodic.
@@ -43,7 +43,7 @@ def knots_along(count: int, degree: int, periodic: bool) -> Array:
 
 
 def basis_matrix(uv: ArrayLike, rows: int = 30, cols: int = 30, degree: int = 3, periodic: bool = False) -> csr_matrix:
-    """Products N_i(u) N_j(v) of Eq. 1: points = basis_matrix @ control_points.reshape(rows * cols, 3).
+    """Return products N_i(u) N_j(v) of Eq. 1: points = basis_matrix @ control_points.reshape(rows * cols, 3).
 
     Args:
         uv: (P, 2) parameters in the unit square.
@@ -66,7 +66,7 @@ def basis_matrix(uv: ArrayLike, rows: int = 30, cols: int = 30, degree: int = 3,
 def derivative_matrices(
     uv: ArrayLike, rows: int = 30, cols: int = 30, degree: int = 3, periodic: bool = False
 ) -> tuple[csr_matrix, csr_matrix]:
-    """Derivatives of `basis_matrix` along u and along v; arguments and errors as there.
+    """Return derivatives of `basis_matrix` along u and along v; arguments and errors as there.
 
     Returns:
         Bu and Bv, (P, rows * cols) each.
@@ -79,7 +79,7 @@ def derivative_matrices(
 
 
 def evaluate(control_points: ArrayLike, uv: ArrayLike, degree: int = 3, periodic: bool = False) -> Array:
-    """Points (..., P, 3) of surfaces (..., rows, cols, 3), in their unit, at (P, 2) in the unit square, Eq. 1.
+    """Return points (..., P, 3) of surfaces (..., rows, cols, 3), in their unit, at (P, 2) in the unit square, Eq. 1.
 
     Raises:
         SoftformError: If an argument has another shape.
@@ -90,7 +90,7 @@ def evaluate(control_points: ArrayLike, uv: ArrayLike, degree: int = 3, periodic
 
 
 def normals(control_points: ArrayLike, uv: ArrayLike, degree: int = 3, periodic: bool = False) -> Array:
-    """Unit normals du x dv of the surface; arguments and errors as for `evaluate`.
+    """Return unit normals du x dv of the surface; arguments and errors as for `evaluate`.
 
     Returns:
         (..., P, 3); zero where the surface is degenerate.
@@ -102,14 +102,14 @@ def normals(control_points: ArrayLike, uv: ArrayLike, degree: int = 3, periodic:
 
 
 def unit_normals(along_u: Array, along_v: Array) -> Array:
-    """Unit normals du x dv from tangents (..., P, 3) each; zero where they are parallel."""
+    """Return unit normals du x dv from tangents (..., P, 3) each; zero where they are parallel."""
     cross = np.cross(along_u, along_v)
     length = np.linalg.norm(cross, axis=-1, keepdims=True)
     return np.divide(cross, length, out=np.zeros_like(cross), where=length > 0.0)
 
 
 def checked_uv(uv: ArrayLike) -> Array:
-    """`uv` as a (P, 2) float array.
+    """Return `uv` as a (P, 2) float array.
 
     Raises:
         SoftformError: If it has another shape, is not finite or leaves the unit square.
@@ -130,7 +130,7 @@ def _checked_control_points(control_points: ArrayLike) -> Array:
 
 
 def apply(matrix: csr_matrix, control: Array) -> Array:
-    """A matrix (P, rows * cols) of this module times control points (..., rows, cols, 3): (..., P, 3)."""
+    """Return a matrix (P, rows * cols) of this module times control points (..., rows, cols, 3): (..., P, 3)."""
     flat = control.reshape(-1, matrix.shape[1], 3)
     columns = flat.transpose(1, 0, 2).reshape(matrix.shape[1], -1)
     points = (matrix @ columns).reshape(matrix.shape[0], -1, 3).transpose(1, 0, 2)
@@ -140,7 +140,7 @@ def apply(matrix: csr_matrix, control: Array) -> Array:
 def _local_basis(
     parameter: Array, count: int, degree: int, periodic: bool = False, derivative: bool = False
 ) -> tuple[NDArray[np.int64], Array]:
-    """The degree + 1 functions that are not zero at each parameter: (P, d + 1) control points and values."""
+    """Return the degree + 1 functions that are not zero at each parameter: (P, d + 1) control points and values."""
     knots = knots_along(count, degree, periodic)
     if periodic:
         parameter = parameter % 1.0

@@ -41,7 +41,7 @@ class SurfaceDecoder(nn.Module):
         self.register_buffer("basis", basis)
 
     def forward(self, control_points: Tensor) -> Tensor:
-        """Points (n, P, 3) of surfaces with control points (n, rows, cols, 3), Eq. 1."""
+        """Return points (n, P, 3) of surfaces with control points (n, rows, cols, 3), Eq. 1."""
         shapes = control_points.shape[0]
         columns = control_points.reshape(shapes, -1, 3).transpose(0, 1).reshape(self.basis.shape[1], shapes * 3)
         return torch.sparse.mm(self.basis, columns).reshape(-1, shapes, 3).transpose(0, 1)

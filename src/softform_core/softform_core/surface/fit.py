@@ -27,7 +27,7 @@ from softform_core.surface.bspline import basis_matrix, knots_along
 
 
 def bending_energy(rows: int, cols: int, degree: int = 3, periodic: bool = False) -> Array:
-    """Matrix G of the thin-plate energy: integral of |S_uu|^2 + 2 |S_uv|^2 + |S_vv|^2 du dv = trace(C^T G C).
+    """Return G of the thin-plate energy: the integral of |S_uu|^2 + 2 |S_uv|^2 + |S_vv|^2 du dv = trace(C^T G C).
 
     Args:
         rows: Control points along u.
@@ -47,7 +47,7 @@ def bending_energy(rows: int, cols: int, degree: int = 3, periodic: bool = False
 
 
 def _gram(count: int, degree: int, order: int, periodic: bool) -> Array:
-    """Integrals over [0, 1] of products of the basis functions' derivatives of an order, (count, count)."""
+    """Return integrals over [0, 1] of products of the basis functions' derivatives of an order, (count, count)."""
     knots = knots_along(count, degree, periodic)
     ends = np.unique(knots[(knots >= 0.0) & (knots <= 1.0)])
     # Gauss-Legendre with degree + 1 nodes an interval is exact for polynomials up to 2 degree + 1.
@@ -60,7 +60,7 @@ def _gram(count: int, degree: int, order: int, periodic: bool) -> Array:
 
 
 def shapes_of(vertices: int, shapes: ArrayLike) -> Array:
-    """Shapes (..., V, 3) as an array; a `SoftformError` if they do not have so many vertices."""
+    """Return shapes (..., V, 3) as an array; a `SoftformError` if they do not have so many vertices."""
     values = np.asarray(shapes, dtype=np.float64)
     if values.ndim < 2 or values.shape[-2:] != (vertices, 3):
         raise SoftformError(
@@ -126,7 +126,7 @@ class SurfaceFitter:
         self._factor = cho_factor(normal + self.smoothing * bending)
 
     def _smoothing(self, normal: Array, bending: Array, dense: csr_matrix) -> float:
-        """The smallest lambda that keeps the amplification within its limit on the dense grid."""
+        """Return the smallest lambda that keeps the amplification within its limit on the dense grid."""
         with suppress(LinAlgError):  # most often the vertices alone do, which takes a fraction of the decomposition
             root = cholesky(normal, lower=True)
             alone = solve_triangular(root, dense.T.toarray(), lower=True)
@@ -140,7 +140,7 @@ class SurfaceFitter:
         data, squares = np.clip(data, 1e-150, 1.0), (dense @ modes) ** 2
 
         def excess(exponent: float) -> float:
-            """Logarithm of the largest amplification at lambda = 10^exponent over its limit."""
+            """Return the logarithm of the largest amplification at lambda = 10^exponent over its limit."""
             amplification = (squares @ (data / (data + 10.0**exponent * (1.0 - data)) ** 2)).max() ** 0.5
             return float(np.log(amplification / LARGEST_AMPLIFICATION))
 
@@ -156,7 +156,7 @@ class SurfaceFitter:
         )
 
     def fit(self, vertices: ArrayLike) -> Array:
-        """Control points (..., rows, cols, 3) near vertices (..., V, 3) that bend little, (B^T B + lambda G)^-1 B^T X.
+        """Return control points (..., rows, cols, 3) near vertices (..., V, 3): (B^T B + lambda G)^-1 B^T X.
 
         Raises:
             SoftformError: If the vertices do not fit the parametrisation or are not finite.
@@ -168,7 +168,7 @@ class SurfaceFitter:
         return np.ascontiguousarray(control).reshape(*shapes.shape[:-2], self.rows, self.cols, 3)
 
     def report(self, vertices: ArrayLike, control_points: ArrayLike) -> FitReport:
-        """How far fitted surfaces (n, rows, cols, 3) are from the vertices (n, V, 3); errors as of `fit`."""
+        """Report the distance of fitted surfaces (n, rows, cols, 3) from the vertices (n, V, 3); errors as of `fit`."""
         shapes = self._checked(vertices)
         control = np.asarray(control_points, dtype=np.float64)
         if shapes.ndim != 3 or control.shape != (len(shapes), self.rows, self.cols, 3):

@@ -2,7 +2,7 @@
 
 Every inner vertex is a convex combination of its neighbours, so on a convex outline no triangle folds over (Tutte).
 Left open by paper 000 (Sec. II-A, Fig. 3): the corners of the square are the four sharpest corners of the outline, or
-four vertices at even distances along it where it has no four sharp ones; those between are placed by chord length. Of a
+four vertices at even distances along it where it has no four sharp ones; those between are placed by chord length. On a
 ragged rim, which turns sharply at more than four, corners are where it turns within a twentieth of its length.
 (0, 0) is the corner nearest to the lower left of the mesh (least x + y + z), and the outline runs (0, 0), (1, 0),
 (1, 1), (0, 1) in the sense of the faces, so that du x dv points to the side where they turn counter-clockwise. For a
@@ -36,9 +36,9 @@ from softform_core.surface.mesh import (
 )
 
 _SHARP_TURN = np.pi / 4
-"""An outline that turns by more than this (rad) has a corner there."""
+"""Turn of an outline from which it has a corner, rad."""
 _CORNER_PART = 0.05
-"""Part of a ragged outline within which it turns at a corner."""
+"""Share of a ragged outline within which it turns at a corner."""
 
 _SQUARE = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
 
@@ -58,7 +58,7 @@ class Flattened(NamedTuple):
 
 
 def parametrise(vertices: ArrayLike, faces: ArrayLike) -> Flattened:
-    """Parameters of the vertices of a rest mesh.
+    """Return parameters of the vertices of a rest mesh.
 
     Args:
         vertices: (V, 3), any unit.
@@ -89,7 +89,7 @@ def parametrise(vertices: ArrayLike, faces: ArrayLike) -> Flattened:
 
 @dataclass(frozen=True)
 class Seam:
-    """Where a tube is cut.
+    """Line along which a tube is cut.
 
     Attributes:
         path: (S,) vertices, from the outline at v = 0 to that at v = 1.
@@ -101,7 +101,7 @@ class Seam:
 
 
 def parametrise_tube(vertices: ArrayLike, faces: ArrayLike) -> tuple[Flattened, Seam]:
-    """Parameters of the vertices of a rest mesh with the topology of a tube, and the seam; arguments as `parametrise`.
+    """Return parameters of a tube's vertices at rest, and the seam; arguments as `parametrise`.
 
     Returns:
         Parameters with u around the tube in 0 ... 1 (0 and 1 are the same place), and the seam.
@@ -180,7 +180,7 @@ def _flattenable(vertices: ArrayLike, faces: ArrayLike) -> tuple[Array, Indices]
 
 
 def _inner(points: Array, faces: Indices, uv: Array, outline: Indices, turns: Array) -> Array:
-    """`uv` with all vertices but the outline's as mean-value combinations of their neighbours.
+    """Return `uv` with all inner vertices as mean-value combinations of their neighbours.
 
     Along an edge of a face u differs by the difference of its vertices' u and of its corners' turns.
     """
@@ -213,7 +213,7 @@ def _check_folds(corners: Array) -> None:
 
 
 def _seam_path(points: Array, faces: Indices, first: Indices, last: Indices) -> Indices:
-    """Vertices of the shortest path of edges from one outline to the other; of several, that to the first vertex."""
+    """Return the vertices of the shortest path of edges between both outlines; on a tie, to the first vertex."""
     last = np.sort(last)
     edges = np.unique(np.sort(directed_edges(faces).reshape(-1, 2), axis=1), axis=0)
     lengths = np.linalg.norm(points[edges[:, 1]] - points[edges[:, 0]], axis=1)
@@ -226,7 +226,7 @@ def _seam_path(points: Array, faces: Indices, first: Indices, last: Indices) -> 
 
 
 def _turns(faces: Indices, path: Indices) -> Array:
-    """1 at corners (F, 3) that lie on the edge of the seam where u is one more, else 0.
+    """Return 1 at corners (F, 3) that lie on the edge of the seam where u is one more, else 0.
 
     Corners of faces that meet at an edge off the seam are joined at its two ends; the components are the vertices of
     the mesh that is cut open. Faces whose edges run along the seam from v = 0 to v = 1 lie on the side of u = 1.
@@ -251,7 +251,7 @@ def _turns(faces: Indices, path: Indices) -> Array:
 
 
 def _angles(points: Array, faces: Indices) -> Array:
-    """Angles of the triangles at their vertices, (F, 3) rad."""
+    """Return angles of the triangles at their vertices, (F, 3) rad."""
     corners = points[faces]
     to_next = np.roll(corners, -1, axis=1) - corners
     to_last = np.roll(corners, 1, axis=1) - corners
@@ -260,7 +260,7 @@ def _angles(points: Array, faces: Indices) -> Array:
 
 
 def _mean_value_weights(points: Array, faces: Indices, turns: Array) -> tuple[Indices, Indices, Array, Array]:
-    """Shares of faces in the weights (tan(a / 2) + tan(b / 2)) / |p_i - p_j|, for angles a and b beside edge ij at i.
+    """Return shares of faces in the weights (tan(a / 2) + tan(b / 2)) / |p_i - p_j|, angles a, b beside ij at i.
 
     Returns:
         i, j, the share and the turns of j less those of i, (6 F,) each.
@@ -277,7 +277,7 @@ def _mean_value_weights(points: Array, faces: Indices, turns: Array) -> tuple[In
 
 
 def _outline_on_square(points: Array, faces: Indices, outline: Indices) -> Array:
-    """Places of the outline's vertices on the border of the unit square, (B, 2)."""
+    """Return places of the outline's vertices on the border of the unit square, (B, 2)."""
     if len(outline) < 4:
         raise ParametrisationError("The outline has fewer than four vertices.", "Refine the mesh.")
     chords = np.linalg.norm(points[np.roll(outline, -1)] - points[outline], axis=1)
@@ -295,7 +295,7 @@ def _outline_on_square(points: Array, faces: Indices, outline: Indices) -> Array
 
 
 def _corners(points: Array, faces: Indices, outline: Indices, chords: Array) -> Indices:
-    """Places in the outline, rising, of the vertices that become the corners of the square."""
+    """Return places in the outline, rising, of the vertices that become the corners of the square."""
     inside = np.zeros(len(points))
     np.add.at(inside, faces.ravel(), _angles(points, faces).ravel())
     turns = np.pi - inside[outline]

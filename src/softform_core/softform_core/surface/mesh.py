@@ -12,10 +12,10 @@ from softform_core.errors import SoftformError
 Indices = NDArray[np.int64]
 
 SAME_PLACE = 1e-6
-"""Distance over the mesh's size: vertices that are closer together are one."""
+"""Distance over the mesh's size below which two vertices are one."""
 
 SEAM = 1e-5
-"""As `SAME_PLACE`, of two sides of a seam."""
+"""Largest distance of the two sides of a seam, like `SAME_PLACE`."""
 
 
 class ParametrisationError(SoftformError):
@@ -23,7 +23,7 @@ class ParametrisationError(SoftformError):
 
 
 def checked_mesh(vertices: ArrayLike, faces: ArrayLike) -> tuple[Array, Indices]:
-    """Vertices (V, 3) and faces (F, 3) as arrays.
+    """Return vertices (V, 3) and faces (F, 3) as arrays.
 
     Raises:
         ParametrisationError: If they have other shapes, there is no face, a face names a vertex that does not exist, or
@@ -45,18 +45,18 @@ def checked_mesh(vertices: ArrayLike, faces: ArrayLike) -> tuple[Array, Indices]
 
 
 def doubled_areas(points: Array, faces: Indices) -> Array:
-    """Twice the area of each face, (F,)."""
+    """Return twice the area of each face, (F,)."""
     a, b, c = points[faces].transpose(1, 0, 2)
     return np.asarray(np.linalg.norm(np.cross(b - a, c - a), axis=1))
 
 
 def directed_edges(faces: NDArray[np.integer]) -> NDArray[np.integer]:
-    """The three edges of each face in its sense, (F, 3, 2): edge c runs from corner c to corner c + 1."""
+    """Return the three edges of each face in its sense, (F, 3, 2): edge c runs from corner c to corner c + 1."""
     return np.stack([faces, np.roll(faces, -1, axis=1)], axis=2)
 
 
 def border_edges(faces: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Whether the edges of `directed_edges` belong to one face only, (F, 3)."""
+    """Return which edges of `directed_edges` belong to one face only, (F, 3)."""
     starts, ends = directed_edges(faces).reshape(-1, 2).T
     pairs = np.minimum(starts, ends), np.maximum(starts, ends)
     # Sparse matrices sum what stands at one place: of an edge that is used once the second one holds its number.
@@ -67,7 +67,7 @@ def border_edges(faces: NDArray[np.integer]) -> NDArray[np.bool_]:
 
 
 def joined_vertices(points: Array, used: NDArray[np.integer], within: float = SAME_PLACE) -> Indices:
-    """The first of those of the `used` vertices that lie at one place, for each of (V, 3); (V,).
+    """Return the first of those of the `used` vertices that lie at one place, for each of (V, 3); (V,).
 
     Places are one if they lie `within` this part of the size of all apart.
     """
@@ -83,7 +83,7 @@ def joined_vertices(points: Array, used: NDArray[np.integer], within: float = SA
 
 
 def with_seams_joined(points: Array, faces: NDArray[np.integer]) -> Indices:
-    """Faces (F, 3) that name vertices (V, 3) at one place alike: a seam of textures, or of a soup, is no border.
+    """Return faces (F, 3) that name vertices (V, 3) at one place alike: a seam of textures, or of a soup, is no border.
 
     Only vertices on a border are looked at: inside a mesh there is nothing to be joined. What a file rounded, or wrote
     triangle by triangle, may lie `SEAM` of the size apart, but no more than a tenth of the shortest edge there.
@@ -98,7 +98,7 @@ def with_seams_joined(points: Array, faces: NDArray[np.integer]) -> Indices:
 
 
 def parts_of(faces: Indices) -> tuple[int, Indices]:
-    """Number of parts that are connected by edges, and the part of each face."""
+    """Return the number of parts that are connected by edges, and the part of each face."""
     edges = np.sort(directed_edges(faces).reshape(-1, 2), axis=1)
     _, edge = np.unique(edges, axis=0, return_inverse=True)
     face = np.repeat(np.arange(len(faces)), 3)
@@ -108,7 +108,7 @@ def parts_of(faces: Indices) -> tuple[int, Indices]:
 
 
 def border_loops(faces: NDArray[np.integer]) -> list[Indices]:
-    """Closed loops of vertices in order, along `border_edges`; none passes a vertex twice. Open ends drop out."""
+    """Return closed loops of vertices along `border_edges`; none passes a vertex twice. Open ends drop out."""
     edges = directed_edges(faces)[border_edges(faces)]
     ways: dict[int, list[int]] = {vertex: [] for vertex in np.unique(edges).tolist()}
     for a, b in edges.tolist():
@@ -137,13 +137,13 @@ def border_loops(faces: NDArray[np.integer]) -> list[Indices]:
 
 
 def connected(pairs: NDArray[np.integer], count: int) -> Indices:
-    """Number of the connected component of each of `count` nodes, joined by pairs (N, 2)."""
+    """Return the number of the connected component of each of `count` nodes, joined by pairs (N, 2)."""
     graph = coo_matrix((np.ones(len(pairs), dtype=bool), pairs.T), shape=(count, count))
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
 
 
 def shared_edges(faces: Indices) -> tuple[Indices, Indices]:
-    """Pairs of edges at which just two faces meet, (N,) each, places in `directed_edges(faces).reshape(-1, 2)`."""
+    """Return pairs of edges at which just two faces meet, (N,) each, in `directed_edges(faces).reshape(-1, 2)`."""
     edges = np.sort(directed_edges(faces).reshape(-1, 2), axis=1)
     _, inverse, uses = np.unique(edges, axis=0, return_inverse=True, return_counts=True)
     order = np.argsort(inverse.ravel(), kind="stable")
@@ -152,7 +152,7 @@ def shared_edges(faces: Indices) -> tuple[Indices, Indices]:
 
 
 def boundary_loops(faces: Indices, count: int) -> list[Indices]:
-    """Outlines of a connected mesh of `count` vertices, each in the sense of the faces.
+    """Return outlines of a connected mesh of `count` vertices, each in the sense of the faces.
 
     Raises:
         ParametrisationError: If the mesh is not manifold, not oriented, in parts or closed.
@@ -187,6 +187,6 @@ def boundary_loops(faces: Indices, count: int) -> list[Indices]:
 
 
 def euler_characteristic(faces: Indices, count: int) -> int:
-    """Vertices - edges + faces: 1 for a disk, 0 for a tube."""
+    """Return vertices - edges + faces: 1 for a disk, 0 for a tube."""
     edges = np.unique(np.sort(directed_edges(faces).reshape(-1, 2), axis=1), axis=0)
     return count - len(edges) + len(faces)

@@ -20,7 +20,7 @@ from softform_core.surface.mesh import (
 )
 
 _FLAT = 1e-6
-"""Height of a triangle over its longest side, below which it has no area: the precision of exported coordinates."""
+"""Least height of a triangle over its longest side; below it, it has no area in the precision of exports."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def repair(vertices: ArrayLike, faces: ArrayLike) -> RepairedMesh:
 
 
 def _against_the_rest(points: Array, faces: Indices) -> np.ndarray:
-    """Faces (F,) of one part that turn against the larger area of it.
+    """Return faces (F,) of one part that turn against the larger area of it.
 
     Each face is two nodes of a graph, as it is and turned; neighbours that agree are joined like to like, others
     crosswise. A mesh that can be oriented falls into two components, one the reverse of the other.
@@ -108,7 +108,7 @@ def _against_the_rest(points: Array, faces: Indices) -> np.ndarray:
 
 
 def _without_flat_faces(points: Array, faces: Indices) -> tuple[Indices, int]:
-    """Faces whose three vertices lie in a line give their middle vertex to the face beyond their longest side."""
+    """Give the middle vertex of faces whose vertices lie in a line to the face beyond their longest side."""
     faces, removed = faces.copy(), 0
     while removed < len(faces):
         lengths = np.linalg.norm(np.diff(points[directed_edges(faces)], axis=2)[:, :, 0], axis=2)

@@ -1,8 +1,8 @@
 """Patches: a robot's surfaces as B-splines (paper 000, Eq. 1), a sheet with four sides or a tube with two ends.
 
-What depends on the control grid, or on which of the two it is, is asked of the patch. A tube is periodic along u: its
-seam is closed whatever control points a fit or a network gives, and a warp (Eq. 2), which moves points by where they
-are, keeps it closed.
+The patch answers all that depends on the control grid, or on whether it is sheet or tube. A tube is periodic along u:
+its seam is closed whatever control points a fit or a network gives, and a warp (Eq. 2), which moves points by where
+they are, keeps it closed.
 """
 
 import logging
@@ -46,12 +46,12 @@ class Patch(NamedTuple):
 
     @property
     def sides(self) -> tuple[Side, ...]:
-        """Where the patch ends: four sides, or the two ends of a tube."""
+        """Borders of the patch: four sides, or the two ends of a tube."""
         ends_of_v = Side(1, 0), Side(1, 1)
         return ends_of_v if self.periodic else (Side(0, 0), Side(0, 1), *ends_of_v)
 
     def parametrised(self, vertices: ArrayLike, faces: ArrayLike) -> "ParametrisedMesh":
-        """A rest mesh, repaired and flattened.
+        """Return a rest mesh, repaired and flattened.
 
         Args:
             vertices: (V, 3), any unit.
@@ -72,11 +72,11 @@ class Patch(NamedTuple):
         return ParametrisedMesh(self, flat.uv, flat.faces, mesh.kept, len(np.asarray(vertices)), repairs)
 
     def evaluate(self, control_points: ArrayLike, uv: ArrayLike) -> Array:
-        """Points (..., P, 3) of surfaces with control points (..., rows, cols, 3) at parameters (P, 2), Eq. 1."""
+        """Return points (..., P, 3) of surfaces of control points (..., rows, cols, 3) at (P, 2), Eq. 1."""
         return evaluate(control_points, uv, self.degree, self.periodic)
 
     def samples(self, count: int) -> Array:
-        """About `count` parameters spread evenly over the patch, borders included.
+        """Return about `count` parameters spread evenly over the patch, borders included.
 
         Args:
             count: Wanted number of points, at least 4; the nearest square number is used.
@@ -90,7 +90,7 @@ class Patch(NamedTuple):
         return np.stack(np.meshgrid(around, line, indexing="ij"), axis=-1).reshape(-1, 2)
 
     def triangles(self, count: int) -> NDArray[np.int64]:
-        """Triangles over the points of `samples(count)`, (F, 3), oriented like du x dv; those of a tube go around."""
+        """Return triangles over `samples(count)`, (F, 3), oriented like du x dv; those of a tube go around."""
         side = grid_side(count)
         start = np.arange(side if self.periodic else side - 1)
         corner = (start[:, None] * side + np.arange(side - 1)).ravel()
@@ -100,41 +100,41 @@ class Patch(NamedTuple):
         return np.concatenate([lower, upper])
 
     def grid(self, values: Array) -> Array:
-        """Values (P, ...) over `samples(P)` as a grid (g, g, ...), first index along u.
+        """Return values (P, ...) over `samples(P)` as a grid (g, g, ...), first index along u.
 
-        Of a tube the first line is repeated at u = 1, (g + 1, g, ...), so that the grid is closed at the seam.
+        For a tube the first line is repeated at u = 1, (g + 1, g, ...), so that the grid is closed at the seam.
         """
         grid = self.square(values)
         return np.concatenate([grid, grid[:1]]) if self.periodic else grid
 
     def square(self, values: Array) -> Array:
-        """Values (P, ...) over `samples(P)` as (g, g, ...), first index along u."""
+        """Return values (P, ...) over `samples(P)` as (g, g, ...), first index along u."""
         side = grid_side(len(values))
         return values.reshape(side, side, *values.shape[1:])
 
     def grid_lines(self, count: int) -> tuple[Array, Array]:
-        """Values of u and of v on the lines of `grid` over `samples(count)`."""
+        """Return values of u and of v on the lines of `grid` over `samples(count)`."""
         side = grid_side(count)
         return np.linspace(0.0, 1.0, side + 1 if self.periodic else side), np.linspace(0.0, 1.0, side)
 
     def unwrapped(self, corners: Array) -> Array:
-        """Parameters (F, n, 2) of the corners of faces; around a tube u may leave 0 ... 1 to stay with its face."""
+        """Return parameters (F, n, 2) of faces' corners; around a tube, u may leave 0 ... 1 to stay with its face."""
         if not self.periodic:
             return corners
         u = corners[..., 0] - np.round(corners[..., 0] - corners[:, :1, 0])
         return np.stack([u, corners[..., 1]], axis=-1)
 
     def wrapped(self, uv: Array) -> Array:
-        """Parameters (P, 2) with u brought back to 0 ... 1 around a tube."""
+        """Return parameters (P, 2) with u brought back to 0 ... 1 around a tube."""
         return np.stack([uv[:, 0] % 1.0, uv[:, 1]], axis=1) if self.periodic else uv
 
     def spacing(self, count: int) -> tuple[float, float]:
-        """Steps of u and v between the points of `samples(count)`."""
+        """Return steps of u and v between the points of `samples(count)`."""
         side = grid_side(count)
         return 1.0 / (side if self.periodic else side - 1), 1.0 / (side - 1)
 
     def side_samples(self, count: int, side: Side) -> NDArray[np.int64]:
-        """Which of `samples(count)` lie on a side, without its corners; the whole circle of a tube's end."""
+        """Return which of `samples(count)` lie on a side, without its corners; the whole circle of a tube's end."""
         number = grid_side(count)
         if side.axis == 1:
             along = np.arange(number) if self.periodic else np.arange(1, number - 1)
@@ -142,7 +142,7 @@ class Patch(NamedTuple):
         return side.end * (number - 1) * number + np.arange(1, number - 1)
 
     def kernels(self, count: int) -> Array:
-        """Parameters (N, 2) of kernels in the middle of equal cells: at a fixed rim they would have little to do.
+        """Return parameters (N, 2) of kernels in the middle of equal cells: at a fixed rim they have little to do.
 
         Raises:
             SoftformError: If the number is not a square.
@@ -189,11 +189,11 @@ class ParametrisedMesh:
         return SurfaceFitter(self.uv, *self.patch)
 
     def fit(self, shapes: ArrayLike) -> Array:
-        """Control points (..., rows, cols, 3) of shapes (..., V, 3) of the original mesh, see `SurfaceFitter.fit`."""
+        """Fit control points (..., rows, cols, 3) to shapes (..., V, 3) of the original mesh by `SurfaceFitter.fit`."""
         return self.fitter.fit(self._kept(shapes))
 
     def report(self, shapes: ArrayLike, control_points: ArrayLike) -> FitReport:
-        """How far fitted surfaces (n, rows, cols, 3) are from the vertices of shapes (n, V, 3)."""
+        """Report the distance of fitted surfaces (n, rows, cols, 3) from the vertices of shapes (n, V, 3)."""
         return self.fitter.report(self._kept(shapes), control_points)
 
     def _kept(self, shapes: ArrayLike) -> Array:
@@ -201,5 +201,5 @@ class ParametrisedMesh:
 
 
 def grid_side(count: int) -> int:
-    """Points a side of the grid of `Patch.samples(count)`."""
+    """Return points a side of the grid of `Patch.samples(count)`."""
     return max(2, round(math.sqrt(count)))

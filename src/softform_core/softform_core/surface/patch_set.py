@@ -22,7 +22,7 @@ _APART = 2.0
 
 
 def on_patches(uv: Array, count: int | None = None) -> NDArray[np.bool_]:
-    """Which parameters (P, 2) belong to one of so many patches, or to any, (P,)."""
+    """Return which parameters (P, 2) belong to one of so many patches, or to any, (P,)."""
     u, v = uv.T
     reach = np.inf if count is None else _APART * count
     return np.asarray((u >= 0.0) & (u < reach) & (u % _APART <= 1.0) & (v >= 0.0) & (v <= 1.0))
@@ -33,22 +33,22 @@ class PatchSet:
     """B-spline surfaces over one unit square each.
 
     Attributes:
-        patches: At least one, in the order of the robot's description.
+        patches: The patches, at least one, in the order of the robot's description.
     """
 
     patches: tuple[Patch, ...]
 
     @classmethod
     def of(cls, rows: int = 30, cols: int = 30, degree: int = 3, periodic: bool = False) -> "PatchSet":
-        """One patch alone; arguments as `Patch`."""
+        """Return one patch alone; arguments as `Patch`."""
         return cls((Patch(rows, cols, degree, periodic),))
 
     def __len__(self) -> int:
-        """Number n of patches."""
+        """Return the number n of patches."""
         return len(self.patches)
 
     def __str__(self) -> str:
-        """The control grids, such as 30 x 30."""
+        """Return the control grids, such as 30 x 30."""
         return " + ".join(f"{patch.rows} x {patch.cols}" for patch in self.patches)
 
     @property
@@ -78,11 +78,11 @@ class PatchSet:
         return np.cumsum([0, *(patch.rows * patch.cols for patch in self.patches[:-1])])
 
     def with_grids(self, side: int, degree: int = 3) -> "PatchSet":
-        """The same patches with control grids of `side` x `side`."""
+        """Return the same patches with control grids of `side` x `side`."""
         return PatchSet(tuple(Patch(side, side, degree, patch.periodic) for patch in self.patches))
 
     def control_grids(self, control_points: Array) -> list[Array]:
-        """Control points (..., C, 3) as the grid (..., rows, cols, 3) of each patch."""
+        """Return the control points (..., C, 3) as the grid (..., rows, cols, 3) of each patch."""
         parts = np.split(control_points, self.starts[1:], axis=-2)
         return [
             part.reshape(*part.shape[:-2], patch.rows, patch.cols, 3)
@@ -92,7 +92,7 @@ class PatchSet:
     def parametrised(
         self, vertices: ArrayLike, faces: ArrayLike, parts: Sequence[NDArray[np.bool_]] = ()
     ) -> "ParametrisedSurface":
-        """A rest mesh, (V, 3) and (F, 3), repaired and flattened patch by patch (`parts`: faces of each, else all).
+        """Repair and flatten a rest mesh, (V, 3) and (F, 3), patch by patch (`parts`: faces of each, else all).
 
         Raises:
             SoftformError: For the reasons of `Patch.parametrised`.
@@ -109,7 +109,7 @@ class PatchSet:
         return ParametrisedSurface(tuple(meshes))
 
     def split(self, uv: ArrayLike) -> tuple[NDArray[np.int64], Array]:
-        """The patch (P,) of parameters (P, 2), and the parameters (P, 2) in its unit square.
+        """Return the patch (P,) of parameters (P, 2), and the parameters (P, 2) in its unit square.
 
         Raises:
             SoftformError: If uv is not (P, 2) finite numbers, or one lies in no patch.
@@ -122,11 +122,11 @@ class PatchSet:
         return place, checked_uv(values - self._offsets[place])
 
     def joined(self, place: NDArray[np.integer] | int, uv: Array) -> Array:
-        """Parameters (P, 2) of the surface from those in the unit square of a patch; the reverse of `split`."""
+        """Return parameters (P, 2) of the surface from those in the unit square of a patch; the reverse of `split`."""
         return uv + self._offsets[place] if np.any(place) else uv
 
     def basis(self, uv: ArrayLike) -> csr_matrix:
-        """`bspline.basis_matrix` of all patches: points = basis @ control_points, (P, C).
+        """Return `bspline.basis_matrix` of all patches: points = basis @ control_points, (P, C).
 
         Raises:
             SoftformError: For the reasons of `split`, and if a grid is too small.
@@ -135,33 +135,33 @@ class PatchSet:
         return self._stacked(place, local, lambda own, patch: (basis_matrix(own, *patch),))[0]
 
     def derivatives(self, uv: ArrayLike) -> tuple[csr_matrix, csr_matrix]:
-        """Derivatives of `basis` along u and along v; errors as there."""
+        """Return derivatives of `basis` along u and along v; errors as there."""
         place, local = self.split(uv)
         along_u, along_v = self._stacked(place, local, lambda own, patch: derivative_matrices(own, *patch))
         return along_u, along_v
 
     def evaluate(self, control_points: ArrayLike, uv: ArrayLike) -> Array:
-        """Points (..., P, 3) of surfaces with control points (..., C, 3) at parameters (P, 2), Eq. 1."""
+        """Return points (..., P, 3) of surfaces with control points (..., C, 3) at parameters (P, 2), Eq. 1."""
         return apply(self.basis(uv), np.asarray(control_points, dtype=np.float64)[..., None, :, :])
 
     def samples(self, count: int) -> Array:
-        """About `count` parameters spread evenly, the same number on each patch: (P, 2), see `Patch.samples`."""
+        """Return about `count` parameters spread evenly, the same number on each patch: (P, 2), see `Patch.samples`."""
         return np.concatenate(
             [self.joined(i, patch.samples(count // len(self))) for i, patch in enumerate(self.patches)]
         )
 
     def triangles(self, count: int) -> NDArray[np.int64]:
-        """Triangles over the points of `samples(count)`, (F, 3); none reaches from one patch to another."""
+        """Return triangles over the points of `samples(count)`, (F, 3); none reaches from one patch to another."""
         own = count // len(self)
         starts = np.arange(len(self)) * grid_side(own) ** 2
         return np.concatenate([patch.triangles(own) + start for patch, start in zip(self.patches, starts, strict=True)])
 
     def grids(self, values: Array) -> list[Array]:
-        """Values (P, ...) over `samples(P)` as the closed grid of each patch, see `Patch.grid`."""
+        """Return values (P, ...) over `samples(P)` as the closed grid of each patch, see `Patch.grid`."""
         return [patch.grid(own) for patch, own in zip(self.patches, np.split(values, len(self)), strict=True)]
 
     def kernels(self, count: int) -> Array:
-        """Parameters (N, 2) of about `count` kernels, the same number on each patch, see `Patch.kernels`.
+        """Return parameters (N, 2) of about `count` kernels, the same number on each patch, see `Patch.kernels`.
 
         Raises:
             SoftformError: If there is one patch and the number is not a square.
@@ -170,7 +170,7 @@ class PatchSet:
         return np.concatenate([self.joined(i, patch.kernels(own)) for i, patch in enumerate(self.patches)])
 
     def coarse(self) -> Array:
-        """About a hundred parameters for first steps of a solve: the centres of equal cells, and all corners.
+        """Return about a hundred parameters for first steps of a solve: the centres of equal cells, and all corners.
 
         Means over them are means over the surface, which a small grid with its many points on the rim would not give;
         and they span it.
@@ -185,7 +185,7 @@ class PatchSet:
     def _stacked(
         self, place: NDArray[np.int64], local: Array, matrices: Callable[[Array, Patch], tuple[csr_matrix, ...]]
     ) -> tuple[csr_matrix, ...]:
-        """Matrices of each patch at its parameters as one of all, with the rows in the order of the parameters."""
+        """Stack matrices of each patch at its parameters as one of all, rows in the order of the parameters."""
         if len(self) == 1:
             return matrices(local, self.patches[0])
         own = [np.flatnonzero(place == number) for number in range(len(self))]
@@ -214,12 +214,12 @@ class ParametrisedSurface:
         return PatchSet(tuple(mesh.patch for mesh in self.meshes))
 
     def fit(self, shapes: ArrayLike) -> Array:
-        """Control points (..., C, 3) of shapes (..., V, 3) of the original mesh, see `SurfaceFitter.fit`."""
+        """Return the control points (..., C, 3) of shapes (..., V, 3) of the original mesh, see `SurfaceFitter.fit`."""
         grids = [mesh.fit(shapes) for mesh in self.meshes]
         return np.concatenate([grid.reshape(*grid.shape[:-3], -1, 3) for grid in grids], axis=-2)
 
     def report(self, shapes: ArrayLike, control_points: Array) -> FitReport:
-        """How far fitted surfaces (n, C, 3) are from the vertices of shapes (n, V, 3)."""
+        """Report the distance of fitted surfaces (n, C, 3) from the vertices of shapes (n, V, 3)."""
         grids = self.patches.control_grids(control_points)
         own = [mesh.report(shapes, grid) for mesh, grid in zip(self.meshes, grids, strict=True)]
         mean = np.average([one.mean for one in own], axis=0, weights=[len(mesh.uv) for mesh in self.meshes])

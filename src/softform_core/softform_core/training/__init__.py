@@ -1,1 +1,1 @@
-"""How the networks are trained, from simulated or captured shapes to model files with cards."""
+"""Training of the networks, from simulated or captured shapes to model files with cards."""

@@ -35,31 +35,31 @@ _ITERATIONS = 6
 _STEP = 0.02
 """Step of the differences, over half the range."""
 UNKNOWN, AGED = (0.3, 0.1), (0.05, 0.04)
-"""Standard deviations that are expected of the gain's difference from one, and of the offset over half the range: of a
-body that was never captured, and of one whose model has aged."""
+"""Standard deviations of the gain less one, and of the offset over half the range: of a body that was never captured,
+and of one whose model has aged."""
 _COUPLING = 0.3
-"""Of the other elements of the matrix, where markers tell them."""
+"""Standard deviation of the matrix's other elements, fitted where markers tell them."""
 _OUT, _INTO = 0.1, 0.7
-"""Of the weights behind the neurons, over half the range, and of those before them and their biases."""
+"""Standard deviations of the weights behind the neurons, over half the range, and of those before them and biases."""
 _NEURONS, _MEMBERS, _ROUNDS = 16, 4, 4
 _MOTION = np.array([0.1, 0.1, 0.1, 10.0, 10.0, 10.0])
-"""Of the base: rotation, rad, and shift, mm."""
+"""Standard deviations of the base's motion: rotation, rad, and shift, mm."""
 _INDEPENDENT = 30.0
-"""As many distances of a frame as tell something by themselves: a misfit of the surface is shared by neighbours."""
+"""Number of a frame's distances that count as independent: neighbours share a misfit of the surface."""
 _MARKERS = 100
-"""More tell nothing more."""
+"""Most markers of a frame that count; more add nothing."""
 _SMALLEST_GAIN = 0.3
 _PLAY, _LEAST_PLAY = 0.05, 0.005
-"""Width of the play over half the range, one for all actuators: what is expected, and the least that is told from
-none."""
+"""Width of the play over half the range, one for all actuators: its standard deviation, and the least that is not taken
+for none."""
 _PLAY_TOLERANCE = 5e-4
 _HUBER = 2.0
-"""Robust standard deviations beyond which a distance pulls no harder."""
+"""Distance over the robust standard deviation from which it pulls no harder."""
 
 Model = TypeVar("Model", bound=ActuationModel)
 
 Look = Callable[[Array, Array], tuple[list[Array], list[Array], list[Array]]]
-"""From actuations (n, k) and motion (q,): for each frame distances (m,) mm still to go, and their derivatives by the
+"""Maps actuations (n, k) and motion (q,) to each frame's distances (m,) mm still to go, and their derivatives by the
 relative actuation (m, k) and by the motion (m, q)."""
 
 
@@ -70,10 +70,10 @@ def fit_actuation(
     deviations: tuple[float, float] = UNKNOWN,
     alike: NDArray[np.int64] | None = None,
 ) -> ActuationCorrection:
-    """Gain and offset of each actuation: nearest neighbours, distances along the mean of both normals.
+    """Return the gain and offset of each actuation: nearest neighbours, distances along the mean of both normals.
 
-    Where actuators are alike, N_fk's activation is tanh, and there are as many frames as actuations, also the function
-    that they share (`training.alike_model`).
+    The function that alike actuators share is fitted, too, if N_fk's activation is tanh and there are at least as many
+    frames as actuations (`training.alike_model`).
 
     Args:
         simulated: Forward kinematics at samples of the surface; what they already correct comes after this one.
@@ -119,7 +119,7 @@ def fit_actuation(
 def fit_actuation_to_markers(
     simulated: ForwardPipeline, network: MlpWeights, frames: MarkerFrames
 ) -> tuple[ActuationCorrection, RigidTransform]:
-    """As `fit_actuation`, for a body that was never captured, with known correspondences and full distances.
+    """Fit the actuation of a body never captured, like `fit_actuation`, to known correspondences and full distances.
 
     Where N_fk's activation is tanh, neurons learn what bends: the mean of a few that begin at random.
 
@@ -170,7 +170,7 @@ def fit_actuation_to_markers(
 
 
 def _expected(model: PerceptronModel, gain: float, offset: float, coupling: float) -> Array:
-    """Standard deviations of the unknowns."""
+    """Return standard deviations of the unknowns."""
     k, h = len(model.half), model.neurons
     matrix = np.full((k, k), coupling)
     matrix[np.diag_indices(k)] = gain
@@ -200,7 +200,7 @@ def _affine(
 def _played(
     commanded: Model, past: Array, told: Told, expected: Array, unknowns: Array, motion: Array
 ) -> tuple[Model, Play | None]:
-    """The model at what is felt after the play that explains best what the frames told, the unknowns found anew."""
+    """Return the model after the play that explains best what the frames told, the unknowns found anew."""
 
     def felt(width: float) -> Model:
         return replace(commanded, actuation=Play(width * commanded.half).felt_after(past, commanded.actuation))
@@ -217,7 +217,7 @@ def _played(
 def _told(
     model: ActuationModel, look: Look, unknowns: Array, motion: Array, noise: float | None = None
 ) -> tuple[Told, float]:
-    """What the frames tell with Huber's weights, and their robust scale, mm; that is the noise if none is given."""
+    """Return what the frames tell with Huber's weights, and their robust scale, mm, which is the default noise."""
     felt = model.felt(unknowns)
     rests, rows, moves = look(model.half * felt, motion)
     every = np.abs(np.concatenate(rests))
@@ -235,7 +235,7 @@ def _told(
 
 
 def _slopes(simulated: ForwardPipeline, felt: Array, points: Array, half: Array) -> Array:
-    """Derivatives (n, P, 3, k) of the points (n, P, 3) by the actuations (n, k), mm over half their range."""
+    """Return derivatives (n, P, 3, k) of the points (n, P, 3) by the actuations (n, k), mm over half their range."""
     ahead = [simulated.points(felt + step) for step in np.diag(_STEP * half)]
     return np.stack([(moved - points) / _STEP for moved in ahead], axis=-1)
 

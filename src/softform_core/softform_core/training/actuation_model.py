@@ -26,7 +26,7 @@ _STEPS = 12
 
 @dataclass(frozen=True)
 class Told:
-    """What n frames tell, to first order about the relative actuations at which they were looked at.
+    """Quadratic misfit of n frames, to first order about the relative actuations at which they were looked at.
 
     With the change d (n, k) of these and the change m (q,) of the body's motion, their misfit is
     d . (matrix d / 2 + by_motion m - right) + m . (motion m / 2 - motion_right), over the variance of the noise.
@@ -50,7 +50,7 @@ class Told:
     motion_right: Array
 
     def misfit(self, change: Array, moved: Array) -> float:
-        """As above."""
+        """Return the misfit at a change (n, k) and a motion (q,)."""
         pulled = np.einsum("nij,nj->ni", 0.5 * self.matrix, change) + self.by_motion @ moved - self.right
         return float((change * pulled).sum() + moved @ (0.5 * self.motion @ moved - self.motion_right))
 
@@ -76,25 +76,25 @@ class ActuationModel(ABC):
 
     @abstractmethod
     def values(self, unknowns: Array) -> Array:
-        """D (n, k)."""
+        """Return d (n, k)."""
 
     def felt(self, unknowns: Array) -> Array:
-        """Relative actuations (n, k) of the simulation."""
+        """Return relative actuations (n, k) of the simulation."""
         return np.asarray(self._inputs[0] + self.values(unknowns))
 
     @abstractmethod
     def slopes(self, unknowns: Array) -> Array:
-        """Derivative of d by the unknowns, (n, k, number)."""
+        """Return the derivative of d by the unknowns, (n, k, number)."""
 
     def improved(
         self, unknowns: Array, motion: Array, told: Told, expected: Array, expected_motion: Array
     ) -> tuple[Array, Array, float]:
-        """Unknowns and motion (q,) that explain better what the frames told, beside what is expected.
+        """Return unknowns and motion (q,) that explain better what the frames told, beside what is expected.
 
         Args:
             unknowns: Unknowns to begin with.
             motion: (q,) the body's motion to begin with.
-            told: What the frames tell.
+            told: Misfit of the frames.
             expected: Standard deviations of the unknowns; those of zero stay as they are.
             expected_motion: (q,) those of the motion.
 
@@ -133,7 +133,7 @@ class ActuationModel(ABC):
         return unknowns, motion, reached
 
     def _correction(self, offset: Array, matrix: Array, out: Array, into: Array, bias: Array) -> ActuationCorrection:
-        """As one perceptron; (k,), (k, k), (k, h), (h, k) and (h,), h may be 0."""
+        """Return one perceptron from (k,), (k, k), (k, h), (h, k) and (h,); h may be 0."""
         k = len(self.half)
         offset, linear = offset + matrix @ (self.middle / self.half), np.eye(k) + matrix
         ends = self.middle, self.half, self.middle, self.half
@@ -156,19 +156,19 @@ class PerceptronModel(ActuationModel):
     neurons: int = 0
 
     def parts(self, unknowns: Array) -> tuple[Array, Array, Array, Array, Array]:
-        """Offset, matrix, out, into and bias."""
+        """Return the offset, matrix, out, into and bias."""
         k, h = len(self.half), self.neurons
         offset, matrix, out, into, bias = np.split(unknowns, np.cumsum([k, k * k, k * h, h * k]))
         return offset, matrix.reshape(k, k), out.reshape(k, h), into.reshape(h, k), bias
 
     def values(self, unknowns: Array) -> Array:
-        """D (n, k)."""
+        """Return d (n, k)."""
         offset, matrix, out, into, bias = self.parts(unknowns)
         linear, x = self._inputs
         return np.asarray(offset + linear @ matrix.T + np.tanh(x @ into.T + bias) @ out.T)
 
     def slopes(self, unknowns: Array) -> Array:
-        """Derivative of d by the unknowns, (n, k, number)."""
+        """Return the derivative of d by the unknowns, (n, k, number)."""
         _, _, out, into, bias = self.parts(unknowns)
         linear, x = self._inputs
         (n, k), h = x.shape, self.neurons
@@ -186,7 +186,7 @@ class PerceptronModel(ActuationModel):
         return slopes
 
     def correction(self, members: list[Array]) -> ActuationCorrection:
-        """The mean of the corrections of several unknowns."""
+        """Return the mean of the corrections of several unknowns."""
         offsets, matrices, outs, intos, biases = zip(*map(self.parts, members), strict=True)
         out = np.hstack(outs) / len(members)
         offset, matrix = np.mean(offsets, axis=0), np.mean(matrices, axis=0)

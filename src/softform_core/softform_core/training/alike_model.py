@@ -21,9 +21,9 @@ from softform_core.forward.actuation_correction import ActuationCorrection
 from softform_core.training.actuation_model import ActuationModel
 
 _NEURONS = 24
-"""As good as 60."""
+"""Number of neurons; 60 are no better."""
 _INTO, _BIAS = 0.3, 0.5
-"""Standard deviations of what is before the neurons; of larger ones the function bends more than frames tell."""
+"""Standard deviations of weights before the neurons and of biases; larger ones bend more than frames tell."""
 _WEIGHT, _OWN = 0.16, 0.016
 """Standard deviations that are expected of the weights, over half the range."""
 
@@ -59,24 +59,24 @@ class AlikeModel(ActuationModel):
         return np.concatenate([offset, gain, shared, own.reshape(n, k, -1)], axis=2)
 
     def expected(self, gain: float, offset: float) -> Array:
-        """Standard deviations of the unknowns."""
+        """Return standard deviations of the unknowns."""
         k = len(self.half)
         return np.repeat([offset, gain, _WEIGHT, _OWN], [k, k, _NEURONS, k * _NEURONS])
 
     def unknowns(self, offset: Array, matrix: Array) -> Array:
-        """Those of this offset (k,) and of the diagonal of this matrix (k, k), the neurons unheard."""
+        """Return the unknowns of this offset (k,) and of the diagonal of this matrix (k, k), the neurons silent."""
         return np.concatenate([offset, np.diag(matrix), np.zeros((1 + len(offset)) * _NEURONS)])
 
     def values(self, unknowns: Array) -> Array:
-        """D (n, k)."""
+        """Return d (n, k)."""
         return self._slopes @ unknowns
 
     def slopes(self, unknowns: Array) -> Array:
-        """Derivative of d by the unknowns, (n, k, number): the same everywhere."""
+        """Return the derivative of d by the unknowns, (n, k, number): the same everywhere."""
         return self._slopes
 
     def correction(self, unknowns: Array) -> ActuationCorrection:
-        """As one perceptron, whose hidden layer holds each neuron once for every order."""
+        """Return one perceptron, whose hidden layer holds each neuron once for every order."""
         k, rows = len(self.half), len(self.alike)
         into, bias = self._neurons
         offset, gain, weights, own = np.split(unknowns, np.cumsum([k, k, _NEURONS]))

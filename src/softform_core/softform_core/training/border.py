@@ -1,4 +1,4 @@
-"""Where the captured surface ends: distances along normals do not see a surface slide past its own border.
+"""Fit of the captured surface's border: distances along normals do not see a surface slide past its border.
 
 A scanner's points are spread over the surface like a Poisson process: of some density up to the border, none beyond
 it. The border of the predicted surface is where that is likeliest: each captured point beyond it pulls it outward, the
@@ -21,17 +21,17 @@ from softform_core.surface.patch_set import PatchSet
 from softform_core.training.sim_to_real_losses import Clouds, gathered
 
 BLUR_MM = 0.4
-"""sigma: the scanner's noise and what the samples' straight pieces of border leave out."""
+"""Blur sigma, mm: the scanner's noise and what the samples' straight pieces of border leave out."""
 _STRIP = 2.0
 """Width of the strip inside the border whose points count, in spacings of the surface's samples."""
 _BEYOND = 0.4
-"""Points further outside than so many spacings are of something else, or outliers."""
+"""Largest distance of a point outside the border, in spacings; those further off are outliers."""
 _HEIGHT = 0.6
-"""So are points further off the surface."""
+"""Largest distance of a point off the surface, in spacings; those further off are outliers, too."""
 _INNER_MM = 1.0
-"""The density is taken from points at least so far inside, which stay inside while the border is found."""
+"""Least distance inside the border, mm, of points that the density is taken from; they stay inside during the fit."""
 _WINDOW = 3
-"""Samples of the border to both sides over which the density is a mean."""
+"""Samples of the border on both sides that the density is averaged over."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Border:
 
     @classmethod
     def of(cls, patches: PatchSet, points: Array) -> "Border":
-        """Border of the samples of `patches.samples(P)`, which lie at points (P, 3) on a typical shape."""
+        """Return the border of the samples of `patches.samples(P)`, which lie at points (P, 3) on a typical shape."""
         own = len(points) // len(patches)
         none = torch.empty(0)
         parts, groups = [[none.long(), none.bool(), none, none]], []
@@ -78,7 +78,7 @@ class Border:
         return cls(index, along_u, sign, step, tuple(groups))
 
     def running_sum(self, values: Tensor) -> Tensor:
-        """Sum (n, R) over a window along each of the sides."""
+        """Return the sum (n, R) over a window along each of the sides."""
         sums = []
         parts = values.split([samples for samples, _, _ in self.groups], dim=1)
         for part, (_, sides, closed) in zip(parts, self.groups, strict=True):
@@ -90,7 +90,7 @@ class Border:
 
 
 def _meets(side: Array, others: Array) -> bool:
-    """Whether samples (S, 3) of a side lie, in the median, nearer to samples of other patches than to each other."""
+    """Return whether samples (S, 3) of a side are, in the median, nearer to other patches than to each other."""
     if not len(others):
         return False
     spacing = np.median(np.linalg.norm(np.diff(side, axis=0), axis=1))
@@ -117,7 +117,7 @@ class BorderLine:
 
     @classmethod
     def of(cls, border: Border, points: Tensor, slope_u: Tensor, slope_v: Tensor) -> "BorderLine":
-        """From points and tangents (n, P, 3) of surfaces sampled on a grid."""
+        """Make it from points and tangents (n, P, 3) of surfaces sampled on a grid."""
         tangent_u, tangent_v = slope_u[:, border.index], slope_v[:, border.index]
         leaves_by_u = border.along_u[:, None]
         along = torch.where(leaves_by_u, tangent_v, tangent_u)
@@ -143,7 +143,7 @@ class BorderNeighbours:
     density: Tensor
 
     def part(self, chosen: Tensor) -> "BorderNeighbours":
-        """The neighbours in the chosen frames."""
+        """Return the neighbours in the chosen frames."""
         return BorderNeighbours(self.sample[chosen], self.near[chosen], self.density[chosen])
 
 
@@ -170,7 +170,7 @@ def border_neighbours(line: BorderLine, clouds: Clouds) -> BorderNeighbours:
 
 
 def border_misfit(line: BorderLine, clouds: Clouds, neighbours: BorderNeighbours) -> Tensor:
-    """Negative logarithm (n,) of the likelihood of the captured points near the border, but for a constant."""
+    """Return the negative log-likelihood (n,) of the captured points near the border, but for a constant."""
     outward = line.outward.detach()
     difference = clouds.points - gathered(line.points, neighbours.sample)
     outside = (difference * gathered(outward, neighbours.sample)).sum(-1)

@@ -23,7 +23,7 @@ from softform_core.training.trained_sim_to_real import TrainedSimToReal
 
 
 def card_identity(robot: Robot, weights: bytes) -> dict[str, Any]:
-    """Robot, revision, time and weights, from the exported weights."""
+    """Return the robot, revision, time and weights, from the exported weights."""
     return {
         "robot": robot.name,
         "robot_fingerprint": robot.fingerprint(),
@@ -37,7 +37,7 @@ def card_identity(robot: Robot, weights: bytes) -> dict[str, Any]:
 
 
 def card_split(split: Split) -> CardSplit:
-    """Samples in each part."""
+    """Return samples in each part."""
     return CardSplit(train=len(split.train), validation=len(split.validation), test=len(split.test))
 
 
@@ -103,7 +103,7 @@ def _errors(shapes: TrainingShapes, trained: Trained) -> Errors:
 
 
 def network_of(robot: Robot, trained: TrainedSimToReal) -> SimToRealNetwork:
-    """What is exported of a trained transfer."""
+    """Return the network of a trained transfer that is exported."""
     return SimToRealNetwork(trained.members, trained.spread_factor, trained.spread_floor_mm, robot.patches)
 
 

@@ -1,4 +1,4 @@
-"""Which predicted points have a counterpart in the scan: by N_conf (paper 000, Eqs. 6 and 8), or by sight."""
+"""Confidence that predicted points have a counterpart in the scan: N_conf (paper 000, Eqs. 6 and 8), or sight."""
 
 import itertools
 
@@ -19,17 +19,17 @@ from softform_core.training.sim_to_real_losses import (
 )
 
 _FRAMES, _SHARE = 8, 5
-"""Frames of a step; one sample in so many of each."""
+"""Frames of a step, and the step between the samples that each contributes."""
 _TYPICAL = 0.5
-"""Where squared distances are larger than this share of omega_cr in the middle, all of them are scaled down to it."""
+"""Largest median of squared distances, as a share of omega_cr; larger ones are all scaled down to it."""
 _AROUND = 2.8
-"""Median distances between neighbours of the cloud: of points at random, one in 300 misses all others by more."""
+"""Radius in median distances between the cloud's neighbours: of random points, one in 300 misses all others by more."""
 _FAR = 4.0
-"""Squared distances beyond so many omega_cr (w = 0 from two on) say no more than these."""
+"""Squared distances over omega_cr beyond which they are cut off (w = 0 from two on)."""
 
 
 def seen(points: Tensor, normals: Tensor, clouds: Clouds, neighbours: Neighbours) -> Tensor:
-    """1 for predicted points (n, P, 3) mm that captured ones lie around, else 0; (n, P), no gradient.
+    """Return 1 for predicted points (n, P, 3) mm that captured ones lie around, else 0; (n, P), no gradient.
 
     What counts is how far the nearest captured point lies aside, along the surface, over the spacing of the captured
     points. How far the surfaces are apart, which is what is being learned, says nothing about holes.

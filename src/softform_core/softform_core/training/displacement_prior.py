@@ -1,4 +1,4 @@
-"""How real copies of a robot differ from its simulation, learned from realities drawn at random.
+"""Prior of how real copies of a robot differ from its simulation, learned from realities drawn at random.
 
 Differences of realities are alike: a clamp that gives, a wall that is stiffer, an uneven sheet displace the surface in
 patterns that many of them share. The prior holds such displacements; N_rbf's last layer predicts in coordinates in
@@ -24,7 +24,7 @@ from softform_core.surface.patch_set import PatchSet
 PRIOR_FILE = "displacement_prior.npz"
 _SCHEMA = "softform/displacement-prior", 1
 _UNKNOWN = 0.1
-"""Share of the variance that is given to all directions alike: a new reality may differ as none of the drawn did."""
+"""Share of the variance that all directions get alike: a new reality may differ as none of the drawn did."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class DisplacementPrior:
 
     @classmethod
     def of(cls, displacements: Array, modes: int, card: dict[str, object]) -> "DisplacementPrior":
-        """The strongest modes of (n, P, 3) mm displacements."""
+        """Return the strongest modes of (n, P, 3) mm displacements."""
         flat = displacements.reshape(len(displacements), -1) / np.sqrt(len(displacements))
         _, singular, right = np.linalg.svd(flat, full_matrices=False)
         kept = (singular[:, None] * right)[:modes]
@@ -54,7 +54,7 @@ class DisplacementPrior:
         return hashlib.sha256(np.ascontiguousarray(self.modes).tobytes()).hexdigest()
 
     def scaling(self, columns: Array) -> Array:
-        """Square root of the covariance of amplitudes, its mean variance scaled to one.
+        """Return the square root of the covariance of amplitudes, its mean variance scaled to one.
 
         Args:
             columns: (P, d) displacement of the samples by each direction of the warp.
@@ -85,7 +85,7 @@ class DisplacementPrior:
 
 
 def load_displacement_prior(robot: Robot, folder: Path | None = None) -> DisplacementPrior | None:
-    """The prior of a robot, by default in its model folder; None if there is none.
+    """Return the prior of a robot, by default in its model folder; None if there is none.
 
     Raises:
         SoftformError: If it is damaged, or of another robot.

@@ -1,6 +1,6 @@
 """Training of an ensemble: each member learns from all frames but one fold, which decides when it stops.
 
-From what is learned is said by subclasses of `WarpProblem`: scans or markers.
+Subclasses of `WarpProblem` say what it is learned from: scans or markers.
 """
 
 from abc import ABC, abstractmethod
@@ -40,9 +40,11 @@ from softform_core.training.recipe import Recipe
 from softform_core.training.sim_to_real_losses import geometric_regularization, surface_normals
 from softform_core.training.warp_data import WarpData
 
+__all__ = ["TrainingRun"]
+
 
 class WarpProblem(ABC):
-    """What one member learns: N_rbf, by a loss of chosen frames, and when to stop, by a validation error.
+    """Problem of one member: learn N_rbf by a loss of chosen frames, and stop by a validation error.
 
     It goes on from the N_rbf `start`, or begins with the warp of a `motion`, mm, by default with the identity.
     """
@@ -66,27 +68,27 @@ class WarpProblem(ABC):
 
     @abstractmethod
     def loss(self, batch: Tensor) -> Tensor:
-        """Mean loss of the frames of these numbers, differentiable in the networks' weights."""
+        """Return the mean loss of the frames of these numbers, differentiable in the networks' weights."""
 
     def surfaces(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Points (n, P, 3) mm and both tangents of the predicted surfaces of all frames, no gradient."""
+        """Return points (n, P, 3) mm and both tangents of the predicted surfaces of all frames, no gradient."""
         data = self._data
         with torch.no_grad():
             gamma = self.network(data.shape)
             return data.basis @ gamma, data.slope_u @ gamma, data.slope_v @ gamma
 
     def predicted(self) -> tuple[Tensor, Tensor]:
-        """Points (n, P, 3) mm and unit normals (n, P, 3) of the predicted surfaces of all frames, no gradient."""
+        """Return points (n, P, 3) mm and unit normals (n, P, 3) of all frames' predicted surfaces, no gradient."""
         points, slope_u, slope_v = self.surfaces()
         return points, surface_normals(slope_u, slope_v)
 
     def warps(self, batch: Tensor) -> tuple[Tensor, Tensor]:
-        """Amplitudes (b, d, 3) along the directions and gamma (b, N + 4, 3) of the frames of a batch."""
+        """Return amplitudes (b, d, 3) along the directions and gamma (b, N + 4, 3) of the frames of a batch."""
         amplitudes = self.network.amplitudes(self._data.shape[batch])
         return amplitudes, self.network.identity + self.network.directions @ amplitudes
 
     def regularised(self, loss: Tensor, amplitudes: Tensor, gamma: Tensor, batch: Tensor) -> Tensor:
-        """A loss (b,) with what scans and markers have in common: Eq. 11 and the penalty on the amplitudes."""
+        """Return a loss (b,) with what scans and markers have in common: Eq. 11 and the penalty on the amplitudes."""
         loss = loss + self._recipe.geometric_weight * geometric_regularization(gamma, self._data.centers[batch])
         return loss + self._recipe.amplitude_weight * amplitudes.square().mean(dim=(1, 2))
 
@@ -96,7 +98,7 @@ P_co = TypeVar("P_co", bound=WarpProblem, covariant=True)
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """How networks are trained.
+    """Settings of how networks are trained.
 
     Attributes:
         seed: Seed of the folds, the first weights and the batches.
@@ -104,8 +106,8 @@ class TrainingRun:
         folder: Folder of the checkpoints from which an interrupted training resumes; None: no checkpoints.
         progress: Show a progress bar.
         start: Members of an earlier model of the same recipe to go on from; None to start as identity.
-        prior: How realities of the robot displace its surface, for learning from scans; None if that is not known.
-        executor: Where the members are trained.
+        prior: Prior of the displacements in realities of the robot, for learning from scans; None if not known.
+        executor: Executor that trains the members.
         alike: `Robot.alike_actuations`, for learning from scans; None if that is not known.
         device: Where PyTorch computes while a member is trained, such as `cuda`: the same first weights and batches,
             other rounding. Trained networks are on the CPU.
@@ -122,7 +124,7 @@ class TrainingRun:
     device: str = "cpu"
 
     def start_of(self, member: int) -> MlpWeights | None:
-        """N_rbf that the member of this number goes on from."""
+        """Return N_rbf that the member of this number goes on from."""
         return None if self.start is None else self.start[member % len(self.start)].coefficients
 
 
@@ -146,7 +148,7 @@ class Member(Generic[P_co]):
 
 
 def fold_of(frames: int, folds: int, seed: int) -> NDArray[np.int64]:
-    """Number (frames,) of the fold that each frame is in, folds of equal size at random.
+    """Return the number (frames,) of the fold that each frame is in, folds of equal size at random.
 
     Raises:
         SoftformError: If there are too few frames.
@@ -206,7 +208,7 @@ def _trainer(
     progress: bool,
     device: str,
 ) -> Callable[[int], tuple[int, dict[str, Any]]]:
-    """What trains the member of a number, and says its best weights and how it came by them."""
+    """Return the trainer of the numbered member, which gives its best weights and how it came by them."""
 
     def work(number: int) -> tuple[int, dict[str, Any]]:
         with one_thread():
@@ -243,7 +245,7 @@ class _MemberTask:
         )
 
     def run_epoch(self, epoch: int) -> float:
-        """One pass over the training frames in random batches; mean loss."""
+        """Run one pass over the training frames in random batches; returns the mean loss."""
         recipe = self._recipe
         order = self._training[torch.randperm(len(self._training), generator=self.generator)]
         batches = order.tensor_split(max(1, round(len(order) / recipe.batch_size)))

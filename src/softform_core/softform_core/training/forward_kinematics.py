@@ -23,7 +23,7 @@ from softform_core.training.split import Split, split_shapes
 
 @dataclass(frozen=True)
 class ForwardKinematicsRecipe(TrainingRecipe):
-    """How N_fk is trained. Left open by the paper: optimiser (Adam here), batch size, input and output scales.
+    """Settings of N_fk's training. Left open by the paper: optimiser (Adam here), batch size, input and output scales.
 
     Attributes:
         batch_norm: Batch norm before each activation, as printed in the paper.
@@ -120,7 +120,7 @@ def train_forward_kinematics(
 
 @dataclass(frozen=True)
 class _Targets:
-    """What the layers learn: values = (control points - mean) @ basis.T / scale, (n, outputs)."""
+    """Scaled outputs of the network: values = (control points - mean) @ basis.T / scale, (n, outputs)."""
 
     mean: Array
     basis: Array | None
@@ -139,7 +139,7 @@ class _Targets:
 
 
 def _principal_components(offsets: Array, count: int) -> Array:
-    """Orthonormal directions of largest variance, (at most count, m)."""
+    """Return orthonormal directions of largest variance, (at most count, m)."""
     variance, directions = np.linalg.eigh(offsets.T @ offsets)
     count = min(count, len(offsets), int((variance > 1e-12 * variance[-1]).sum()))
     return directions[:, ::-1][:, :count].T.copy()
@@ -174,7 +174,7 @@ class _Regression:
         self._x = self._normalised(actuation)
 
     def run_epoch(self, epoch: int) -> float:
-        """One pass in random batches; mean loss."""
+        """Run one pass in random batches; returns the mean loss."""
         recipe = self._recipe
         order = torch.randperm(len(self._x), generator=self.generator)
         batches = order.tensor_split(max(1, len(self._x) // recipe.batch_size))
@@ -187,7 +187,7 @@ class _Regression:
         return run_batches(self.optimiser, self._loss, batches, rate)
 
     def validate(self) -> dict[str, float]:
-        """Mean and largest error on the validation part, mm."""
+        """Return the mean and largest error on the validation part, mm."""
         actuation, control_points = self._validation
         self.nets.eval()
         with torch.no_grad():
@@ -198,7 +198,7 @@ class _Regression:
         return {"error_mm/validation_mean": float(errors.mean()), "error_mm/validation_max": float(errors.max())}
 
     def network(self) -> ForwardKinematics:
-        """The layers between their normalisations, components folded into the last layer (exact)."""
+        """Return the layers between their normalisations, components folded into the last layer (exact)."""
         network = ForwardKinematics(
             torch.from_numpy(self._robot.actuation_min),
             torch.from_numpy(self._robot.actuation_max),
@@ -236,6 +236,6 @@ def _run_name(shapes: TrainingShapes, recipe: ForwardKinematicsRecipe, seed: int
 
 
 def _distances(predicted: Array, control_points: Array) -> Array:
-    """(n, C) mm between control points given in any layout of the same order."""
+    """Return distances (n, C) mm between control points given in any layout of the same order."""
     difference = predicted.reshape(len(control_points), -1, 3) - control_points.reshape(len(control_points), -1, 3)
     return np.linalg.norm(difference, axis=2)

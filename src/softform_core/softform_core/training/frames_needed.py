@@ -1,4 +1,4 @@
-"""How many captured frames are worth their time: held-out errors of models learned from parts of those at hand.
+"""Estimate how many frames are worth capturing: held-out errors of models learned from parts of those at hand.
 
 Errors fall as e(n) = a + b / n: b is what frames teach, a what they cannot (noise, memory of the material, the form of
 the model). Frames are enough when twice as many would take off less than `PAYS` of the error.
@@ -32,24 +32,24 @@ from softform_core.training.sim_to_real_recipes import DEFAULT
 from softform_core.training.split import hold_out
 
 PAYS = 0.05
-"""Share of the error that a doubling must take off."""
+"""Share of the error that a doubling of the frames must take off."""
 _SMALLEST = 5
 _PARTS = 3
-"""Models at least: a curve of two numbers says nothing of itself from fewer."""
+"""Fewest models: from fewer, a curve of two numbers says nothing."""
 
 Errors = Callable[[Sequence[int]], Array]
-"""From numbers of frames to learn from to the mean error (h,) mm in each held-out frame."""
+"""Maps numbers of frames to learn from to the mean error (h,) mm in each held-out frame."""
 
 
 @dataclass(frozen=True)
 class FramesNeeded:
-    """What the errors say.
+    """Result of the estimate.
 
     Attributes:
         frames: Sizes of the parts that were learned from, rising.
         error_mm: Mean error on the held-out frames of the model of each.
         held_out: Number of the held-out frames.
-        needed: From so many frames on a doubling does not pay; None if no end is in sight.
+        needed: Number of frames from which a doubling does not pay; None if no end is in sight.
         least: The same, the smallest of those found without one of the held-out frames each.
         most: And the largest; None as above.
     """
@@ -62,12 +62,12 @@ class FramesNeeded:
     most: int | None
 
     def as_dict(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the result for programs."""
         return asdict(self) | {"enough": self.needed is not None and self.needed <= self.frames[-1]}
 
     @property
     def text(self) -> str:
-        """For people."""
+        """Return the result for people."""
         measured = ", ".join(f"{n}: {error:.3f} mm" for n, error in zip(self.frames, self.error_mm, strict=True))
         said = f"Mean error on {self.held_out} held-out frames by frames learned from: {measured}."
         if self.needed is None:
@@ -137,13 +137,13 @@ def frames_needed(used: Sequence[int], errors: Errors) -> FramesNeeded:
 
 
 def _sizes(frames: int) -> list[int]:
-    """5, 10, 20, … and all; none that is nearly all."""
+    """Return the sizes 5, 10, 20, … and all; none that is nearly all."""
     doubled = [_SMALLEST * 2**turn for turn in range(12)]
     return [size for size in doubled if 1.4 * size <= frames] + [frames]
 
 
 def _enough(sizes: Sequence[int], error: Array) -> int | None:
-    """The n at which e(n) - e(2n) = PAYS e(n), of a + b / n with both not below zero; None if a is zero."""
+    """Return the n at which e(n) - e(2n) = PAYS e(n), of a + b / n with both not below zero; None if a is zero."""
     design = np.column_stack([np.ones(len(sizes)), 1.0 / np.array(sizes, dtype=float)])
     a, b = np.linalg.lstsq(design, error, rcond=None)[0]
     if b <= 0.0:

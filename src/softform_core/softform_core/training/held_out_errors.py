@@ -27,7 +27,7 @@ def held_out_errors(
     captures: Sequence[Capture],
     uv: Array | None,
 ) -> HeldOutErrors:
-    """Distances between captures that a model was not trained on and the predicted surfaces, before and after.
+    """Return distances between captures that a model was not trained on and the predicted surfaces, before and after.
 
     Markers lie at uv (M, 2), None for scans.
     """

@@ -1,4 +1,4 @@
-"""From simulated shapes to N_fk on disk, with its card."""
+"""Train N_fk from simulated shapes and write it with its card."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -16,9 +16,11 @@ from softform_core.training.forward_kinematics import (
 )
 from softform_core.training.shapes import TrainingShapes
 
+__all__ = ["learn_forward_kinematics", "recipe_for"]
+
 
 def recipe_for(robot: Robot, name: str = "default") -> ForwardKinematicsRecipe:
-    """A recipe of this name with what the robot's description says of its networks."""
+    """Return a recipe of this name with what the robot's description says of its networks."""
     told, recipe = robot.networks, replace(RECIPES[name], hidden=tuple(robot.networks.forward_kinematics))
     if name == "default":
         recipe = replace(recipe, activation=told.activation, epochs=told.epochs or recipe.epochs)

@@ -1,4 +1,4 @@
-"""From a store of captured frames to a sim-to-real model that has been judged.
+"""Train a sim-to-real model from a store of captured frames, and judge it.
 
 That is what `./softform train s2r` does, and `./softform refresh`.
 """
@@ -37,18 +37,18 @@ from softform_core.training.split import hold_out
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 
 CANDIDATE = "candidate"
-"""Folder beside a model that keeps a new one which was rejected."""
+"""Folder beside a model that keeps a rejected new one."""
 
 LEAST_USED = 4
-"""Fewer frames than these teach nothing."""
+"""Fewest frames to learn from."""
 
 _ROUNDING = 1e-6
-"""By which the errors of one and the same model may differ once it has been written and read."""
+"""Relative difference between the errors of one model before and after it was written and read."""
 
 
 @dataclass(frozen=True)
 class LearnRequest:
-    """What is to be learned.
+    """Request for what is to be learned.
 
     Attributes:
         robot: Robot that was captured.
@@ -56,11 +56,11 @@ class LearnRequest:
         recipe: Name; None for that of the earlier model, or the one that suits the frames.
         output: Folder of the model.
         seed: Seed of the drawn points, the folds and the first weights.
-        goes_on: Whether to begin with the model in `output`.
+        goes_on: Whether to continue from the model in `output`.
         command: Command that repeats this training, for the card.
         refreshes: Instead: whether only gain and offset of the model in `output` are fitted to the frames.
-        executor: Where the members of the ensemble are trained.
-        device: Where PyTorch computes in each of its workers; see `TrainingRun`.
+        executor: Executor that trains the members of the ensemble.
+        device: Device on which PyTorch computes in each of its workers; see `TrainingRun`.
     """
 
     robot: Robot
@@ -82,7 +82,7 @@ class Learned:
     Attributes:
         card: Card of the model.
         folder: Folder of the model.
-        rejection: Why it lies aside and did not become the robot's model; empty if it did.
+        rejection: Reason why it did not become the robot's model and lies aside; empty if it did.
         earlier_errors: Errors of the model that training started from, on the same held-out frames.
     """
 
@@ -164,7 +164,7 @@ def learn_sim_to_real(request: LearnRequest, runs: Path, say: Callable[[str], No
 
 
 def _earlier(request: LearnRequest, simulated: ModelCard, say: Callable[[str], None]) -> SimToRealModel | None:
-    """The model to go on from, or to refresh; without either, what will be replaced is said."""
+    """Return the model to go on from, or to refresh; without either, what will be replaced is said."""
     if request.goes_on or request.refreshes:
         return load_sim_to_real(request.robot, request.output, simulated)
     if not (request.output / SIM_TO_REAL.card_file).exists():
@@ -209,7 +209,7 @@ def _recipe(request: LearnRequest, recorded: RecordedFrames, earlier: SurfaceSim
 def _part(
     request: LearnRequest, recorded: RecordedFrames, earlier: SimToRealModel | None
 ) -> tuple[list[int], list[int]]:
-    """Numbers to train on and to judge by."""
+    """Return the numbers to train on and to judge by."""
     if earlier is None:
         return hold_out(recorded.numbers)
     card = earlier.card.frames
@@ -264,7 +264,7 @@ def refresh(
 ) -> TrainedSimToReal:
     """Correct a model from a handful of scans, four say enough, after sensors have drifted, or the body has softened.
 
-    What ages changes shapes nearly as other actuations do: gain and offset of every actuation are fitted anew, before
+    Ageing changes shapes nearly as other actuations do: gain and offset of every actuation are fitted anew, before
     what the model corrects; the learned warp stays. Not in paper 000.
     """
     begun = time.monotonic()

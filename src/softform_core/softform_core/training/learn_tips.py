@@ -1,4 +1,4 @@
-"""From stores to model files: what `softform train` does for robots with a tip."""
+"""Train the models of robots with a tip from stores, and write them: `softform train`."""
 
 from pathlib import Path
 

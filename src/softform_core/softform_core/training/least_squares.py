@@ -77,7 +77,7 @@ class _LeastSquares:
         )  # fmt: skip
 
     def run_epoch(self, epoch: int) -> float:
-        """Steps of L-BFGS; mean square at their beginning."""
+        """Run steps of L-BFGS; returns the mean square at their beginning."""
 
         def closure() -> Tensor:
             self.optimiser.zero_grad()
@@ -88,7 +88,7 @@ class _LeastSquares:
         return float(self.optimiser.step(closure).detach())
 
     def validate(self) -> dict[str, float]:
-        """Root mean square on the validation part, in standard deviations."""
+        """Return the root mean square on the validation part, in standard deviations."""
         x, y = self._validation
         with torch.no_grad():
             return {"validation": float((self.nets(x) - y).square().mean().sqrt())}

@@ -23,7 +23,7 @@ from softform_core.files import write_atomically
 _CHECKPOINT_EPOCHS = 25
 CHECKPOINT_FILE = "checkpoint.pt"
 FINISHED_FILE = "finished.pt"
-"""Of what has been trained to its end, while others of the same run have not."""
+"""File of a network that was trained to its end, while others of the same run were not."""
 
 
 class DivergedError(SoftformError):
@@ -31,7 +31,7 @@ class DivergedError(SoftformError):
 
 
 class Task(Protocol):
-    """What is trained."""
+    """A network to be trained, with its data."""
 
     @property
     def nets(self) -> nn.Module:
@@ -49,7 +49,7 @@ class Task(Protocol):
         """Take the steps of one epoch; mean loss."""
 
     def validate(self) -> dict[str, float]:
-        """Errors of the weights as they are; the first decides which weights are kept."""
+        """Return errors of the weights as they are; the first decides which weights are kept."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def run_batches(
     batches: Sequence[Tensor],
     learning_rate: Callable[[float], float],
 ) -> float:
-    """One optimiser step for each batch of row numbers, at the rate for its share of the epoch; mean loss."""
+    """Run one optimiser step a batch of row numbers, at the rate for its share of the epoch; returns the mean loss."""
     total = 0.0
     for step, batch in enumerate(batches):
         optimiser.param_groups[0]["lr"] = learning_rate(step / len(batches))
@@ -153,12 +153,12 @@ def run_batches(
 
 
 def cosine(rate: float, done: float) -> float:
-    """Learning rate that falls from `rate` to zero along a cosine, after the share `done` of training."""
+    """Return the learning rate that falls from `rate` to zero along a cosine, after the share `done` of training."""
     return 0.5 * rate * (1.0 + math.cos(math.pi * done))
 
 
 def run_name(name: str, settings: object, arrays: Iterable[NDArray[Any]]) -> str:
-    """A name that only runs of the same settings on the same data share."""
+    """Return a name that only runs of the same settings on the same data share."""
     digest = hashlib.sha256(repr(settings).encode())
     for part in arrays:
         digest.update(np.ascontiguousarray(part).tobytes())
@@ -183,7 +183,7 @@ def save_checkpoint(folder: Path, state: dict[str, Any], name: str = CHECKPOINT_
 
 
 def load_checkpoint(folder: Path, name: str = CHECKPOINT_FILE) -> dict[str, Any] | None:
-    """The checkpoint of this name in `folder`, None if there is none.
+    """Return the checkpoint of this name in `folder`, None if there is none.
 
     Raises:
         SoftformError: If it is unreadable.
@@ -204,7 +204,7 @@ def remove_checkpoint(folder: Path) -> None:
 
 
 class _State:
-    """What a checkpoint holds."""
+    """Contents of a checkpoint."""
 
     _KEPT = ("epoch", "seconds", "best_error", "best_epoch", "best")
 

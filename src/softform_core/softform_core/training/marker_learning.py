@@ -2,7 +2,7 @@
 
 As the paper has it: w_c is 1 for a captured marker and 0 for a missing one, omega_nc = omega_cr = 0 (no N_conf), the
 kernels stand at the markers, or on an even grid where there are more markers than kernels (Table II: 34 kernels at 34
-markers, 100 under 400). So many markers tell how the actuation is to be corrected and how the base sits
+markers, 100 under 400). This many markers suffice to correct the actuation and to find how the base sits
 (`training.actuation_fit`); both are fitted first, and the warp learns what is left. The start at the identity, the
 stable directions with a penalty on their amplitudes, the principal components and the ensemble are those of scans
 (`training.sim_to_real`).
@@ -45,13 +45,13 @@ MARKERS = replace(
     normal_weight=0.0,
     prior_scale=None,
 )
-"""Recipe for markers; of what concerns scans alone nothing is read."""
+"""Recipe for markers; settings that concern scans alone are not used."""
 
 _EPOCHS_OF_MANY = 15
-"""Most epochs under more markers than kernels: of 500 frames; the corrected actuation leaves little to learn."""
+"""Most epochs of 500 frames with more markers than kernels; the corrected actuation leaves little to learn."""
 
 MARKER_RECIPES = {recipe.name: recipe for recipe in (MARKERS, PAPER)}
-"""The printed recipe serves markers too; kernels stand at the markers all the same."""
+"""Recipes for markers, the printed one among them; kernels stand at the markers in all of them."""
 
 
 def train_sim_to_real_from_markers(
@@ -110,7 +110,7 @@ def train_sim_to_real_from_markers(
 
 
 def unfit_markers(forward_kinematics: MlpWeights, frames: MarkerFrames, patches: PatchSet) -> list[FrameFlag]:
-    """Frames whose labels cannot be right, to be left out before training.
+    """Return frames whose labels cannot be right, to be left out before training.
 
     Under more markers than kernels, frames are compared with what is simulated once the actuation is corrected: an arm
     may lie further beside the simulated one than markers lie apart.
@@ -157,7 +157,7 @@ class MarkerProblem(WarpProblem):
         self.captured = torch.from_numpy(np.nan_to_num(MM_PER_M * frames.positions)).float()
 
     def refresh(self, validation: Tensor) -> float:
-        """Mean distance of captured markers from predicted ones in these frames, mm."""
+        """Return the mean distance of captured markers from predicted ones in these frames, mm."""
         distance = (self.predicted()[0][validation] - self.captured[validation]).norm(dim=-1)
         visible = self.visible[validation]
         return float((visible * distance).sum() / visible.sum())

@@ -1,4 +1,4 @@
-"""How sure a prediction learned from markers is: at the markers, and between them, where nothing was ever seen.
+"""Uncertainty of a prediction learned from markers: at the markers, and between them, where nothing was seen.
 
 At the markers, the spread of the members is calibrated on frames that they were not trained on, as for scans. The error
 between markers adds to the floor. No frame shows it; gaps that are known everywhere do, those between simulated shapes
@@ -20,14 +20,14 @@ from softform_core.training.warp_data import WarpData, decoded
 
 _TRIED_GAPS = 32
 _TRIED_CHANGE = 0.1
-"""Change of the actuation over half the working range; the result hardly depends on it."""
+"""Change of the actuation that is tried, over half the working range; the result hardly depends on it."""
 _SURFACE_POINTS = 900
 
 
 def calibrate_at_markers(
     captured: Array, points: Array, normals: Array, seen: NDArray[np.bool_]
 ) -> tuple[float, float]:
-    """Factor and floor (mm) at the markers, see `evaluation.uncertainty`; the markers' noise is part of the floor.
+    """Return factor and floor (mm) at markers, see `evaluation.uncertainty`; the floor includes their noise.
 
     Captured markers are (n, M, 3) mm, the points of the k members (k, n, M, 3) mm with unit normals; `seen` (k, n, M)
     are those captured in a frame that the member was not trained on.
@@ -41,7 +41,7 @@ def calibrate_at_markers(
 def share_between_markers(
     forward_kinematics: MlpWeights, uv: Array, kernel_uv: Array, recipe: Recipe, patches: PatchSet
 ) -> float:
-    """Error between markers that are themselves fitted, over the gap at them; root mean squares.
+    """Return the error between markers that are themselves fitted, over the gap at them; root mean squares.
 
     The gaps tried are those between simulated shapes whose actuations differ by tenths.
 

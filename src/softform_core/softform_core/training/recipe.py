@@ -1,4 +1,4 @@
-"""How networks are trained: what all recipes have in common, and the settings of sim-to-real training."""
+"""Recipes of training: common settings, and those of sim-to-real training."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,7 +6,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class TrainingRecipe:
-    """How long and in which steps a network is trained.
+    """Length and step sizes of a network's training.
 
     Attributes:
         name: Name in logs and cards.
@@ -25,13 +25,13 @@ class TrainingRecipe:
 
 @dataclass(frozen=True)
 class Recipe(TrainingRecipe):
-    """How N_rbf and N_conf are trained; epochs are passes over the training frames.
+    """Settings of the training of N_rbf and N_conf; epochs are passes over the training frames.
 
     Attributes:
         weight_decay: Weight decay of AdamW, whose learning rate falls to zero along a cosine.
         refresh: Epochs between validations (with scans: searches for nearest neighbours, too).
         members: Number of members of the ensemble.
-        folds: One of so many parts of the frames is not shown to each member.
+        folds: Number of parts of the frames; each member is trained without one of them.
         keeps_best: Whether a member ends with the weights that explain this part best, not with the last.
         kernels: N, a square number; centers on an even grid of parameters.
         kernel_width: c of Eq. 2, 1/mm^2; None for that of `kernel_reach`.

@@ -1,4 +1,4 @@
-"""From captured frames on disk to what sim-to-real learning takes; unfit ones are left out by number."""
+"""Convert captured frames on disk to inputs of sim-to-real learning; unfit ones are left out by number."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ POINTS = 1000
 """Points drawn from each scan (paper 000, Table II)."""
 
 _SIMULATED_POINTS = 1000
-"""As many as training samples, so that its own check of the frames agrees with this one."""
+"""Simulated points of a check; as many as training samples, so that training's own check agrees."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class RecordedFrames:
         return self.frames.uv if isinstance(self.frames, MarkerFrames) else None
 
     def places(self, numbers: Sequence[int]) -> NDArray[np.int64]:
-        """Places of the frames of these numbers in `captures` and `frames`."""
+        """Return places of the frames of these numbers in `captures` and `frames`."""
         return np.flatnonzero(np.isin(self.numbers, numbers))
 
 
@@ -125,7 +125,7 @@ def _scans(captures: Sequence[Capture], simulated: ForwardPipeline, seed: int) -
 
 
 def _outward(capture: Capture, normals: Array, chosen: NDArray[np.int64], simulated: ForwardPipeline) -> Array:
-    """Normals (m, 3) turned to the side of the simulated surface's normals nearby."""
+    """Return normals (m, 3) turned to the side of the simulated surface's normals nearby."""
     nearest = cKDTree(simulated.points(capture.actuation)).query(MM_PER_M * capture.points[chosen])[1]
     along = np.einsum("mx,mx->m", normals, simulated.normals(capture.actuation)[nearest])
     return np.where(along[:, None] < 0.0, -normals, normals)

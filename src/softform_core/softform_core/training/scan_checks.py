@@ -24,20 +24,20 @@ from softform_core.units import MM_PER_M
 _ELSEWHERE = 0.5
 """Median distance to the simulated surface, over the robot's size, beyond which a frame shows something else."""
 _ASIDE = 0.1
-"""So does one beyond this share that lies far outside the other frames: where all lie aside, that is to be learned."""
+"""Like `_ELSEWHERE`, of a frame far outside the others: a gap in which all frames lie is to be learned."""
 _BETTER = 0.6
 """A cloud is a mirror image if its misfit falls below this share once it is mirrored. Right ones keep 0.8 of it;
 with two fifths of the surface missing, one of 80 kept 0.64."""
 _NOISE = 0.015
-"""Difference of neighbours over the robot's size; on a surface it is much less."""
+"""Largest difference of neighbours over the robot's size; on a surface it is much less."""
 _HIDDEN = 0.6
-"""Share of the simulated surface without captured points near; the paper learns with up to 40 % missing."""
+"""Largest share of the simulated surface without captured points near; the paper learns with up to 40 % missing."""
 _NEAR = 5.0
-"""Spacings of the captured points, beside the median distance, that count as near."""
+"""Distance that counts as near, in spacings of the captured points, beside the median distance."""
 _OUTLYING = 8.0
-"""Robust standard deviations above the middle of all frames' residuals, and at least twice that middle."""
+"""Distance above the middle of all frames' residuals, in robust standard deviations; at least twice that middle."""
 _EXAMINED = 300
-"""Points of a cloud that are looked at."""
+"""Number of a cloud's points that are checked."""
 
 
 def check_scans(clouds: Clouds, points: Tensor, normals: Tensor) -> None:
@@ -57,7 +57,7 @@ def check_scans(clouds: Clouds, points: Tensor, normals: Tensor) -> None:
 
 
 def scan_faults(clouds: Clouds, points: Tensor, normals: Tensor) -> list[FrameFlag]:
-    """Frames that `check_scans` rejects; arguments as there."""
+    """Return frames that `check_scans` rejects; arguments as there."""
     simulated = points.numpy().astype(np.float64)
     corners = simulated.reshape(-1, 3).min(axis=0), simulated.reshape(-1, 3).max(axis=0)
     middle, size = (corners[0] + corners[1]) / 2.0, float(np.max(corners[1] - corners[0]))
@@ -80,7 +80,7 @@ def scan_faults(clouds: Clouds, points: Tensor, normals: Tensor) -> list[FrameFl
 
 
 def unfit_scans(frames: Frames, simulated: ForwardPipeline) -> list[FrameFlag]:
-    """Frames that `check_scans` rejects, to be left out before training."""
+    """Return frames that `check_scans` rejects, to be left out before training."""
     clouds = Clouds.of([MM_PER_M * cloud for cloud in frames.clouds], frames.normals)
     points, normals = (torch.from_numpy(of(frames.actuation)).float() for of in (simulated.points, simulated.normals))
     return scan_faults(clouds, points, normals)
@@ -93,7 +93,7 @@ class _Surface:
         self._points, self._normals, self._tree = points, normals, cKDTree(points)
 
     def misfit(self, cloud: Array) -> float:
-        """Root of the mean squared distance along the surface's normals, outliers left out, mm."""
+        """Return the root of the mean squared distance along the surface's normals, outliers left out, mm."""
         distance, nearest = self._tree.query(cloud)
         along = np.abs(np.sum((cloud - self._points[nearest]) * self._normals[nearest], axis=1))
         # Beside the surface a distance along its normals says nothing.
@@ -101,11 +101,11 @@ class _Surface:
         return float(np.sqrt(np.mean(np.sort(along)[: int(0.95 * len(along))] ** 2)))
 
     def away(self, cloud: Array) -> float:
-        """Median distance of the cloud, mm."""
+        """Return the median distance of the cloud, mm."""
         return float(np.median(self._tree.query(cloud)[0]))
 
     def fault(self, cloud: Array, size: float, away: float) -> str:
-        """What shows that a cloud so far away is of something else, whatever its orientation; empty if nothing does."""
+        """Return why a cloud so far away shows something else, whatever its orientation; empty if it may not."""
         nearest = self._tree.query(cloud)[1]
         along = np.sum((cloud - self._points[nearest]) * self._normals[nearest], axis=1)
         noise = measurement_noise(self._points[nearest], along)
@@ -120,7 +120,7 @@ class _Surface:
 
 
 def _better_image(cloud: Array, surface: _Surface, middle: Array) -> str:
-    """How the cloud fits far better, mirrored or turned about the robot's middle; empty if not at all."""
+    """Return by which mirroring or turn about the robot's middle the cloud fits far better; empty if by none."""
     cloud = cloud[:: max(1, len(cloud) // _EXAMINED)]
     best, how = _BETTER * surface.misfit(cloud), ""
     for image in mirrored_or_turned():
@@ -131,7 +131,7 @@ def _better_image(cloud: Array, surface: _Surface, middle: Array) -> str:
 
 
 def residual_flags(residual: Array) -> list[FrameFlag]:
-    """Frames that a trained model explains far worse than the others, from each frame's mean residual (n,) mm."""
+    """Return frames that a trained model explains far worse than others, by their mean residuals (n,) mm."""
     middle, limit = float(np.median(residual)), _outlying(residual)
     return [
         FrameFlag(int(number), f"the model explains it to {residual[number]:.2f} mm, others to {middle:.2f} mm")
@@ -140,14 +140,14 @@ def residual_flags(residual: Array) -> list[FrameFlag]:
 
 
 def _outlying(values: Array) -> float:
-    """Beyond what one of the frames' values (n,) lies far outside the others."""
+    """Return the limit beyond which one of the frames' values (n,) lies far outside the others."""
     middle = float(np.median(values))
     spread = 1.4826 * float(np.median(np.abs(values - middle)))
     return max(middle + _OUTLYING * spread, 2.0 * middle)
 
 
 def fold_flags(normals: Tensor, simulated: Tensor) -> list[FrameFlag]:
-    """Frames in which the predicted surface folds: du x dv against the simulated one's, both (n, P, 3) unit normals."""
+    """Return frames whose predicted surface folds: du x dv against the simulated one's, unit normals (n, P, 3)."""
     folded = ((normals * simulated).sum(-1) <= 0.0).sum(dim=1)
     return [
         FrameFlag(int(number), f"the prediction folds at {int(folded[number])} of {normals.shape[1]} points")

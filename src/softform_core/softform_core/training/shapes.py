@@ -18,6 +18,8 @@ from softform_core.simulation.store import open_simulation
 from softform_core.surface.fit import FitReport
 from softform_core.units import MM_PER_M
 
+__all__ = ["TrainingShapes", "distances_from_mesh", "load_training_shapes"]
+
 # Fewer shapes than this leave a part of the split empty.
 _FEWEST_SHAPES = 16
 
@@ -75,13 +77,13 @@ def load_training_shapes(robot: Robot, path: Path) -> TrainingShapes:
 
 
 def distances_from_mesh(points: Array, vertices: Array, faces: NDArray[np.integer]) -> Array:
-    """Distances (P,) of points (P, 3) from the closest points of a mesh with vertices (V, 3) and faces (F, 3)."""
+    """Return distances (P,) of points (P, 3) from the closest points of a mesh, (V, 3) and (F, 3)."""
     _, closest, _ = TriangleTree(vertices[faces]).query(points)
     return np.linalg.norm(points - closest, axis=1)
 
 
 def symmetric_images(robot: Robot, actuation: Array, control_points: Array) -> list[tuple[Array, Array]]:
-    """All images of shapes, (n, m) and (n, C, 3) mm, under symmetries of the resting body; first they themselves.
+    """Return all images of shapes, (n, m) and (n, C, 3) mm, under the resting body's symmetries; identity first.
 
     A symmetry counts if the actuation map reaches the image of every actuation. It may bring one patch to another,
     which bodies do not tell: of several patches only the shapes themselves are taken.

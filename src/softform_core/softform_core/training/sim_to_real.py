@@ -1,7 +1,7 @@
 """Training of N_rbf and N_conf on captured frames without correspondences (paper 000, Secs. II-C and III).
 
-What of the paper's printed sums, weights and scales does not work, what was tried and why ours differs is described in
-docs/notes/sim-to-real-as-printed.md; both forms are recipes. Here is the problem that one member of the ensemble
+Some of the paper's printed sums, weights and scales do not work; docs/notes/sim-to-real-as-printed.md describes what
+was tried and why ours differs. Both forms are recipes. Here is the problem that one member of the ensemble
 solves, and how members become a model.
 """
 
@@ -41,8 +41,10 @@ from softform_core.training.trained_sim_to_real import FrameFlag, TrainedSimToRe
 from softform_core.training.warp_data import WarpData
 from softform_core.units import MM_PER_M
 
+__all__ = ["train_sim_to_real"]
+
 _CAP_MM = 10.0
-"""Captured points further away than this count as this far in validation: a wild point must not decide alone."""
+"""Distance to which those of captured points are cut in validation, mm: a wild point must not decide alone."""
 
 
 def train_sim_to_real(
@@ -98,7 +100,7 @@ class ScanProblem(WarpProblem):
         self._confidence = torch.ones(data.points.shape[:2])
 
     def refresh(self, validation: Tensor) -> float:
-        """Nearest neighbours, outliers and confidence of all frames; validation of the weights as they are, mm."""
+        """Find neighbours, outliers and confidence of all frames anew; returns the validation error as it is, mm."""
         points, slope_u, slope_v = self.surfaces()
         normals = surface_normals(slope_u, slope_v)
         neighbours = nearest_neighbours(points, self._clouds)
@@ -155,7 +157,7 @@ class ScanProblem(WarpProblem):
 
 
 def signed_distances(predicted: Tensor, normals: Tensor, clouds: Clouds, neighbours: Neighbours) -> Tensor:
-    """Distances (n, M) mm of captured points from the predicted surface, along the mean of both normals."""
+    """Return distances (n, M) mm of captured points from the predicted surface, along the mean of both normals."""
     residual = clouds.points - gathered(predicted, neighbours.on_surface)
     between = mean_normals(clouds.normals, gathered(normals, neighbours.on_surface))
     return (residual * between).sum(-1)
@@ -164,7 +166,7 @@ def signed_distances(predicted: Tensor, normals: Tensor, clouds: Clouds, neighbo
 def _judged(
     members: Sequence[Member[ScanProblem]], clouds: Clouds, simulated_normals: Tensor
 ) -> tuple[tuple[float, float], list[FrameFlag]]:
-    """Factor and floor of the members' spread, by frames that they were not trained on, and what stands out.
+    """Return factor and floor of the members' spread, by frames not trained on, and what stands out.
 
     The residual of a frame on which every member was trained is that of the mean of all members.
     """

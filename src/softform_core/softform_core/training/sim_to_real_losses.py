@@ -42,7 +42,7 @@ class Clouds:
         return cls(padded[0], padded[1], weight)
 
     def part(self, chosen: Tensor) -> "Clouds":
-        """Clouds of the selected frames."""
+        """Return clouds of the selected frames."""
         return Clouds(self.points[chosen], self.normals[chosen], self.weight[chosen])
 
 
@@ -64,7 +64,7 @@ class Neighbours:
 
 
 def nearest_neighbours(predicted: Tensor, clouds: Clouds) -> Neighbours:
-    """Nearest neighbours both ways between predicted points (n, P, 3) mm and captured ones of weight above zero."""
+    """Return nearest neighbours both ways between predicted (n, P, 3) mm and captured points of weight above zero."""
     in_cloud, on_surface = [], []
     for surface, points, weight in zip(
         predicted.detach().cpu().numpy(), clouds.points.cpu().numpy(), clouds.weight.cpu().numpy(), strict=True
@@ -76,12 +76,12 @@ def nearest_neighbours(predicted: Tensor, clouds: Clouds) -> Neighbours:
 
 
 def gathered(values: Tensor, indices: Tensor) -> Tensor:
-    """Rows (n, Q, 3) of values (n, P, 3) at indices (n, Q)."""
+    """Return rows (n, Q, 3) of values (n, P, 3) at indices (n, Q)."""
     return torch.gather(values, 1, indices[..., None].expand(-1, -1, 3))
 
 
 def squared_distances(difference: Tensor, normals: Tensor | None, tangential: float) -> Tensor:
-    """|d|^2, or with normals point-to-plane: (d . n)^2 + tangential |d|^2, for d (n, Q, 3) mm; (n, Q) mm^2."""
+    """Return |d|^2, or with normals (d . n)^2 + tangential |d|^2, for d (n, Q, 3) mm; (n, Q) mm^2."""
     squared = difference.square().sum(-1)
     if normals is None:
         return squared
@@ -89,7 +89,7 @@ def squared_distances(difference: Tensor, normals: Tensor | None, tangential: fl
 
 
 def mean_normals(one: Tensor, other: Tensor) -> Tensor:
-    """Unit normals halfway between those of two neighbours (n, Q, 3), no gradient.
+    """Return unit normals halfway between those of two neighbours (n, Q, 3), no gradient.
 
     The distance along one of them is off by s^2 / 2R between points s apart on a surface of curvature radius R, always
     to the same side; along the mean of both it is exact on spheres (Rusinkiewicz, A Symmetric Objective Function for
@@ -101,7 +101,7 @@ def mean_normals(one: Tensor, other: Tensor) -> Tensor:
 def chamfer_parts(
     predicted: Tensor, clouds: Clouds, neighbours: Neighbours, normals: Tensor | None = None, tangential: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """Squared distances of Eq. 6, (n, P) from predicted to captured points and (n, M) back, mm^2.
+    """Return the squared distances of Eq. 6, (n, P) from predicted to captured points and (n, M) back, mm^2.
 
     Args:
         predicted: (n, P, 3) mm, p*.
@@ -122,7 +122,7 @@ def chamfer_parts(
 
 
 def weighted_chamfer(forth: Tensor, back: Tensor, weight: Tensor, confidence: Tensor) -> Tensor:
-    """Confidence-weighted Chamfer distance, Eq. 6, (n,) mm^2, of `chamfer_parts`, weights (n, M) and w_c (n, P)."""
+    """Return the weighted Chamfer distance, Eq. 6, (n,) mm^2, of `chamfer_parts`, weights (n, M) and w_c (n, P)."""
     return (confidence * forth).mean(dim=1) + (weight * back).sum(dim=1) / weight.sum(dim=1)
 
 
@@ -146,5 +146,5 @@ def geometric_regularization(gamma: Tensor, centers: Tensor) -> Tensor:
 
 
 def surface_normals(along_u: Tensor, along_v: Tensor) -> Tensor:
-    """Unit normals du x dv (n, P, 3) from the tangents of the predicted surface."""
+    """Return unit normals du x dv (n, P, 3) from the tangents of the predicted surface."""
     return torch.nn.functional.normalize(torch.linalg.cross(along_u, along_v), dim=-1)

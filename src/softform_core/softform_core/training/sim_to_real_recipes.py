@@ -5,6 +5,8 @@ from dataclasses import replace
 from softform_core.forward.rbf_warp import KERNEL_WIDTH
 from softform_core.training.recipe import Recipe
 
+__all__ = ["DEFAULT", "PAPER", "RECIPES"]
+
 CHOSEN_ON = (*range(4), 100, 101, 102, 111, 175, 209, *range(300, 312), *range(400, 440), *range(500, 506), 953)
 """Seeds of the realities, and of the frames of `default`, on which settings of ours were chosen.
 

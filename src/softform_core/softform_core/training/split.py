@@ -1,4 +1,4 @@
-"""Which samples train, which select, which test; of captured frames their numbers alone decide."""
+"""Split of samples into training, validation and test; captured frames are split by their numbers alone."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ TEST_SHARE = 0.3
 _VALIDATION_SHARE = 0.1  # of the shapes that are not tested on; left open by the paper
 
 EVERY = 8
-"""One frame in so many is held out."""
+"""One of so many frames is held out."""
 LEAST = 3
-"""Fewer frames than this judge nothing, but of fewer than `EVERY` one does: the others are needed to learn from."""
+"""Fewest frames that judge; of fewer than `EVERY` frames one does, as the others are needed to learn from."""
 
 _TURNS = (7, 3, 5, 1, 6, 2, 4, 0)
-"""Remainders of a frame's number by `EVERY` that are held out; later ones only if there are too few frames."""
+"""Remainders of frame numbers by `EVERY` that are held out, in order; later ones only if frames are few."""
 
 Indices = NDArray[np.int64]
 
@@ -47,7 +47,7 @@ def split_shapes(orbit: NDArray[np.int64], seed: int) -> Split:
 
 
 def split_rows(rows: int, seed: int) -> Split:
-    """A seeded shuffle of the rows: 70 % train, 20 % select, 10 % test (paper 001, Sec. III-D)."""
+    """Return a seeded shuffle of the rows: 70 % train, 20 % select, 10 % test (paper 001, Sec. III-D)."""
     order = np.random.default_rng(seed).permutation(rows)
     train, validation = round(0.7 * rows), round(0.9 * rows)
     return Split(order[:train], order[train:validation], order[validation:])
@@ -56,10 +56,10 @@ def split_rows(rows: int, seed: int) -> Split:
 def hold_out(
     numbers: Collection[int], used: Collection[int] = (), held_out: Collection[int] = ()
 ) -> tuple[list[int], list[int]]:
-    """Part frames into those to train on and those to judge by; returns their numbers, rising.
+    """Split frames into those to train on and those to judge by; returns their numbers, rising.
 
-    What an earlier model was trained on stays so, and what it was judged by stays so: a model that goes on from it
-    must not be judged by what it knows.
+    Frames that an earlier model was trained on, or judged by, keep that role: a model that goes on from it must not be
+    judged by what it knows.
 
     Args:
         numbers: Numbers of the usable frames.

@@ -51,7 +51,7 @@ def write_tip_samples(path: Path, robot: Robot, actuations: Array, tips: Array, 
 
 
 def read_tip_samples(path: Path, robot: Robot) -> tuple[Array, Array, dict[str, str]]:
-    """Actuations (n, m), tips (n, d) m, and provenance.
+    """Return actuations (n, m), tips (n, d) m, and provenance.
 
     Raises:
         SoftformError: If there is no store, it is of another robot, or holds too few tips or what is no number.

@@ -49,7 +49,7 @@ class TrainedTipTransfer:
 
 
 def workspace_width(tips: Array) -> float:
-    """The smaller of the extents along x and y of the tips (s, n) that a robot reaches; in their unit.
+    """Return the smaller of the extents along x and y of the tips (s, n) that a robot reaches; in their unit.
 
     The paper does not define it, and its numbers do not agree on one; this is the strictest reading.
     """
@@ -150,7 +150,7 @@ def _fitted(
     norm: float,
     progress: bool,
 ) -> tuple[TipNetwork, NetworkEntry]:
-    """A network and its card entry; errors over `norm`."""
+    """Return a network and its card entry; errors over `norm`."""
     x, y = torch.from_numpy(inputs), torch.from_numpy(outputs)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -173,7 +173,7 @@ def _fitted(
 
 
 def _derivatives(network: TipNetwork, inputs: Array) -> Array:
-    """Exact derivatives (s, n, m) of a network's outputs by its inputs (s, m)."""
+    """Return exact derivatives (s, n, m) of a network's outputs by its inputs (s, m)."""
     x = torch.from_numpy(inputs).requires_grad_()
     outputs = network(x).sum(dim=0)
     return torch.stack([torch.autograd.grad(one, x, retain_graph=True)[0] for one in outputs], dim=1).numpy()

@@ -1,4 +1,4 @@
-"""What sim-to-real training gives back, from scans and from markers alike."""
+"""Result of sim-to-real training, from scans and from markers alike."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What does not change while a warp is learned: N_fk is frozen, so simulated shapes and kernels are evaluated once."""
+"""Constant data of learning a warp: N_fk is frozen, so simulated shapes and kernels are evaluated once."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -79,7 +79,7 @@ class WarpData:
             kernel_uv: (N, 2) parameters of the kernels.
             recipe: Kernel width, input and directions.
             patches: The robot's surface.
-            prior: How realities displace it, if that is known and the recipe takes it into account.
+            prior: Prior of its displacements in realities, if known and used by the recipe.
 
         Raises:
             SoftformError: If actuations or spline do not fit N_fk.
@@ -129,7 +129,7 @@ def decoded(decoder: Any, control_points: Array) -> Tensor:
 
 
 def kernel_width(mean_shape: Array, kernel_uv: Array, recipe: Recipe, patches: PatchSet) -> float:
-    """C of Eq. 2, 1/mm^2: the recipe's, or by the distance of kernels, at (N, 2), on a shape (C * 3,) mm."""
+    """Return c of Eq. 2, 1/mm^2: the recipe's, or by the distance of kernels, at (N, 2), on a shape (C * 3,) mm."""
     if recipe.kernel_width is not None:
         return recipe.kernel_width
     centers = patches.basis(kernel_uv) @ mean_shape.reshape(-1, 3)
@@ -138,7 +138,7 @@ def kernel_width(mean_shape: Array, kernel_uv: Array, recipe: Recipe, patches: P
 
 
 def _directions(mean_shape: Array, kernel_uv: Array, width: float, recipe: Recipe, patches: PatchSet) -> Array:
-    """`stable_directions` on the mean shape, sampled evenly whatever the frames' samples are."""
+    """Return `stable_directions` on the mean shape, sampled evenly whatever the frames' samples are."""
     if recipe.smallest_direction is None:
         return np.eye(len(kernel_uv) + 4)
     basis, centers = _mean_basis(mean_shape, recipe.surface_points, kernel_uv, width, patches)
@@ -148,12 +148,12 @@ def _directions(mean_shape: Array, kernel_uv: Array, width: float, recipe: Recip
 def _mean_basis(
     mean_shape: Array, samples: int, kernel_uv: Array, width: float, patches: PatchSet
 ) -> tuple[Array, Array]:
-    """`warp_basis` (P, N + 4) at samples of the mean shape, and the kernels' centers (N, 3) there."""
+    """Return `warp_basis` (P, N + 4) at samples of the mean shape, and the kernels' centers (N, 3) there."""
     points, centers = (decoded(patches.basis(uv), mean_shape[None]) for uv in (patches.samples(samples), kernel_uv))
     return warp_basis(points, centers, width)[0].numpy(), centers[0].numpy()
 
 
 def _typical_actuations(forward_kinematics: MlpWeights) -> Array:
-    """Random actuations of N_fk's working range."""
+    """Return random actuations of N_fk's working range."""
     relative = np.random.default_rng(0).uniform(-1.0, 1.0, (_TYPICAL_SHAPES, len(forward_kinematics.input_offset)))
     return forward_kinematics.input_offset + relative * forward_kinematics.input_scale

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from softform_core.arrays import Array
-from softform_core.forward.actuator_past import ActuatorPast
-from softform_core.forward.play import REMEMBERED, WIDEST, InversePlay, Play, pasts
+from softform_core.errors import SoftformError
+from softform_core.forward.history import History, HistoryKeeper
+from softform_core.forward.memory import NO_MEMORY, Commands, Memory
+from softform_core.forward.play import REMEMBERED, WIDEST, Play, pasts
 from softform_core.robots import load_robot
 
 ROBOT = load_robot("membrane")
@@ -18,20 +20,28 @@ PLAY = Play(np.linspace(50.0, 200.0, 9))
 sequences = arrays(np.float64, st.tuples(st.integers(1, 12), st.just(9)), elements=st.floats(0.0, 5000.0))
 
 
+def commands_from(memory: Memory, here: Array) -> Commands:
+    return Commands(memory, memory.state_after(History(), here), here, (LOW, HIGH))
+
+
+def felt_at(play: Play, keeper: HistoryKeeper, values: Array) -> Array:
+    return play.felt(play.state_after(keeper.history, values), values)
+
+
 def felt_along(commands: Array, felt: Array) -> Array:
     along = []
     for command in commands:
-        felt = PLAY.felt(felt, command)
+        felt = PLAY.follow(felt, command)
         along.append(felt)
     return np.array(along)
 
 
 def test_a_body_stays_behind_on_the_way_and_does_not_follow_a_turn_within_twice_the_width() -> None:
     play = Play(np.array([100.0]))
-    felt = play.felt(np.zeros(1), np.array([1000.0]))
+    felt = play.follow(np.zeros(1), np.array([1000.0]))
     assert felt == 900.0
-    assert play.felt(felt, np.array([850.0])) == 900.0
-    assert play.felt(felt, np.array([700.0])) == 800.0
+    assert play.follow(felt, np.array([850.0])) == 900.0
+    assert play.follow(felt, np.array([700.0])) == 800.0
 
 
 @given(sequences)
@@ -46,27 +56,27 @@ def test_many_frames_are_felt_as_one_after_the_other(commands: Array) -> None:
 
 @given(sequences)
 def test_what_is_wanted_is_felt_as_far_as_the_limits_allow(wanted: Array) -> None:
-    inverse, felt = InversePlay(PLAY, LOW, LOW, (LOW, HIGH)), LOW
+    found, felt = commands_from(PLAY, LOW), LOW
     for each in wanted:
-        command = inverse.command(each)
+        command = found.command(each)
         assert (command >= LOW).all() and (command <= HIGH).all()
-        felt = PLAY.felt(felt, command)
-        np.testing.assert_array_equal(inverse.felt, felt)
+        felt = PLAY.follow(felt, command)
+        np.testing.assert_array_equal(found.felt, felt)
         reachable = np.clip(each, LOW + PLAY.width, HIGH - PLAY.width)
         missed = np.abs(felt - each)
         assert (missed <= np.abs(reachable - each) + 0.1 * PLAY.width + 1e-9).all()
 
 
 def test_noise_of_what_is_wanted_turns_nothing_back() -> None:
-    inverse = InversePlay(PLAY, LOW, LOW, (LOW, HIGH))
+    found = commands_from(PLAY, LOW)
     random = np.random.default_rng(0)
-    commands = [inverse.command(2000.0 + 0.05 * PLAY.width * random.uniform(-1.0, 1.0, 9)) for _ in range(50)]
+    commands = [found.command(2000.0 + 0.05 * PLAY.width * random.uniform(-1.0, 1.0, 9)) for _ in range(50)]
     assert np.ptp(commands, axis=0).max() < 0.2 * PLAY.width.max()
 
 
 def test_without_a_play_commands_are_what_is_wanted() -> None:
     wanted = np.linspace(0.0, 900.0, 9)
-    assert np.array_equal(InversePlay(None, LOW, LOW, (LOW, HIGH)).command(wanted), wanted)
+    assert np.array_equal(commands_from(NO_MEMORY, LOW).command(wanted), wanted)
 
 
 @settings(max_examples=40)
@@ -74,7 +84,7 @@ def test_without_a_play_commands_are_what_is_wanted() -> None:
 def test_measured_values_tell_what_is_felt_after_any_way(corners: Array, seed: int) -> None:
     """Slewing at different rates and holding, at 30 Hz with a sensor's noise of 30 Pa."""
     random, stamp = np.random.default_rng(seed), 100.0
-    past, felt, values = ActuatorPast(ROBOT), np.zeros(9), np.zeros(9)
+    past, felt, values = HistoryKeeper(ROBOT), np.zeros(9), np.zeros(9)
     past.note(values, stamp)
     for corner in corners:
         rate = random.uniform(50.0, 300.0, 9)
@@ -82,9 +92,9 @@ def test_measured_values_tell_what_is_felt_after_any_way(corners: Array, seed: i
         while held < 60:
             held += int((values == corner).all())
             values = values + np.clip(corner - values, -rate, rate)
-            felt, stamp = PLAY.felt(felt, values), stamp + 1.0 / 30.0
+            felt, stamp = PLAY.follow(felt, values), stamp + 1.0 / 30.0
             past.note(values + random.normal(0.0, 30.0, 9), stamp)
-    assert np.abs(past.felt(PLAY, values) - felt).max() < 50.0  # without the mean of them, 100
+    assert np.abs(felt_at(PLAY, past, values) - felt).max() < 50.0  # without the mean of them, 100
 
 
 long_ways = arrays(np.float64, st.tuples(st.integers(1, 40), st.just(9)), elements=st.floats(0.0, 5000.0))
@@ -95,33 +105,49 @@ NEXT_TO_NOTHING = np.array([0.0, 626.0, *[0.0] * 14, 6e-253, 0.0, 0.0, 0.0, 1.0]
 
 @given(long_ways, st.floats(0.0, WIDEST))
 @example(NEXT_TO_NOTHING, 0.125)
-def test_turns_tell_any_play_exactly(ways: Array, width: float) -> None:
+def test_turns_tell_any_play_but_for_ways_that_are_noise(ways: Array, width: float) -> None:
     """Seconds apart, so that nothing is averaged; ways of all lengths, the play wide or narrow."""
-    play, past = Play(np.full(9, 2500.0 * width)), ActuatorPast(ROBOT)
+    play, past = Play(np.full(9, 2500.0 * width)), HistoryKeeper(ROBOT)
     felt = ways[0]
     for second, values in enumerate(ways):
         past.note(values, 100.0 + 10.0 * second)
-        felt = play.felt(felt, values)
-        np.testing.assert_allclose(past.felt(play, values), felt, atol=1e-6)
+        felt = play.follow(felt, values)
+        np.testing.assert_allclose(felt_at(play, past, values), felt, atol=10.0)
 
 
 def test_a_clock_that_is_set_back_loses_no_turn() -> None:
-    past = ActuatorPast(ROBOT)
+    past = HistoryKeeper(ROBOT)
     for stamp, pressure in ((100.0, 0.0), (110.0, 2000.0), (50.0, 2000.0), (60.0, 1800.0)):
         past.note(np.full(9, pressure), stamp)
-    assert past.felt(PLAY, np.full(9, 1800.0)) == pytest.approx(np.minimum(2000.0 - PLAY.width, 1800.0 + PLAY.width))
+    expected = np.minimum(2000.0 - PLAY.width, 1800.0 + PLAY.width)
+    assert felt_at(PLAY, past, np.full(9, 1800.0)) == pytest.approx(expected)
 
 
 def test_hours_at_one_place_cost_no_memory() -> None:
-    past, random = ActuatorPast(ROBOT), np.random.default_rng(0)
+    past, random = HistoryKeeper(ROBOT), np.random.default_rng(0)
     for second in range(20_000):
         past.note(2000.0 + random.normal(0.0, 30.0, 9), second / 30.0)
     assert max(len(turns) for turns in past._turns) < 30
 
 
-def test_a_robot_whose_values_are_not_known_is_commanded_as_it_is_wanted() -> None:
+def test_a_history_is_known_once_each_has_been_moved_through_what_wipes_it() -> None:
+    keeper = HistoryKeeper(ROBOT)
+    for second, pressure in enumerate((0.0, 1500.0, 2500.0, 2400.0)):
+        keeper.note(np.array([pressure, *[2.0 * pressure] * 8]), 10.0 * second)
+        assert keeper.history.is_known == (pressure >= 2400.0)
+
+
+def test_rows_that_do_not_add_up_are_rejected() -> None:
+    whole = History.of_rows([2, 1], [1.0, 2.0, 1.0], [0.0, 5.0, 7.0], False)
+    assert whole.turns == (((1.0, 0.0), (2.0, 5.0)), ((1.0, 7.0),))
+    np.testing.assert_array_equal(whole.sequence, [[0.0, 7.0], [5.0, 7.0]])
+    for counts, stamps, values in (([2], [1.0], [0.0]), ([1], [1.0], [np.nan]), ([1], [], [])):
+        with pytest.raises(SoftformError, match="turns"):
+            History.of_rows(counts, stamps, values, False)
+
+
+def test_a_robot_of_unknown_history_feels_what_is_measured() -> None:
     wanted = np.full(9, 1200.0)
-    assert np.array_equal(ActuatorPast(ROBOT).inverse(PLAY, None).command(wanted), wanted)
-    first = ActuatorPast(ROBOT).inverse(PLAY, np.full(9, 1000.0))
-    assert first.felt == pytest.approx(1000.0)  # nothing came before: felt as it is measured
+    first = commands_from(PLAY, np.full(9, 1000.0))
+    assert first.felt == pytest.approx(1000.0)
     np.testing.assert_allclose(first.command(wanted), wanted + PLAY.width)

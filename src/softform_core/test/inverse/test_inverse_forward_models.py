@@ -5,9 +5,12 @@ import pytest
 
 from softform_core.bodies.membrane.equilibrium import MembraneProblem
 from softform_core.bodies.membrane.model import build_membrane
+from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.forward.simulated_model import SimulatedModel
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.forward.tip_point import TipPoint
+from softform_core.geometry.rigid import RigidTransform
+from softform_core.inverse.feature_term import FeatureTerm
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.inverse.servo import Servo, ServoSettings, ServoState
@@ -81,3 +84,18 @@ def test_a_servo_follows_waypoints_of_a_tip():
     assert command.state is ServoState.TRACKING and command.converged
     assert command.errors.mean_mm < 0.02
     np.testing.assert_allclose(tip_model.tip(command.actuation), point[0, : tip_model.dimensions], atol=0.05)
+
+
+def test_a_point_may_be_the_mean_of_several_parameters() -> None:
+    robot = load_robot("compressible")
+    pipeline, hidden = load_pipeline(robot, 400), robot.actuation_min * 0.4
+    rim = robot.point_parameters("tip")
+    wanted = pipeline.at(rim).points(hidden).mean(axis=0)
+    features = FeaturePoints.of([[0.0, 0.0]], wanted[None] / MM_PER_M, output=["tip"]).on(robot)
+    term = FeatureTerm.of(pipeline, features)
+    matches = term.match(hidden, RigidTransform())
+    np.testing.assert_allclose(matches.points[0], wanted, atol=1e-3)
+    step = 1e-2 * (robot.actuation_max - robot.actuation_min)
+    beyond, behind = (term.match(hidden + way * step, RigidTransform()).points[0] for way in (1.0, -1.0))
+    expected = beyond - behind
+    np.testing.assert_allclose(term.jacobian(matches)[0] @ (2.0 * step), expected, atol=0.02 * np.abs(expected).max())

@@ -119,7 +119,7 @@ def test_contact_measures_the_gap_to_the_plane_under_it():
 def test_chambers_share_out_the_space_under_the_cover(two):
     """Domes upon domes: the volumes of all chambers are those between the core and the topmost sheet."""
     layers = two.layers
-    vertices = two.vertices(two.start(np.array([[4e3, 2e3]]))[0])
+    vertices = two.nodes(two.start(np.array([[4e3, 2e3]]))[0])
     volumes, gradients = two.volumes(vertices)
     assert (volumes > 1e-5).all()
     below = {name: vertices[nodes] for name, nodes in layers.nodes_of_layer.items()}

@@ -226,6 +226,36 @@ def test_a_map_that_does_not_fit_the_actuators_is_rejected(changes, complaint):
         mapped(**changes)
 
 
+def test_each_actuator_may_have_a_quantity_of_its_own():
+    content = described("three_chamber")
+    content["actuators"] |= {"quantity": ["pressure", "pressure", "rotation"], "maximum": [60e3, 60e3, 1.5]}
+    content["tolerances"] = {"vent_threshold": 1500.0}
+    robot = Robot.model_validate(content)
+    assert robot.actuation_units == ["Pa", "Pa", "rad"] and robot.unit == "Pa, Pa, rad"
+    assert robot.actuator_tolerances.follow == pytest.approx([12e3, 12e3, 0.3])
+    assert robot.actuator_tolerances.vent_threshold == pytest.approx([1500.0, 1500.0, np.nan], nan_ok=True)
+    with pytest.raises(SoftformError, match="Rotation 2 rad of c3 is outside 0 … 1.5 rad"):
+        robot.check_commands(np.array([0.0, 0.0, 2.0]))
+    content["actuators"]["safe"] = [0.0, 0.0, -0.1]
+    with pytest.raises(ValueError, match="safe -0.1 rad of c3 is outside 0 … 1.5 rad"):
+        Robot.model_validate(content)
+    content["actuators"] |= {"safe": 0.0, "quantity": ["pressure", "rotation"]}
+    with pytest.raises(ValueError, match="quantity must have 3 entries"):
+        Robot.model_validate(content)
+
+
+def test_a_degree_of_freedom_moves_actuators_of_one_unit():
+    content = described("three_chamber")
+    content["actuators"] |= {"quantity": ["pressure", "pressure", "rotation"], "maximum": [60e3, 60e3, 1.5]}
+    content["tolerances"] = {}
+    free = {"kind": "linear", "names": ["p", "r"], "minimum": 0.0, "maximum": [60e3, 1.5]}
+    content["actuation_map"] = free | {"matrix": [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]}
+    assert Robot.model_validate(content).actuation_units == ["Pa", "rad"]
+    content["actuation_map"] = free | {"matrix": [[1.0, 0.0], [1.0, 0.0], [1e-6, 1.0]]}
+    with pytest.raises(ValueError, match="'p' moves actuators in Pa and rad"):
+        Robot.model_validate(content)
+
+
 def test_the_fingerprint_follows_what_decides_the_tip_and_nothing_else(tmp_path):
     content = described("planar_fingers")
     plain = load_robot("planar_fingers").fingerprint()

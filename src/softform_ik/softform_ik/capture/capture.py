@@ -29,7 +29,7 @@ class CaptureGoal:
 
 @dataclass(frozen=True)
 class CaptureOutcome(Outcome):
-    """What became of a goal.
+    """Outcome of a goal.
 
     Attributes:
         seen: Capture that passed the checks; None without one.

@@ -13,7 +13,7 @@ from softform_core.arrays import Array
 from softform_core.evaluation.comparison import PredictedSurface
 from softform_core.evaluation.errors import distances_to_shape
 from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors
-from softform_core.forward.tip_model import TipModel
+from softform_core.forward.tip_point import ServedTip
 from softform_core.frames.marker_quality import LabelledMarkers, average_markers
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.counterpart import RestingSurface
@@ -30,21 +30,21 @@ from softform_ros.goal_error import GoalError, in_code
 SCANNER, MOCAP = "scanner", "mocap"
 
 _AVERAGED_MARKERS = 10
-"""Marker frames whose mean is one capture, where the goal does not say; as of a collected frame."""
+"""Default number of marker frames whose mean is one capture; as of a collected frame."""
 
 _MOST_LOOKS = 5
-"""Captures without a visible marker before one is given up: an arm before the cameras passes."""
+"""Most captures without a visible marker before giving up: an arm passes before the cameras."""
 
 _ELSEWHERE = 0.25
-"""Distance over the robot's size: markers further from the prediction have another unit, frame or robot."""
+"""Distance of markers from the prediction, over the robot's size, from which unit, frame or robot is wrong."""
 
 Predict: TypeAlias = Callable[[MeasuredValues], PredictedSurface]
-"""The surface that is predicted for measured values."""
+"""Returns the predicted surface for measured values."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What was captured and can be true.
+    """Credible captures.
 
     Attributes:
         points: (N, 3) m in the robot's frame.
@@ -76,7 +76,7 @@ class Scanner:
         return None if points is None else Seen(check_capture(points, self._predict(still).points, self._robot))
 
     def compare(self, seen: Seen, still: MeasuredValues, target: TargetShape | None) -> MeasuredErrors:
-        """Distances to a target in m, or to what is predicted for the measured values.
+        """Return distances to a target in m, or to what is predicted for the measured values.
 
         Raises:
             SoftformError: If they cannot be compared.
@@ -88,12 +88,12 @@ class MotionCapture:
     """Markers in the robot's frame, averaged over some frames."""
 
     def __init__(
-        self, robot: Robot, predict: Predict | TipModel, hardware: Hardware, markers: CaptureWatch[MarkerFrame]
+        self, robot: Robot, predict: Predict | ServedTip, hardware: Hardware, markers: CaptureWatch[MarkerFrame]
     ) -> None:
         self._robot, self._predict, self._hardware, self._markers = robot, predict, hardware, markers
 
     def see(self, still: MeasuredValues, captures: int, stop: StopRequest) -> Seen | None:
-        """As `Scanner.see`; markers that are seen in half of the frames at least. If none is, it looks again."""
+        """Capture markers seen in at least half of the frames, like `Scanner.see`; looks again if there is none."""
         for _ in range(_MOST_LOOKS):
             taken = self._hardware.look_on_markers(still, self._markers, captures or _AVERAGED_MARKERS, stop)
             if taken is None:
@@ -126,15 +126,15 @@ class MotionCapture:
         return Seen(positions[visible], [names[index] for index in visible])
 
     def compare(self, seen: Seen, still: MeasuredValues, target: TargetShape | None) -> MeasuredErrors:
-        """As `Scanner.compare`: of each marker on a surface to the surface; of a tip from its predicted place."""
-        if isinstance(self._predict, TipModel):
+        """Compare markers with the surface and a tip with its predicted place, like `Scanner.compare`."""
+        if isinstance(self._predict, ServedTip):
             points, errors = self._from_tip(self._predict, seen, still)
         else:
             points = seen.points
             errors = distances_to_shape(points, target or self._predict(still).mesh) / MM_PER_M
         return MeasuredErrors(points, errors, np.arange(len(points)))
 
-    def _from_tip(self, model: TipModel, seen: Seen, still: MeasuredValues) -> tuple[Array, Array]:
+    def _from_tip(self, model: ServedTip, seen: Seen, still: MeasuredValues) -> tuple[Array, Array]:
         if TIP_MARKER not in seen.names:
             raise GoalError(
                 Code.CAPTURE_INVALID, f"The marker '{TIP_MARKER}' is not seen.", "Clear the cameras' view of it."

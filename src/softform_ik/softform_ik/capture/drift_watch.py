@@ -4,31 +4,30 @@ from collections import deque
 
 import numpy as np
 
-from softform_client.driver_watch import MeasuredValues
+from softform_client.driver_watch import DriverWatch, MeasuredValues
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.evaluation.comparison import PredictedSurface, compare_scan
 from softform_core.evaluation.evaluate import drift
-from softform_core.forward.actuator_past import ActuatorPast
-from softform_core.forward.live_pipeline import LivePipeline
+from softform_core.forward.robot_models import SurfaceModels
 from softform_core.robots import Robot
 from softform_ik.reach.capture_checks import check_capture
 
 CAPTURES = 5
-"""Shapes in a row of which the middle one decides: one odd scan is no drift."""
+"""Number of shapes in a row whose median decides: one odd scan is no drift."""
 
 
 class DriftWatch:
     """Compares what goals capture with what the model predicts for the measured values; a new model is judged anew."""
 
-    def __init__(self, robot: Robot, models: LivePipeline, past: ActuatorPast) -> None:
-        self._robot, self._models, self._past = robot, models, past
+    def __init__(self, robot: Robot, models: SurfaceModels, driver: DriverWatch) -> None:
+        self._robot, self._models, self._driver = robot, models, driver
         self._model = self._warning = ""
         self._errors_mm: deque[float] = deque(maxlen=CAPTURES)
 
     @property
     def finding(self) -> str:
-        """What to say of the robot; empty as long as its model fits, and until enough was captured with it."""
+        """Return a warning about the robot; empty while its model fits, and until enough was captured with it."""
         card = self._models.models.card
         return self._warning if card is not None and card.weights_sha256 == self._model else ""
 
@@ -43,7 +42,7 @@ class DriftWatch:
         if models.card.weights_sha256 != self._model:
             self._model, self._warning = models.card.weights_sha256, ""
             self._errors_mm.clear()
-        felt = self._past.felt(models.pipeline.play, settled.values)
+        felt = self._driver.felt(models.pipeline.memory, settled.values)
         predicted = PredictedSurface.of(models.pipeline, felt)
         try:
             seen = check_capture(points, predicted.points, self._robot)

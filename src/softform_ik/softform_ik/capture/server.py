@@ -15,7 +15,7 @@ from softform_ros.goal_error import GoalError
 from softform_ros.lifecycle import SoftformLifecycleNode
 
 MAX_CAPTURES = 20
-"""More clouds than this in one capture are a mistake."""
+"""Most clouds of one capture."""
 
 
 class CaptureServer(GoalServer[CaptureGoal, CaptureOutcome]):
@@ -67,7 +67,7 @@ class CaptureServer(GoalServer[CaptureGoal, CaptureOutcome]):
         return result
 
     def summary(self, outcome: CaptureOutcome) -> str:
-        """Number of points and mean error."""
+        """Return the number of points and mean error."""
         if outcome.seen is None or outcome.measured is None:
             return ""
         return f"{len(outcome.seen.points)} points captured, mean error {outcome.measured.mean * MM_PER_M:.3f} mm"

@@ -20,12 +20,12 @@ from softform_ros.goal_error import failure, in_code
 
 _STOPPED = stop_messages(Code)
 _SEEN_WITHIN = 0.1
-"""s between the moment at which a waypoint was reached and the frame that shows the tip there."""
+"""Longest time from reaching a waypoint to the frame that shows the tip there, s."""
 
 
 @dataclass(frozen=True)
 class FollowSettings:
-    """How paths are timed; SI units.
+    """Timing of paths; SI units.
 
     Attributes:
         settle_time: Planned for each waypoint at which the robot settles, s.
@@ -40,7 +40,7 @@ class FollowSettings:
 
 @dataclass(frozen=True)
 class FollowProgress:
-    """Where a goal stands.
+    """Progress of a goal.
 
     Attributes:
         stage: `solving` or `moving`.
@@ -57,7 +57,7 @@ class FollowProgress:
 
 @dataclass(frozen=True)
 class FollowOutcome(Outcome):
-    """What became of a goal.
+    """Outcome of a goal.
 
     Attributes:
         values: (s, k) of the waypoints that were solved.
@@ -120,7 +120,7 @@ class Follow:
     def _carry_out(
         self, goal: FollowGoal, course: _Course, stop: StopRequest, on_progress: Callable[[FollowProgress], None]
     ) -> tuple[int, str]:
-        """Error code and message of the end."""
+        """Return the error code and message of the end."""
         try:
             with in_codes(CODE_OF_FOLLOWING):
                 here = self._mover.here
@@ -156,7 +156,7 @@ class Follow:
                 check_reachable(solved.error_mm, solved.miss_mm, most_mm, Code.UNREACHABLE, what, solved.cut_short)
 
     def _time(self, goal: FollowGoal, here: Array | None, actuations: list[Array]) -> Schedule:
-        """The schedule of the waypoints, from where the robot is; planned without a driver, from the first of them."""
+        """Return the schedule of the waypoints from where the robot is; without a driver, from the first of them."""
         waypoints = np.array(actuations)
         start = waypoints[0] if here is None else self._solver.start(goal, here)
         slew_rate, settle_time = self._solver.slew_rate(goal), self._settings.settle_time
@@ -183,7 +183,7 @@ class Follow:
         self._mover.follow(schedule, values_of, goal.times is None, stop, course.motion, report)
 
     def _measured_errors_mm(self, goal: FollowGoal, motion: Motion) -> Array:
-        """Distance of the tip to the points that were reached, NaN where it was not seen or no point was asked for."""
+        """Return distances of the tip to reached points, mm, NaN where it was not seen or no point was asked for."""
         if not isinstance(goal.path, PointPath) or not motion.stamps:
             return np.full(len(motion.stamps), np.nan)
         seen = np.array([self._tip.near(stamp, _SEEN_WITHIN) for stamp in motion.stamps])

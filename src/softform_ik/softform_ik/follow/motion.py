@@ -14,7 +14,7 @@ from softform_ik.robot.stop_request import StopRequest
 from softform_ros.goal_error import GoalError
 
 _SHORTEST_SLEEP = 1e-3
-"""s; what is left by rounding is waited for, too."""
+"""Shortest sleep, s; what rounding leaves is waited for, too."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ class FollowServer(MovingGoalServer[FollowGoal, FollowOutcome]):
     action, name, unpack, codes = FollowWaypoints, "follow_waypoints", goal_from_message, CODE_OF_FOLLOWING
 
     def moves(self, goal: FollowGoal) -> bool:
-        """Whether the goal moves the robot: not if it is only planned."""
+        """Return whether the goal moves the robot; one that is only planned does not."""
         return not goal.plan_only
 
     def feedback(self, progress: FollowProgress) -> FollowWaypoints.Feedback:
@@ -50,7 +50,7 @@ class FollowServer(MovingGoalServer[FollowGoal, FollowOutcome]):
         )
 
     def summary(self, outcome: FollowOutcome) -> str:
-        """Number of waypoints, time and errors."""
+        """Return the number of waypoints, time and errors."""
         count = len(outcome.values)
         if count == 0:
             return ""

@@ -1,4 +1,4 @@
-"""What following asks of the solver of a robot's paths."""
+"""Interface between following and the solver of a robot's paths."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from softform_core.robots import Robot
 
 @dataclass(frozen=True)
 class SolvedWaypoint:
-    """What brings the robot to a waypoint.
+    """Solution of one waypoint.
 
     Attributes:
         actuation: (d,).
@@ -56,22 +56,22 @@ class PathSolver(ABC):
     def _solve(
         self, goal: FollowGoal, path: PointPath | ShapePath, here: Array | None, should_stop: Callable[[], bool]
     ) -> Iterator[SolvedWaypoint]:
-        """As `solve`, along the path of the goal."""
+        """Solve along the path of the goal, like `solve`."""
 
     @abstractmethod
     def uses_sim_to_real(self, goal: FollowGoal) -> bool:
-        """Whether the plan of a goal sees the learned reality."""
+        """Return whether the plan of a goal sees the learned reality."""
 
     def start(self, goal: FollowGoal, here: Array) -> Array:
-        """Actuation (d,) from which the path begins, when the actuators are at (k,)."""
+        """Return the actuation (d,) from which the path begins, when the actuators are at (k,)."""
         if isinstance(goal.path, ActuatorPath):
             return np.clip(here, self._robot.actuator_min, self._robot.actuator_max)
         return self._robot.nearest_actuation(here)
 
     def values(self, goal: FollowGoal, actuations: Array) -> Array:
-        """Actuator values (..., k) under actuations (..., d) of a goal."""
+        """Return actuator values (..., k) under actuations (..., d) of a goal."""
         return actuations if isinstance(goal.path, ActuatorPath) else self._robot.actuators_of(actuations)
 
     def slew_rate(self, goal: FollowGoal) -> Array:
-        """Fastest change of each of the d values, per second."""
+        """Return the fastest change of each of the d values, per second."""
         return self._robot.slew_rate if isinstance(goal.path, ActuatorPath) else self._robot.actuation_slew

@@ -6,17 +6,17 @@ many actuations lead one point to its place.
 
 from collections.abc import Callable, Iterator
 
+from softform_client.driver_watch import DriverWatch
 from softform_client.follow_messages import FollowGoal, PointPath, ShapePath
 from softform_core.arrays import Array
-from softform_core.forward.actuator_past import ActuatorPast
 from softform_core.forward.forward_model import ForwardModel
-from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.forward.mean_point import MeanPoint
-from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.robot_models import SurfaceModels
+from softform_core.forward.surface_model import SurfaceModel
 from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.robots import Robot
-from softform_core.shapes.features import FeaturePoints
+from softform_core.shapes.features import FeaturePoints, output_parameters
 from softform_core.shapes.target import TargetShape
 from softform_ik.follow.solver import PathSolver, SolvedWaypoint
 from softform_ik.reach.course import SolveSettings
@@ -30,39 +30,44 @@ class SurfacePathSolver(PathSolver):
     """
 
     def __init__(
-        self, robot: Robot, pipelines: LivePipeline, settings: SolveSettings, past: ActuatorPast, smoothness_mm2: float
+        self,
+        robot: Robot,
+        models: SurfaceModels,
+        settings: SolveSettings,
+        driver: DriverWatch,
+        smoothness_mm2: float,
     ) -> None:
         super().__init__(robot)
-        self._pipelines, self._settings, self._past = pipelines, settings, past
+        self._models, self._settings, self._driver = models, settings, driver
         self._smoothness_mm2 = smoothness_mm2
 
     def _solve(
         self, goal: FollowGoal, path: PointPath | ShapePath, here: Array | None, should_stop: Callable[[], bool]
     ) -> Iterator[SolvedWaypoint]:
-        model = self._led(path, self._pipeline(goal))
         given = goal.seed if goal.seed is not None else here
         before = None if given is None else self._robot.nearest_actuation(given)
-        inverse = self._past.inverse(self._pipeline(goal).play, here)
+        commands = self._driver.commands(self._pipeline(goal).memory, here)
         for target, features in _wanted(path):
+            model = self._pipeline(goal).given(commands.state)
             solution = solve_inverse_kinematics(
-                model, target, self._options(before), features=features, should_stop=should_stop
+                self._led(path, model), target, self._options(before), features=features, should_stop=should_stop
             )
             cut_short = solution.termination is Termination.TIME_LIMIT
-            commanded = inverse.command(solution.actuation)
+            commanded = commands.command(solution.actuation)
             yield SolvedWaypoint(commanded, solution.mean_error_mm, solution.miss, cut_short)
             before = solution.actuation
 
     def uses_sim_to_real(self, goal: FollowGoal) -> bool:
-        """As `PathSolver.uses_sim_to_real`."""
-        return self._pipeline(goal) is not self._pipelines.simulated
+        """See `PathSolver.uses_sim_to_real`."""
+        return self._pipeline(goal) is not self._models.simulated
 
-    def _pipeline(self, goal: FollowGoal) -> ForwardPipeline:
-        return self._pipelines.simulated if goal.without_sim_to_real else self._pipelines.current
+    def _pipeline(self, goal: FollowGoal) -> SurfaceModel:
+        return self._models.simulated if goal.without_sim_to_real else self._models.current
 
-    def _led(self, path: PointPath | ShapePath, pipeline: ForwardPipeline) -> ForwardModel:
-        """What comes to the waypoints: the surface, its point at any (u, v), or the frame that is named."""
-        if isinstance(path, PointPath) and path.point:
-            return MeanPoint(pipeline.at(self._robot.point_parameters(path.point)))
+    def _led(self, path: PointPath | ShapePath, pipeline: SurfaceModel) -> ForwardModel:
+        """Return what is led to the waypoints: the surface, its point at any (u, v), or the named frame."""
+        if isinstance(path, PointPath):
+            return MeanPoint(pipeline.at(output_parameters(self._robot, path.output, path.uv)))
         return pipeline
 
     def _options(self, before: Array | None) -> IkOptions:

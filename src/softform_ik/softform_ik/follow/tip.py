@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from softform_client.follow_messages import FollowGoal, PointPath, ShapePath
 from softform_core.arrays import Array
-from softform_core.forward.tip_model import TipModel
+from softform_core.forward.tip_point import ServedTip
 from softform_core.halton import halton_actuations
 from softform_core.inverse.follow_path import follow_path, start_near
 from softform_core.robots import Robot
@@ -19,7 +19,7 @@ class TipPathSolver(PathSolver):
     the other is filled.
     """
 
-    def __init__(self, robot: Robot, model: TipModel) -> None:
+    def __init__(self, robot: Robot, model: ServedTip) -> None:
         super().__init__(robot)
         self._model = model
 
@@ -48,11 +48,11 @@ class TipPathSolver(PathSolver):
             yield missed
 
     def uses_sim_to_real(self, goal: FollowGoal) -> bool:
-        """As `PathSolver.uses_sim_to_real`."""
+        """See `PathSolver.uses_sim_to_real`."""
         return self._model.sim_to_real is not None and not goal.without_sim_to_real
 
-    def _starts(self, goal: FollowGoal, here: Array | None, model: TipModel, point: Array) -> Iterator[Array]:
-        """Actuations to begin at: where the robot is, or as near the first point as a guess goes, or anywhere.
+    def _starts(self, goal: FollowGoal, here: Array | None, model: ServedTip, point: Array) -> Iterator[Array]:
+        """Yield actuations to begin at: where the robot is, or as near the first point as a guess goes, or anywhere.
 
         Which solution of a redundant robot is found depends on the start, and not every one can be kept to along the
         whole path (paper 001, Sec. IV-C2).
@@ -64,8 +64,8 @@ class TipPathSolver(PathSolver):
         yield from halton_actuations(self._robot.actuation_min, self._robot.actuation_max, _OTHER_STARTS, seed=0)
 
 
-def _followed(model: TipModel, points: Array, start: Array, should_stop: Callable[[], bool]) -> list[SolvedWaypoint]:
-    """Waypoints from the first on, until one is missed."""
+def _followed(model: ServedTip, points: Array, start: Array, should_stop: Callable[[], bool]) -> list[SolvedWaypoint]:
+    """Return waypoints from the first on, until one is missed."""
     followed: list[SolvedWaypoint] = []
     for point in points:
         solved = _solved(model, point, start)
@@ -76,7 +76,7 @@ def _followed(model: TipModel, points: Array, start: Array, should_stop: Callabl
     return followed
 
 
-def _solved(model: TipModel, point: Array, start: Array) -> SolvedWaypoint:
+def _solved(model: ServedTip, point: Array, start: Array) -> SolvedWaypoint:
     path = follow_path(model, point[None], start)
     return SolvedWaypoint(path.actuations[0], float(path.errors_mm[0]), point - model.tip(path.actuations[0]))
 
@@ -85,4 +85,4 @@ _MISSED = 1e-3
 """Distance over the workspace's width within which the paper counts a waypoint as reached (Fig. 1)."""
 
 _OTHER_STARTS = 10
-"""Tried while none keeps to the whole path."""
+"""Further starts that are tried while none keeps to the whole path."""

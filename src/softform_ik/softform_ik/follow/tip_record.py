@@ -1,4 +1,4 @@
-"""Where motion capture saw the robot's tip, moment by moment."""
+"""Record of where motion capture saw the robot's tip over time."""
 
 import threading
 from collections import deque
@@ -8,7 +8,7 @@ import numpy as np
 from softform_core.arrays import Array
 
 _KEPT = 3000
-"""Frames; a minute of a fast system."""
+"""Most frames that are kept; a minute of a fast system."""
 
 
 class TipRecord:
@@ -25,7 +25,7 @@ class TipRecord:
                 self._seen.append((stamp, place))
 
     def near(self, moment: float, within: float) -> Array:
-        """The place (3,) m seen nearest to a moment, or NaN if none was seen within so many s of it."""
+        """Return the place (3,) m seen nearest to a moment, or NaN if none was seen within so many s of it."""
         with self._lock:
             stamp, place = min(self._seen, key=lambda seen: abs(seen[0] - moment), default=(np.inf, np.empty(0)))
         return place if abs(stamp - moment) <= within else np.full(3, np.nan)

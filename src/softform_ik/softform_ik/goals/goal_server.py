@@ -1,4 +1,4 @@
-"""What the actions share: one goal at a time in a worker thread, the newest wins; and how goals take the robot."""
+"""Common server of actions: one goal at a time in a worker thread, the newest wins; and how goals take the robot."""
 
 import time
 from abc import ABC, abstractmethod
@@ -25,7 +25,7 @@ from softform_ros.goal_error import GoalError, in_code
 from softform_ros.lifecycle import SoftformLifecycleNode
 
 CLIENT_SECONDS = 2.0
-"""After which a client that is not seen counts as gone; discovery takes some tenths."""
+"""Time after which a client that is not seen counts as gone, s; discovery takes some tenths."""
 
 Goal = TypeVar("Goal")
 Ended = TypeVar("Ended", bound=Outcome)
@@ -86,13 +86,13 @@ class GoalServer(ABC, Generic[Goal, Ended]):
 
     @abstractmethod
     def summary(self, outcome: Ended) -> str:
-        """What was achieved, in a line for the log; empty if nothing was."""
+        """Return a line for the log on what was achieved; empty if nothing was."""
 
     def begun(self, goal: Goal, stop: StopRequest, message: Any) -> None:
-        """Called with a good goal and its message, before it is carried out."""
+        """Prepare for a good goal and its message; called before it is carried out."""
 
     def ended(self, stop: StopRequest) -> None:
-        """Called when the goal of that stop request has ended."""
+        """Clean up; called when the goal of that stop request has ended."""
 
     def end_goals(self) -> None:
         """Ask the goal under way to end, since the node is deactivated."""
@@ -149,10 +149,10 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
 
     @abstractmethod
     def moves(self, goal: Goal) -> bool:
-        """Whether a goal moves the robot."""
+        """Return whether a goal moves the robot."""
 
     def read(self, message: Any) -> Any:
-        """As `GoalServer.read`."""
+        """See `GoalServer.read`."""
         goal = super().read(message)
         if self.moves(goal):
             self._driver.check_ready()
@@ -234,7 +234,7 @@ def _bring_into(frame: str, goal: Any, frames: Frames) -> None:
 
 
 def _bring_path_into(frame: str, goal: FollowWaypoints.Goal, frames: Frames) -> None:
-    """The stamp of the path is that of all its shapes; a shape without a frame is in the path's."""
+    """Bring a path into a frame, by its stamp for all its shapes; a shape without a frame is in the path's."""
     if goal.kind == FollowWaypoints.Goal.ACTUATORS:
         return
     goal.points = frames.into(frame, TargetPoints(header=goal.header, position=goal.points)).position

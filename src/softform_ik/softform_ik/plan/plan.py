@@ -8,8 +8,9 @@ import numpy as np
 from softform_client.driver_watch import DriverWatch
 from softform_client.plan_messages import Code, PlanGoal
 from softform_core.arrays import Array
-from softform_core.forward.live_pipeline import LivePipeline
-from softform_core.forward.play import InversePlay, Play
+from softform_core.forward.history import History
+from softform_core.forward.memory import Commands, Memory
+from softform_core.forward.robot_models import SurfaceModels
 from softform_core.inverse.timing import slew_durations
 from softform_core.planning.motion import plan_motion
 from softform_core.planning.motion_plan import (
@@ -41,7 +42,7 @@ _STOPPED = stop_messages(Code)
 
 @dataclass(frozen=True)
 class PlanOutcome(Outcome):
-    """What became of a goal.
+    """Outcome of a goal.
 
     Attributes:
         plan: The motion, or None if there is none; its actuations are what the body is to feel.
@@ -61,7 +62,7 @@ class PlanOutcome(Outcome):
 class Plan:
     """Plans motions of one robot, one at a time, from where its driver says that it is."""
 
-    def __init__(self, robot: Robot, models: LivePipeline, settings: MotionSettings, driver: DriverWatch) -> None:
+    def __init__(self, robot: Robot, models: SurfaceModels, settings: MotionSettings, driver: DriverWatch) -> None:
         self._robot, self._models, self._settings, self._driver = robot, models, settings, driver
 
     def run(self, goal: PlanGoal, stop: StopRequest, on_progress: Callable[[Progress], None]) -> PlanOutcome:
@@ -77,14 +78,11 @@ class Plan:
 
         plan, commands, code, message = None, None, Code.NONE, ""
         try:
-            surface = (
-                MarginedSurface(models.pipeline, models.uncertainty)
-                if used
-                else MarginedSurface(self._models.simulated, None)
-            )
-            start, inverse = self._start(goal, surface.pipeline.play)
+            model, uncertainty = (models.pipeline, models.uncertainty) if used else (self._models.simulated, None)
+            start, found = self._start(goal, model.memory)
+            surface = MarginedSurface(model.given(found.state), uncertainty)
             plan = self._plan(surface, goal, start, stop, note)
-            plan, commands = self._commanded(plan, inverse)
+            plan, commands = self._commanded(plan, found)
         except NoMotionError as error:
             stopped = error.rejection is Rejection.STOPPED
             code, message = (stop.code, _STOPPED[stop.code]) if stopped else (CODE_OF[error.rejection], str(error))
@@ -114,22 +112,23 @@ class Plan:
         request = MotionRequest(start, target, obstacle_of(goal.obstacle), goal.clearance)
         return plan_motion(surface, self._robot, request, settings, stop, on_progress)
 
-    def _commanded(self, plan: MotionPlan, inverse: InversePlay) -> tuple[MotionPlan, Array]:
-        """The motion with the time that its commands take, and the commands (n, k): a turn takes twice the play."""
-        commands = np.array([inverse.command(actuation) for actuation in plan.actuations])
+    def _commanded(self, plan: MotionPlan, found: Commands) -> tuple[MotionPlan, Array]:
+        """Return the motion in the time of its commands, and these (n, k): a turn takes a body with memory long."""
+        commands = np.array([found.command(actuation) for actuation in plan.actuations])
         legs = slew_durations(commands[0], commands[1:], self._robot.actuation_slew)
         times = np.concatenate([[0.0], np.cumsum(np.maximum(legs, np.diff(plan.times)))])
         return replace(plan, times=times), self._robot.actuators_of(commands)
 
-    def _start(self, goal: PlanGoal, play: Play | None) -> tuple[Array, InversePlay]:
-        """What the body feels (m,) at the start of a goal, and what finds the commands from there.
+    def _start(self, goal: PlanGoal, memory: Memory) -> tuple[Array, Commands]:
+        """Return the felt actuation (m,) at the start of a goal, and what finds the commands from there.
 
         Raises:
             GoalError: If no start is given, and it is not known where the robot is.
         """
         if goal.start is not None:
             start = self._robot.nearest_actuation(goal.start)
-            return start, InversePlay(play, start, start, (self._robot.actuation_min, self._robot.actuation_max))
+            state = memory.state_after(History(), start)
+            return start, Commands(memory, state, start, (self._robot.actuation_min, self._robot.actuation_max))
         here = self._driver.values
         if here is None:
             raise GoalError(
@@ -137,5 +136,5 @@ class Plan:
                 f"No values of '{self._robot.name}' come on actuator_state: where the robot is, is not known.",
                 "Start the driver and activate it, or give start.",
             )
-        inverse = self._driver.past.inverse(play, here)
-        return inverse.felt, inverse
+        found = self._driver.commands(memory, here)
+        return found.felt, found

@@ -46,7 +46,7 @@ class PlanServer(GoalServer[PlanGoal, PlanOutcome]):
         return result
 
     def summary(self, outcome: PlanOutcome) -> str:
-        """Waypoints, least clearance and time."""
+        """Return waypoints, least clearance and time."""
         plan = outcome.plan
         if plan is None:
             return ""

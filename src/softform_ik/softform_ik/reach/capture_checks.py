@@ -1,4 +1,4 @@
-"""Whether a captured cloud may be believed: it must show this robot, about where it was predicted to be."""
+"""Checks of a captured cloud: it must show this robot, about where it was predicted to be."""
 
 import numpy as np
 

@@ -19,7 +19,7 @@ from softform_core.arrays import Array
 from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors, resting_surface
 from softform_core.forward.corrected_pipeline import CorrectedPipeline
 from softform_core.forward.forward_model import ForwardModel
-from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.surface_model import SurfaceModel
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.counterpart import RestingSurface
 from softform_core.inverse.ik_monitor import IkIteration
@@ -41,11 +41,10 @@ _PROMISE_POINTS = 10_000
 points lie further apart, and an eighth of them on the clamped rim, where nothing can be wrong."""
 
 _RIVAL = 1.1
-"""What the simulation alone plans is tried, too, if the corrected prediction promises of it no more than this times the
-best that was measured."""
+"""Largest error promised to the simulation's own plan, over the best that was measured, at which it is tried, too."""
 
 _HELD_PART = 1e-9
-"""A plan whose actuation is given may leave it by this part of the range: its pose and its errors are solved for."""
+"""Share of the range by which a plan may leave a given actuation: its pose and its errors are solved for."""
 
 _RELAXATION = 0.5
 """A round that is worse than the best was led astray: the model's response differs from the robot's. The gain
@@ -75,7 +74,7 @@ class SolveSettings:
 
 @dataclass(frozen=True)
 class ClosedLoopSettings:
-    """How long, and how boldly.
+    """Limits and gains of the closed loop.
 
     Attributes:
         max_rounds: Corrections after the open-loop round at most.
@@ -90,7 +89,7 @@ class ClosedLoopSettings:
 
 @dataclass(frozen=True)
 class Round:
-    """Where the robot was sent, what was captured there, (N, 3) m, and its errors to the target."""
+    """Round of the loop: where the robot was sent, the cloud captured there, (N, 3) m, and its errors to the target."""
 
     solution: IkResult
     captured: Array
@@ -98,13 +97,13 @@ class Round:
 
 
 def best_of(rounds: list[Round]) -> Round:
-    """The round with the least measured mean error."""
+    """Return the round with the least measured mean error."""
     return min(rounds, key=lambda one: one.measured.mean)
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a goal stands.
+    """Progress of a goal.
 
     Attributes:
         stage: `solving`, `moving`, `settling` or `verifying`.
@@ -136,8 +135,8 @@ class Course:
     """
 
     robot: Robot
-    pipeline: ForwardPipeline
-    simulated: ForwardPipeline
+    pipeline: ForwardModel
+    simulated: ForwardModel
     hardware: Hardware
     goal: ReachGoal
     stop: StopRequest
@@ -149,8 +148,15 @@ class Course:
     promised: float = float("nan")
     _moved_to: tuple[IkResult, Array] | None = None
 
+    @property
+    def _surface(self) -> SurfaceModel:
+        """The model of a robot that can be compared with a captured shape; goals of a tip do not verify."""
+        assert isinstance(self.pipeline, SurfaceModel)
+        return self.hardware.given(self.pipeline)
+
     @cached_property
     def _rest(self) -> RestingSurface:
+        assert isinstance(self.simulated, SurfaceModel)
         return resting_surface(self.simulated, self.robot)
 
     @property
@@ -169,20 +175,22 @@ class Course:
 
     @property
     def was_cut_short(self) -> bool:
-        """Whether the stop request came before the goal was done; asked after `run`."""
+        """Whether a stop request ended the goal early; valid after `run`."""
         if not self.stop():
             return False
         return self.goal.mode.moves or self.plan is None or self.plan.termination is Termination.CANCELLED
 
     def run(self) -> None:
-        """Do what the goal's mode says, as far as no stop comes.
+        """Carry out the goal in its mode, until a stop is requested.
 
         Raises:
             GoalError: If the target is out of reach, or driver or scanner fail.
             SoftformError: If the target cannot be solved for.
         """
         mode = self.goal.mode
-        self.plan = self._solve(self.pipeline, self._actuation(self.goal.seed), RigidTransform(), 0)
+        self.plan = self._solve(
+            self.hardware.given(self.pipeline), self._actuation(self.goal.seed), RigidTransform(), 0
+        )
         if self.stop():
             return
         if mode.moves:
@@ -205,7 +213,7 @@ class Course:
 
         After a capture that is missing or unusable the robot is sent back to the best round, and the error raised.
         """
-        model, settings, rounds = self.pipeline, self.looping, self.rounds
+        model, settings, rounds = self._surface, self.looping, self.rounds
         corrected: ForwardModel = model
         self.promised = self._promise(model, plan)
         field, gain = ResidualField.zero(model.patches), settings.gain
@@ -220,6 +228,7 @@ class Course:
                 gain *= _RELAXATION
             predicted = model.points(plan.actuation)
             field = field.towards(surface_residuals(predicted, visited.captured * MM_PER_M, model.patches), gain)
+            model = self._surface
             corrected = CorrectedPipeline(model, _along_normals(field, plan.actuation))
             better = self._solve(corrected, plan.actuation, plan.pose, number + 1)
             if self.stop():
@@ -228,7 +237,7 @@ class Course:
             if self.promised > (1.0 - settings.least_improvement) * self._promise(corrected, plan):
                 break
             plan = better
-        if model is not self.simulated and self.goal.seed is None and rounds[-1].measured.mean > tolerance:
+        if self.pipeline is not self.simulated and self.goal.seed is None and rounds[-1].measured.mean > tolerance:
             rival = self._solve(self.simulated, None, RigidTransform(), len(rounds))
             is_rival = self._promise(corrected, rival) <= _RIVAL * best_of(rounds).measured.mean
             if self.stop() or (is_rival and self._visit_or_return(rival, len(rounds)) is None):
@@ -237,12 +246,12 @@ class Course:
             self._move(best_of(rounds).solution, len(rounds) - 1)
 
     def _given(self, commands: Array | None, pose: RigidTransform) -> IkResult | None:
-        """The plan that brings the actuators to commands (k,), whatever it is worth."""
+        """Return the plan that brings the actuators to commands (k,), whatever it is worth."""
         actuation = self._actuation(commands)
         return None if actuation is None else self._solve(self.pipeline, actuation, pose, 0, held=True)
 
     def _visit_or_return(self, solution: IkResult, number: int) -> Round | None:
-        """`_visit`; where that cannot be measured the robot goes back to the best round."""
+        """Visit like `_visit`; where that cannot be measured the robot goes back to the best round."""
         try:
             return self._visit(solution, number)
         except GoalError as error:
@@ -286,9 +295,7 @@ class Course:
         return self.hardware.move(commands, self.stop, lambda: self._tell("settling", solution, number))
 
     def _commands_for(self, actuation: Array) -> Array:
-        play = self.pipeline.play
-        commanded = actuation if play is None else self.hardware.inverse(play).command(actuation)
-        return self.robot.actuators_of(commanded)
+        return self.robot.actuators_of(self.hardware.commands(self.pipeline.memory).command(actuation))
 
     def _actuation(self, commands: Array | None) -> Array | None:
         return None if commands is None else self.robot.nearest_actuation(commands)
@@ -337,13 +344,13 @@ class Course:
         self.on_progress(Progress(stage, solution.iterations, *errors, self._moved_to[1], number))
 
 
-def _along_normals(field: ResidualField, actuation: Array) -> Callable[[ForwardPipeline], Array]:
-    """Displacement of a pipeline's points by the field, along the normals at an actuation."""
+def _along_normals(field: ResidualField, actuation: Array) -> Callable[[SurfaceModel], Array]:
+    """Return the displacement of a pipeline's points by the field, along the normals at an actuation."""
     return lambda model: field.values(model.uv)[:, None] * model.normals(actuation)
 
 
 def _check_improved(solution: IkResult) -> None:
-    """Do not move to where the solver started: it has solved nothing."""
+    """Reject a solution that equals the solver's start: it has solved nothing."""
     if solution.iterations == 0 and solution.termination is Termination.TIME_LIMIT:
         raise GoalError(
             Code.SOLVER_FAILED,

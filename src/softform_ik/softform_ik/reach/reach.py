@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from softform_client.reach_goal import Code, ReachGoal
 from softform_core.arrays import Array
 from softform_core.evaluation.measured_errors import MeasuredErrors
-from softform_core.forward.live_pipeline import LivePipeline
+from softform_core.forward.robot_models import RobotModels
 from softform_core.inverse.ik_result import IkResult
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
@@ -28,7 +28,7 @@ class ReachSettings:
 
 @dataclass(frozen=True)
 class ReachOutcome(Outcome):
-    """What became of a goal.
+    """Outcome of a goal.
 
     Attributes:
         solution: The best found, or None if nothing was solved: of the plans that were measured, the best of these.
@@ -55,22 +55,22 @@ class ReachOutcome(Outcome):
 class Reach:
     """Carries out goals for one robot, one at a time."""
 
-    def __init__(self, robot: Robot, pipelines: LivePipeline, settings: ReachSettings, hardware: Hardware) -> None:
-        self._robot, self._pipelines, self._settings, self._hardware = robot, pipelines, settings, hardware
+    def __init__(self, robot: Robot, models: RobotModels, settings: ReachSettings, hardware: Hardware) -> None:
+        self._robot, self._models, self._settings, self._hardware = robot, models, settings, hardware
 
     def run(self, goal: ReachGoal, stop: StopRequest, on_progress: Callable[[Progress], None]) -> ReachOutcome:
         """Carry out a goal; returns an outcome whatever happens.
 
         A goal that is cancelled while the robot moves leaves it where it is: the values measured then are held.
         """
-        simulated = self._pipelines.simulated
-        pipeline = simulated if goal.without_sim_to_real else self._pipelines.current
+        simulated = self._models.simulated
+        pipeline = simulated if goal.without_sim_to_real else self._models.current
         looping = self._settings.looping
         if goal.max_rounds:
             looping = replace(looping, max_rounds=goal.max_rounds)
         solving = self._settings.solving
         course = Course(self._robot, pipeline, simulated, self._hardware, goal, stop, on_progress, solving, looping)
-        near_mm = max((goal.tolerance or solving.tolerance) * MM_PER_M, self._pipelines.mean_error_mm(pipeline))
+        near_mm = max((goal.tolerance or solving.tolerance) * MM_PER_M, self._models.mean_error_mm(pipeline))
 
         def outcome(code: int, message: str) -> ReachOutcome:
             best = course.best

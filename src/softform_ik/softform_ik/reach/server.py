@@ -24,7 +24,7 @@ class ReachServer(MovingGoalServer[ReachGoal, ReachOutcome]):
     action, name, unpack = ReachShape, "reach_shape", goal_from_message
 
     def moves(self, goal: ReachGoal) -> bool:
-        """Whether the goal's mode moves the robot."""
+        """Return whether the goal's mode moves the robot."""
         return goal.mode.moves
 
     def feedback(self, progress: Progress) -> ReachShape.Feedback:
@@ -43,7 +43,7 @@ class ReachServer(MovingGoalServer[ReachGoal, ReachOutcome]):
         return result_to_message(outcome, self.robot, self.robot.base_frame, self.node.get_clock().now().to_msg())
 
     def summary(self, outcome: ReachOutcome) -> str:
-        """Iterations, time and errors."""
+        """Return iterations, time and errors."""
         solution = outcome.solution
         if solution is None:
             return ""

@@ -1,4 +1,4 @@
-"""Who commands the robot: the newest goal that moves it, or else the stream of targets; never two at once.
+"""Arbiter of who commands the robot: the newest goal that moves it, or else the stream of targets; never both.
 
 Goals and stream set the one held command through here. A goal of any action takes the robot from the stream, and from a
 goal of another action. The stream has it again with the first target that is stamped after the goal ended; likewise
@@ -57,12 +57,12 @@ class Commander:
 
     @property
     def values(self) -> Array | None:
-        """What is held, (k,), or None."""
+        """Values that are held, (k,), or None."""
         return self._held.values
 
     @property
     def is_moved_by_goal(self) -> bool:
-        """Whether a goal has the robot."""
+        """Whether a goal moves the robot."""
         with self._lock:
             return self._goal is not None
 
@@ -78,11 +78,11 @@ class Commander:
         return True
 
     def is_outdated(self, epoch: int, stamp: int) -> bool:
-        """Whether what was asked for is over, as far as this commander has heard.
+        """Return whether what was asked for is over, as far as this commander has heard.
 
         Args:
             epoch: The driver's epoch that the asker saw; it may have begun another one since.
-            stamp: When it was asked for, ns since the epoch of stamps; `let_go` may have been called since.
+            stamp: Time of the request, ns since the epoch of stamps; `let_go` may have been called since.
         """
         is_earlier = is_of_one_driver(epoch, self._lease.epoch) and epoch < self._lease.epoch
         return is_earlier or stamp <= self._let_go_at
@@ -146,7 +146,7 @@ class Commander:
         return self._held.hold(values, lambda: self.admits(target_stamp) and self._lease.is_held)
 
     def admits(self, target_stamp: int) -> bool:
-        """Whether the stream may follow a target stamped so many ns since the epoch."""
+        """Return whether the stream may follow a target stamped so many ns since the epoch."""
         with self._lock:
             self._stream_from = min(self._stream_from, self._wall_clock())  # the clock may have been set back
             return self._goal is None and self._barred_since is None and target_stamp > self._stream_from
@@ -162,7 +162,7 @@ class Commander:
 
     @property
     def stream_bar(self) -> str | None:
-        """Why a stream has to pause before it is followed again; None if it has not."""
+        """Return why a stream has to pause before it is followed again; None if it need not."""
         with self._lock:
             return None if self._barred_since is None else self._reason
 
@@ -196,10 +196,10 @@ class Commander:
         self._held.enable()
 
     def has_robot(self, goal: StopRequest) -> bool:
-        """Whether a goal has the robot: from `begin` to `end`, unless it lost it meanwhile."""
+        """Return whether a goal has the robot: from `begin` to `end`, unless it lost it meanwhile."""
         with self._lock:
             return self._goal is goal
 
     def is_over(self, goal: StopRequest) -> bool:
-        """Whether a waiting goal need not wait any longer: it shall end, or has lost the robot."""
+        """Return whether a waiting goal need not wait any longer: it shall end, or has lost the robot."""
         return goal() or not self.has_robot(goal)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from softform_client.driver_watch import DriverWatch, MeasuredValues
 from softform_client.reach_goal import Code
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.play import InversePlay, Play
+from softform_core.forward.forward_model import ForwardModel
+from softform_core.forward.memory import Commands, Memory
 from softform_core.robots import Robot
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.stop_request import StopRequest
@@ -24,11 +25,12 @@ _MARKERS_TIMEOUT = 3.0
 
 Captured = TypeVar("Captured")
 Seen = TypeVar("Seen")
+Model = TypeVar("Model", bound=ForwardModel)
 
 
 @dataclass(frozen=True)
 class HardwareSettings:
-    """How long to wait for what; SI units.
+    """Time limits of waiting; SI units.
 
     Attributes:
         settle_tolerance: Largest difference of a settled value from its command, in the robot's unit.
@@ -45,7 +47,7 @@ class HardwareSettings:
 
 @dataclass(frozen=True)
 class _Source(Generic[Captured, Seen]):
-    """What is captured: its watch, what is read of one capture, the time to wait for each, s, and its name."""
+    """Source of captures: its watch, reader of one capture, time to wait for each, s, and name."""
 
     watch: CaptureWatch[Captured]
     read: Callable[[Capture[Captured]], Seen]
@@ -112,9 +114,13 @@ class Hardware:
             values, settings.settle_tolerance, settings.settle_timeout, since, lambda: self._commander.is_over(stop)
         )
 
-    def inverse(self, play: Play | None) -> InversePlay:
-        """What finds the commands at which a body of this play feels what is wanted next."""
-        return self._driver.past.inverse(play, self._driver.values)
+    def given(self, model: Model) -> Model:
+        """Return a model from the state that the robot is in now."""
+        return cast(Model, model.given(self.commands(model.memory).state))
+
+    def commands(self, memory: Memory) -> Commands:
+        """Return what finds the commands at which a body of this memory feels what is wanted next."""
+        return self._driver.commands(memory, self._driver.values)
 
     def stay(self, goal: StopRequest) -> None:
         """Hold the present measured values, if they are known and the goal still has the robot.
@@ -148,7 +154,7 @@ class Hardware:
         )
 
     def is_ready(self) -> bool:
-        """True; raises as `DriverWatch.check_ready` where a command would not be followed."""
+        """Return True; raises as `DriverWatch.check_ready` where a command would not be followed."""
         self._driver.check_ready()
         return True
 
@@ -181,7 +187,7 @@ class Hardware:
         return self._driver.wait_until_still(settings.settle_tolerance, settings.settle_timeout, stop)
 
     def look_on(self, still: MeasuredValues, captures: int, stop: StopRequest) -> Array | None:
-        """As `look`, for a goal that does not command the robot: it must stand still until it is captured.
+        """Capture for a goal that does not command the robot, like `look`: the robot must stand still meanwhile.
 
         Args:
             still: Values measured when the robot had settled.
@@ -201,7 +207,7 @@ class Hardware:
     def look_on_markers(
         self, still: MeasuredValues, watch: CaptureWatch[MarkerFrame], captures: int, stop: StopRequest
     ) -> list[MarkerFrame] | None:
-        """As `look_on`, frames of markers as `watch` reads them."""
+        """Capture frames of markers as `watch` reads them, like `look_on`."""
         timeout = min(self._settings.capture_timeout, _MARKERS_TIMEOUT)
         markers = _Source(watch, lambda frame: frame.cloud, timeout, "frame of markers")
         return self._look_on(markers, still, captures, stop)
@@ -233,7 +239,7 @@ class Hardware:
         is_over: Callable[[], bool],
         check: Callable[[], None],
     ) -> list[Seen] | None:
-        """What is read of so many captures after a moment; the check follows each wait."""
+        """Read so many captures after a moment; the check follows each wait."""
         taken: list[Seen] = []
         for _ in range(captures):
             capture = source.watch.wait_for_one_after(moment, source.timeout, is_over)

@@ -9,7 +9,7 @@ from softform_client.reach_goal import Code
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a goal.
+    """Outcome of a goal.
 
     Attributes:
         code: One of the action's error codes; `NONE` is success.
@@ -21,7 +21,7 @@ class Outcome:
 
 
 def stop_messages(codes: Any, result: str = "") -> dict[int, str]:
-    """Messages of goals that were asked to end, by code.
+    """Return messages of goals that were asked to end, by code.
 
     Args:
         codes: Result of the action, which has the codes.
@@ -54,5 +54,5 @@ class StopRequest:
             return int(self._code)
 
     def __call__(self) -> bool:
-        """Whether to stop."""
+        """Return whether to stop."""
         return self.code != Code.NONE

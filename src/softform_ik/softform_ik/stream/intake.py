@@ -1,4 +1,4 @@
-"""What a target of the stream must be, and how it is made ready to be followed; outside of the servo's thread."""
+"""Check targets of the stream and prepare them to be followed, outside of the servo's thread."""
 
 import time
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import PointStamped
 from sensor_msgs.msg import PointCloud2
-from shape_msgs.msg import Mesh
 from std_msgs.msg import Header
 
 from softform_client.reach_goal import check_header, check_upright
@@ -19,7 +18,7 @@ from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_count, check_scale, check_target
 from softform_interfaces.msg import TargetMesh, TargetPoints
-from softform_ros.conversions import nanoseconds_from_stamp, points_from_cloud
+from softform_ros.conversions import nanoseconds_from_stamp, points_from_cloud, unpacked_vertices
 
 
 class ServoIntake:
@@ -43,7 +42,7 @@ class ServoIntake:
         return {"target_shape": PointCloud2, "target_mesh": TargetMesh, "target_points": TargetPoints}
 
     def target(self, message: Any) -> ServoTarget:
-        """Target of a message of one of the topics.
+        """Return target of a message of one of the topics.
 
         Raises:
             SoftformError: If it cannot be followed, with the reason.
@@ -60,16 +59,16 @@ class ServoIntake:
             if features is None:
                 raise SoftformError("There are no feature points.", "Give at least one, or stop the stream.")
             return ServoTarget(stamp, arrived, features=features)
-        shape = self._of_mesh(message.mesh) if isinstance(message, TargetMesh) else self._of_cloud(message)
+        shape = self._of_mesh(message) if isinstance(message, TargetMesh) else self._of_cloud(message)
         return ServoTarget(stamp, arrived, closest_points_on(shape))
 
     def _of_cloud(self, cloud: PointCloud2) -> TargetShape:
         check_count(cloud.width * cloud.height, "target")
         return TargetShape(check_target(points_from_cloud(cloud), self._robot))
 
-    def _of_mesh(self, mesh: Mesh) -> TargetShape:
-        check_count(len(mesh.vertices), "target")
-        points = check_target(np.array([[point.x, point.y, point.z] for point in mesh.vertices]), self._robot)
+    def _of_mesh(self, mesh: TargetMesh) -> TargetShape:
+        check_count(len(mesh.vertices) // 3, "target")
+        points = check_target(unpacked_vertices(mesh.vertices), self._robot)
         target = TargetShape.from_mesh(points, faces_from_message(mesh.triangles))
         check_upright(target, self._robot)
         return target

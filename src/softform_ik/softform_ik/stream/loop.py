@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from softform_client.driver_watch import DriverWatch
 from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import ForwardModel
-from softform_core.forward.play import InversePlay
+from softform_core.forward.memory import Commands
 from softform_core.inverse.servo import Servo, ServoCommand
 from softform_core.inverse.servo import ServoState as Doing
 from softform_core.inverse.servo_solve import ServoErrors
@@ -29,7 +29,7 @@ _EARLY = 0.4
 host of a virtual machine takes several milliseconds at a time."""
 
 _SWITCH_SECONDS = 0.0005
-"""After so long a thread that holds the interpreter lets another have it: the executor unpacks targets meanwhile."""
+"""Interval at which Python switches threads, s: the executor unpacks targets while the servo computes."""
 
 _BARRED = (
     "A stream that merely goes on is not followed: pause it for 'stale_after' and begin anew, or activate the node."
@@ -44,7 +44,7 @@ class ServoReport:
 
     Attributes:
         state: OFF, TRACKING, HOLDING or YIELDED of `ServoState`.
-        reason: Why, and what to do about it; empty while all is well.
+        reason: Reason of the state, and what to do about it; empty while all is well.
         target_stamp: Stamp of the target that the command answers, ns since the epoch; 0 if there is none.
         latency: s from the arrival of that target to the first command that answered it; NaN if there is none.
         errors: Errors of the predicted surface to that target at the command.
@@ -94,7 +94,7 @@ class ServoLoop:
         self._sent_at = 0.0
         self._resumes = True
         self._answered: ServoTarget | None = None
-        self._inverse: InversePlay | None = None
+        self._commands: Commands | None = None
         self.report = ServoReport()
 
     @property
@@ -175,19 +175,19 @@ class ServoLoop:
             except SoftformError as error:
                 self._give_way(replace(self.report, state=ServoState.OFF, reason=str(error)), self._period)
                 return
-            self._inverse = self._driver.past.inverse(self._model().play, start)
-            self._servo.resume_from(self._inverse.felt)
+            self._commands = self._driver.commands(self._model().memory, start)
+            self._servo.resume_from(self._commands.felt)
             self._sent_at, self._resumes = time.monotonic(), True
+        assert self._commands is not None
         deadline = self._sent_at + (1.0 - _EARLY) * self._period
-        if not self._servo.refine(self._model(), deadline):
+        if not self._servo.refine(self._model().given(self._commands.state), deadline):
             remaining = deadline - time.monotonic()
             if remaining > 0.0 and self._news.wait(remaining):
                 return
         command = self._servo.command()
         moment = time.monotonic()
         if command.actuation is not None and command.answers is not None:
-            assert self._inverse is not None
-            values = self._robot.actuators_of(self._inverse.command(command.actuation))
+            values = self._robot.actuators_of(self._commands.command(command.actuation))
             if not self._commander.hold_for_stream(values, command.answers.stamp):
                 self._servo.pause()
                 self._news.wait(self._period)

@@ -27,7 +27,7 @@ from softform_ros.diagnostics import ERROR, OK, WARN, Health
 from softform_ros.lifecycle import SoftformLifecycleNode
 
 _TELL_SECONDS = 1.0
-"""Rejected targets are logged no more often than this."""
+"""Least time between two log entries on rejected targets, s."""
 
 
 class ServoStreams:
@@ -35,7 +35,7 @@ class ServoStreams:
 
     Targets are unpacked and prepared by the executor, so that the servo's thread only solves. A newly trained model is
     taken into use with the next target.
-    Of the present forward kinematics, `model`, the points `uv`, (M, 2), follow a shape.
+    The points `uv`, (M, 2), of the present forward kinematics, `model`, follow a shape.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class ServoStreams:
         self._scheduling = ask_for_priority(node.parameters["realtime_priority"], threads_of_this_process())
 
     def end_goals(self) -> None:
-        """Nothing is to be asked: a disabled commander admits no target."""
+        """Do nothing: a disabled commander admits no target."""
 
     def close(self) -> None:
         """End the servo's thread and close the topics."""
@@ -78,7 +78,7 @@ class ServoStreams:
         self._node.destroy_publisher(self._states)
 
     def health(self) -> Health:
-        """Whether targets are followed, and why the last rejected one was rejected."""
+        """Return whether targets are followed, and why the last rejected one was rejected."""
         report = self._loop.report
         values = {
             "servo": _NAMES[report.state],

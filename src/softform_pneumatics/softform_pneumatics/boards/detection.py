@@ -35,8 +35,10 @@ def make_board(
 
     Raises:
         PortError: If the port has to be opened and cannot be.
-        DeviceError: If no known board is there.
+        DeviceError: If no known board is there, or no board is called so.
     """
+    if kind not in BOARDS:
+        raise DeviceError(f"There is no board '{kind}'.", f"Known: {', '.join(BOARDS)} (docs/boards.md).")
     link = SerialLink(port)
     if kind == AUTO:
         try:
@@ -44,11 +46,12 @@ def make_board(
         except BaseException:
             link.close(emergency=False)
             raise
-    if kind == PROTOCOL_A:
-        return OpenPneuBoardA(link, vent_threshold)
-    if kind == PROTOCOL_B:
-        return OpenPneuBoardB(link, channels)
-    return BinaryBoard(link, channels, highest_pressure)
+    boards: dict[str, Callable[[], PressureBoard]] = {
+        PROTOCOL_A: lambda: OpenPneuBoardA(link, vent_threshold),
+        PROTOCOL_B: lambda: OpenPneuBoardB(link, channels),
+        BINARY: lambda: BinaryBoard(link, channels, highest_pressure),
+    }
+    return boards[kind]()
 
 
 def identify(link: SerialLink, boot_seconds: float = BOOT_SECONDS, interrupted: Callable[[], bool] = never) -> str:

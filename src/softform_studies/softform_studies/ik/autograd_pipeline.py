@@ -1,4 +1,4 @@
-"""Algorithm 1 in torch, differentiated automatically: what `bench ik` measures ours against."""
+"""Algorithm 1 in torch, differentiated automatically, with which `bench ik` compares ours."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,7 +48,7 @@ class TorchPerceptron(nn.Module):
         self._output_offset, self._output_scale = copied(mlp.output_offset), copied(mlp.output_scale)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Output of the network, (n, in) -> (n, out)."""
+        """Return the output of the network, (n, in) -> (n, out)."""
         y: Tensor = self._layers((x - self._offset) / self._scale)
         return self._output_offset + self._output_scale * y
 
@@ -85,7 +85,7 @@ class AutogradPipeline(ForwardModel):
         return self.at(self._patches.coarse())
 
     def at(self, uv: Array) -> "AutogradPipeline":
-        """The same shape at other surface parameters (M, 2)."""
+        """Return the same shape at other surface parameters (M, 2)."""
         return AutogradPipeline(self._forward_kinematics, uv, self._sim_to_real, self._patches)
 
     def _points(self, actuation: Tensor) -> Tensor:
@@ -93,7 +93,7 @@ class AutogradPipeline(ForwardModel):
         return self._warped(control_points, self._decoder(control_points.reshape(1, -1, 1, 3)))
 
     def _points_of_dense(self, actuation: Tensor) -> Tensor:
-        """As `_points`: torch knows no forward mode of sparse products."""
+        """Compute the points like `_points`, with dense products: torch has no forward mode of sparse ones."""
         control_points = self._network(actuation)
         return self._warped(control_points, (self._dense @ control_points.reshape(-1, 3))[None])
 
@@ -121,7 +121,7 @@ class AutogradPipeline(ForwardModel):
         return gradient[0].numpy().astype(np.float64)
 
     def jacobian(self, state: AutogradState) -> Array:
-        """Derivative of the points, (1, P, 3, k) mm/Pa.
+        """Return the derivative of the points, (1, P, 3, k) mm/Pa.
 
         In forward mode, a pass for each input: backward it were one for each coordinate of each point.
         """

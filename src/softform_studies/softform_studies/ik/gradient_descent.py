@@ -5,7 +5,6 @@ unit Pa^2/mm^2); the line search is Armijo's backtracking with the projection on
 3.1), started at twice the last accepted step.
 """
 
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -18,30 +17,13 @@ from softform_core.inverse.ik_monitor import IkIteration, Monitor
 from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.ik_problem import Evaluation, Problem
 from softform_core.inverse.ik_result import IkResult
-from softform_core.inverse.inverse import Target, finish, search_of, start_of
+from softform_core.inverse.inverse import finish, start_of
 
 _ARMIJO = 1e-4
 _FIRST_MOVE = 0.1
-"""The first step moves the steepest value by this part of its range."""
+"""Part of its range by which the first step moves the steepest value."""
 
 _SHORTEST = 1e-12
-
-
-def solve_by_algorithm2(
-    model: ForwardModel,
-    target: Target,
-    options: IkOptions,
-    on_iteration: Callable[[IkIteration], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    prepared: Callable[[Target], ClosestPoints] = search_of,
-) -> IkResult:
-    """As `solve_inverse_kinematics`, for a target alone: there are neither features nor costs of the actuation.
-
-    `prepared` makes the search for closest points.
-    """
-    started = time.perf_counter()
-    search = prepared(target)
-    return descend(model, search, options, on_iteration, should_stop, time.perf_counter() - started)
 
 
 def descend(
@@ -50,13 +32,12 @@ def descend(
     options: IkOptions,
     on_iteration: Callable[[IkIteration], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
-    prepare_seconds: float = 0.0,
 ) -> IkResult:
-    """`solve_by_algorithm2` for a target whose search structure is built already."""
+    """Descend like `solve_prepared`, for a target alone: without features and costs of the actuation."""
     problem, monitor = Problem(model, search, options), Monitor(options, on_iteration, should_stop)
     start = start_of(problem)
     stop = monitor.iterated(start)
-    return finish(problem, monitor, gradient_descent, start, stop, 0, prepare_seconds)
+    return finish(problem, monitor, gradient_descent, start, stop, 0, 0.0)
 
 
 def gradient_descent(problem: Problem, monitor: Monitor, start: Evaluation) -> tuple[Evaluation, Termination]:
@@ -103,11 +84,11 @@ def icp(
     max_iterations: int = 10,
     relative_decrease: float = 1e-4,
 ) -> tuple[RigidTransform, int]:
-    """Iterative closest points (Besl and McKay 1992): a pose of the target nearer to the points, or the given one.
+    """Run ICP (Besl and McKay 1992): returns a pose of the target nearer to the points, or the given one.
 
     Args:
         points: (P, 3) mm, of the predicted shape.
-        target: Before any pose.
+        target: The target before any pose.
         pose: Initial.
         max_iterations: Most matchings.
         relative_decrease: Stop when the squared error falls by less than this part of itself.

@@ -24,7 +24,7 @@ from softform_core.units import MM_PER_M
 
 POINTS = 100
 TARGETS = 21
-"""With the 512 corners of nine chambers: 10 752 solves."""
+"""Number of targets: with the 512 corners of nine chambers, 10 752 solves."""
 
 SEED = 4
 
@@ -33,7 +33,7 @@ _NOISE = 0.003
 """Standard deviation of a noisy target's points, m: twenty times that of a scanner."""
 
 _LAG_PART = 0.2
-"""A target that lags is the shape of an actuation most of which was lower by this part of its range."""
+"""Part of its range by which most of an actuation was lower when a lagging target had its shape."""
 
 _SLEW_PART = 0.06
 _AFAR = RigidTransform().moved(np.array([0.3, -0.2, 0.5]), np.array([0.2, -0.3, 0.4]), np.zeros(3))
@@ -41,14 +41,7 @@ _AFAR = RigidTransform().moved(np.array([0.3, -0.2, 0.5]), np.array([0.2, -0.3, 
 
 @dataclass
 class PropertyCounts:
-    """What was seen.
-
-    Attributes:
-        solves: Number of solves.
-        bounds_violated: Solves with an actuation out of bounds in any iteration.
-        diverged: Solves with a larger merit than at the start, or an error that is not finite.
-        iterations: Iterations of each solve.
-    """
+    """Counts of solves out of bounds in any iteration, and of those that end at a larger merit or no finite error."""
 
     solves: int = 0
     bounds_violated: int = 0
@@ -58,14 +51,7 @@ class PropertyCounts:
 
 @dataclass(frozen=True)
 class Disturbed:
-    """A target, what disturbs it, and how it is asked for.
-
-    Attributes:
-        kind: Kind of disturbance.
-        shape: Target shape, m.
-        options: Options of the solve.
-        slew_limited: Whether each solve may only go a part of the range away from its start.
-    """
+    """A target, what disturbs it, and how it is asked for; `slew_limited`: within a part of the range of the start."""
 
     kind: str
     shape: TargetShape
@@ -106,13 +92,13 @@ def bounds(targets: int = TARGETS) -> dict[str, object]:
 
 
 def corners_of(options: IkOptions) -> Iterator[Array]:
-    """All 2^k corners of the actuation range, (k,) each."""
+    """Yield all 2^k corners of the actuation range, (k,) each."""
     for choice in itertools.product((False, True), repeat=len(options.range)):
         yield np.where(choice, options.actuation_max, options.actuation_min)
 
 
 def disturbed_targets(pipeline: ForwardPipeline, options: IkOptions, count: int, seed: int) -> Iterator[Disturbed]:
-    """Targets of every kind in turn, each from another hidden actuation.
+    """Yield targets of every kind in turn, each from another hidden actuation.
 
     Args:
         pipeline: Forward kinematics of the robot, at any points.

@@ -1,4 +1,4 @@
-"""What one prediction by the shipped sim-to-real ensemble of the virtual rig costs on one core, with its Jacobian."""
+"""Cost of one prediction by the virtual rig's shipped sim-to-real ensemble, with its Jacobian, on one core."""
 
 import statistics
 import time
@@ -13,7 +13,7 @@ from softform_core.threads import one_thread
 
 
 def median_ms(call: Callable[[], object]) -> float:
-    """Median wall-clock time of a call in milliseconds, after one call that warms the caches up."""
+    """Return the median wall-clock time of a call in milliseconds, after one call that warms the caches up."""
     call()
     seconds = []
     for _ in range(30):
@@ -28,7 +28,7 @@ SHIPPED = "rig_default"
 
 
 def shipped_pipeline(robot: Robot, points: int = SURFACE_POINTS) -> ForwardPipeline:
-    """The pipeline of the virtual rig's default reality."""
+    """Return the pipeline of the virtual rig's default reality."""
     return LivePipeline(robot, points, sim_to_real=str(models_of(robot.name) / SHIPPED)).current
 
 

@@ -19,8 +19,7 @@ from softform_core.shapes.target import TargetShape
 from softform_core.surface.patch_set import SHEET
 from softform_core.threads import one_thread
 from softform_core.units import MM_PER_M
-from softform_studies.ik.ik_solver import iteration_ms
-from softform_studies.ik.ik_targets import CLOUD_POINTS
+from softform_studies.ik.ik_solver import CLOUD_POINTS, iteration_ms
 
 POINTS = (200, 500, 1000, 2000, 5000, 10_000, 20_000)
 KERNELS = (34, 64, 100, 200, 400)
@@ -33,7 +32,7 @@ _ENSEMBLE = 256
 _ACTUATION_MAX = 5000.0
 _SIDE_MM = 320.0
 _LIFT_MM = 20.0
-"""How far the chambers lift the made-up surface."""
+"""Height by which the chambers lift the made-up surface, mm."""
 
 _REPEATS = 20
 
@@ -57,7 +56,7 @@ def _series(name: str, sizes: Iterable[int]) -> dict[str, object]:
 
 
 def fastest_iteration_ms(points: int, kernels: int, degrees_of_freedom: int) -> float:
-    """Time of one iteration near the target, the least of some: what else the machine does only adds to it."""
+    """Return the least time of some iterations near the target: other work on the machine only adds to it."""
     pipeline = random_pipeline(points, kernels, degrees_of_freedom)
     low, high = np.zeros(degrees_of_freedom), np.full(degrees_of_freedom, _ACTUATION_MAX)
     dense = pipeline.at(SHEET.samples(10_000))
@@ -68,7 +67,7 @@ def fastest_iteration_ms(points: int, kernels: int, degrees_of_freedom: int) -> 
 
 
 def random_pipeline(points: int, kernels: int, degrees_of_freedom: int) -> ForwardPipeline:
-    """A pipeline of the shipped networks' widths, with random weights, over a sheet of the membrane's size."""
+    """Return a pipeline of the shipped networks' widths, with random weights, over a sheet of the membrane's size."""
     rng = np.random.default_rng(points + kernels + degrees_of_freedom)
     line = np.linspace(-0.5 * _SIDE_MM, 0.5 * _SIDE_MM, _GRID)
     flat = np.stack([*np.meshgrid(line, line, indexing="ij"), np.zeros((_GRID, _GRID))], axis=-1).ravel()

@@ -1,25 +1,28 @@
-"""How much of one reality's gap sim-to-real learning closes, beside its floors and the paper's baselines.
+"""Benchmark of how much of one reality's gap sim-to-real learning closes, beside floors and the paper's baselines.
 
 Trained on frames only; judged by the distance of the predicted surface's points from the reality's true surface at
 held-out actuations. Settings come from the recipe, which was chosen on validation frames.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import torch
+from scipy.spatial import cKDTree
+from scipy.stats import mannwhitneyu
+
+from softform_core.arrays import Array
+from softform_core.errors import SoftformError
 from softform_core.executors import Executor, InProcess
 from softform_core.frames.frames import Frames
-from softform_core.networks.mlp_weights import extract_mlp
-from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
-from softform_core.training.displacement_prior import load_displacement_prior
 from softform_core.training.recipe import Recipe
 from softform_core.training.sim_to_real_recipes import DEFAULT
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 from softform_rig.reality import Reality
-from softform_studies.sim_to_real.confidence import confidence_map, holes_auc
 from softform_studies.sim_to_real.direct_learning import DirectLearning
 from softform_studies.sim_to_real.judge import Judge
 from softform_studies.sim_to_real.learners import Learners, Lesson, learn_all, recipe_for
@@ -33,6 +36,49 @@ from softform_studies.sim_to_real.make_frames import (
 )
 from softform_studies.sim_to_real.reality_floors import floors
 
+
+def confidence_map(trained: TrainedSimToReal, control_points: Array, points: Array) -> Array:
+    """Return w_c(p) = N_conf(p, S^c), mean over the members, (n, P), 0 … 1.
+
+    Args:
+        trained: Learned from scans.
+        control_points: (n, rows * cols * 3) mm, simulated.
+        points: (n, P, 3) mm, simulated.
+
+    Raises:
+        SoftformError: If there is no N_conf, as after learning from markers.
+    """
+    if not trained.confidence:
+        raise SoftformError("This model was learned from markers: it has no confidence map.", "Learn from scans.")
+    shape = torch.from_numpy(trained.shape_input.normalised(control_points)).float()
+    with torch.no_grad():
+        members = [member(torch.from_numpy(points).float(), shape) for member in trained.confidence]
+    return torch.stack(members).mean(dim=0).double().numpy()
+
+
+def holes_auc(confidence: Array, surface: Array, scans: Sequence[Array], reach: float) -> float:
+    """Return the area under the ROC curve of w_c as a detector of points that a scan does not show.
+
+    Args:
+        confidence: (n, P), from `confidence_map`, of the frames that were learned from.
+        surface: (n, P, 3) where these points really are, or are predicted to a fraction of the reach.
+        scans: n whole scans (m_j, 3), before they were thinned, in the unit of the surface.
+        reach: A point further than this from every scanned one was not seen.
+
+    Returns:
+        0.5 for chance, 1 for a perfect detector; NaN if the scans have no holes.
+    """
+    seen = np.array([cKDTree(scan).query(points)[0] <= reach for points, scan in zip(surface, scans, strict=True)])
+    return area_under_curve(confidence[seen], confidence[~seen])
+
+
+def area_under_curve(shown: Array, hidden: Array) -> float:
+    """Return how often a shown point has the higher confidence of a pair (Mann-Whitney; ties half); NaN if none."""
+    if not len(shown) or not len(hidden):
+        return float("nan")
+    return float(mannwhitneyu(shown, hidden, method="asymptotic").statistic / (len(shown) * len(hidden)))
+
+
 Say = Callable[[str], None]
 Figures = dict[str, dict[str, float]]
 
@@ -43,17 +89,12 @@ _ALL_POINTS = 10**9
 
 @dataclass(frozen=True)
 class BenchSettings:
-    """What is measured.
+    """Numbers of frames, of points of a scan, and of other actuations at which the models are judged.
 
     Attributes:
-        frames: Number of captured frames to learn from.
-        held_out: Number of other actuations to judge at.
-        points: Points of each scan.
         seed: Seed of actuations, scanner and training.
-        recipe: Recipe of the training.
         baselines: Whether the paper's baselines and markers are learned from too, of a robot that is scanned.
-        executor: Where baselines and markers are trained; ours is trained first and here, so that its time counts.
-        progress: Whether progress bars are shown, on standard error.
+        executor: Trains baselines and markers; ours is trained first in this process, so that its time counts.
     """
 
     frames: int = 40
@@ -75,19 +116,14 @@ def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> 
     Raises:
         SoftformError: If N_fk is missing, the reality has no shape at an actuation, or training fails.
     """
-    network, _ = load_forward_kinematics(robot)
-    forward_kinematics = extract_mlp(network)
+    learners = Learners.of(robot, settings.seed, settings.progress)
     say(f"{reality.name}: {settings.frames} frames and {settings.held_out} held-out shapes")
     shapes = true_surfaces(robot, reality, settings.frames + settings.held_out, settings.seed)
     frames, held_out, missing = make_captured(
         robot, reality, settings.frames, settings.held_out, settings.points, settings.seed, shapes
     )
-    judge = Judge(robot, forward_kinematics, held_out)
-    recipe, seed = recipe_for(robot, settings.recipe), settings.seed
-    prior = load_displacement_prior(robot)
-    learners = Learners(
-        forward_kinematics, judge.patches, seed, settings.progress, prior=prior, alike=robot.alike_actuations
-    )
+    judge = Judge(robot, learners.forward_kinematics, held_out)
+    recipe = recipe_for(robot, settings.recipe)
     frames, unfit = learners.fit_frames(frames, recipe)
     for flag in unfit:
         say(f"  frame {flag.frame} is left out: {flag.reason}")
@@ -107,7 +143,7 @@ def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> 
         "reality": reality.name,
         "robot": robot.name,
         "recipe": recipe.name,
-        "seed": seed,
+        "seed": settings.seed,
         "frames": settings.frames,
         "held_out": settings.held_out,
         "points": settings.points if isinstance(frames, Frames) else len(frames.uv),
@@ -139,7 +175,7 @@ def _confidence_auc(
     trained: TrainedSimToReal,
     settings: BenchSettings,
 ) -> float:
-    """How well w_c finds the holes of the scans it was learned from; the same scans are taken again, not thinned."""
+    """Return how well w_c finds the holes of its own training scans, which are taken again without thinning."""
     scans, _, _ = make_frames(robot, reality, settings.frames, 0, _ALL_POINTS, settings.seed, shapes)
     simulated = judge.pipeline(None)
     control_points = simulated.control_points(scans.actuation).reshape(len(scans), -1)
@@ -159,7 +195,7 @@ def _compared(
     settings: BenchSettings,
     say: Say,
 ) -> Figures:
-    """The paper's baselines from the same frames, and markers at the same actuations."""
+    """Return the paper's baselines from the same frames, and markers at the same actuations."""
     recipe = settings.recipe
     lessons = {
         "direct_learning": Lesson("directly", (frames,)),

@@ -31,7 +31,7 @@ CHAMFER_WEIGHT = 5.0
 """Weight of the Chamfer distance in Eq. 20."""
 
 _HANDLES = (20, 10)
-"""200 points in the paper; these lie on an even grid that reaches the rim."""
+"""Rows and columns of handles, on an even grid that reaches the rim; the paper has 200 points, too."""
 
 _EQUAL_DIGITS = 3
 """Digits of a mm to which the places of two handles must differ."""
@@ -42,14 +42,14 @@ _EPOCH_STEPS = 50
 
 @dataclass(frozen=True)
 class DirectRecipe:
-    """How the direct network is trained.
+    """Settings of the direct network's training.
 
     Attributes:
         hidden: Widths of its hidden layers.
         steps: Steps of the optimiser, whatever the number of frames.
         learning_rate: Learning rate of Adam; falls to zero along a cosine.
         batch_size: Frames a step.
-        folds: One of so many parts of the frames chooses the weights that are kept.
+        folds: Number of parts of the frames, one of which chooses the weights that are kept.
     """
 
     hidden: tuple[int, ...] = (128, 128)
@@ -85,7 +85,7 @@ class DirectLearning:
     seconds: float
 
     def handles(self, actuation: Array) -> Array:
-        """The 200 predicted points, (n, k) Pa -> (n, H, 3) mm."""
+        """Return the 200 predicted points, (n, k) Pa -> (n, H, 3) mm."""
         start = self.patches.evaluate(self.mean_shape, self.handle_uv)
         inputs = torch.from_numpy((actuation - self.actuation_offset) / self.actuation_scale).float()
         with torch.no_grad():
@@ -93,7 +93,7 @@ class DirectLearning:
         return start + _OUTPUT_SCALE_MM * offsets.double().numpy()
 
     def points(self, actuation: Array, uv: Array) -> Array:
-        """The surface (n, P, 3) mm at (P, 2) under (n, k) Pa, deformed to follow the predicted points."""
+        """Return the surface (n, P, 3) mm at (P, 2) under (n, k) Pa, deformed to follow the predicted points."""
         source = self.patches.evaluate(self.mean_shape, self.handle_uv)
         surface = self.patches.evaluate(self.mean_shape, uv)
         moved = self.handles(actuation) - source
@@ -103,7 +103,7 @@ class DirectLearning:
 
 
 def hausdorff(clouds: Clouds, forth: Tensor, back: Tensor) -> Tensor:
-    """Hausdorff distance (Eq. 18), (n,) mm, from squared distances to nearest neighbours, mm^2.
+    """Return the Hausdorff distance (Eq. 18), (n,) mm, from squared distances to nearest neighbours, mm^2.
 
     Those are of each predicted point from its nearest captured one, (n, P), and back, (n, M).
     """
@@ -112,7 +112,7 @@ def hausdorff(clouds: Clouds, forth: Tensor, back: Tensor) -> Tensor:
 
 
 def chamfer(clouds: Clouds, forth: Tensor, back: Tensor) -> Tensor:
-    """Chamfer distance (Eq. 19), arguments as for `hausdorff`; (n,) mm^2."""
+    """Return the Chamfer distance (Eq. 19), arguments as for `hausdorff`; (n,) mm^2."""
     return forth.mean(dim=1) + (clouds.weight * back).sum(dim=1) / clouds.weight.sum(dim=1)
 
 
@@ -178,7 +178,7 @@ class _DirectTask:
         self.optimiser = torch.optim.Adam(network.parameters(), lr=recipe.learning_rate)
 
     def run_epoch(self, epoch: int) -> float:
-        """Mean loss of the steps."""
+        """Run random batches; returns the mean loss of the steps."""
         recipe, begun = self._recipe, epoch * _EPOCH_STEPS
         batches = [
             self._training[torch.randperm(len(self._training), generator=self.generator)[: recipe.batch_size]]

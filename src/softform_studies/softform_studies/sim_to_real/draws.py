@@ -1,27 +1,25 @@
-"""Sim-to-real learning on realities drawn at random, each by itself; what was measured is kept on disk."""
+"""Sim-to-real learning on realities drawn at random, each by itself and kept on disk; and statistics over them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tqdm import tqdm
 
 from softform_core.errors import SoftformError
 from softform_core.executors import Executor
 from softform_core.frames.frames import Frames
-from softform_core.networks.mlp_weights import MlpWeights, extract_mlp
-from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
 from softform_core.threads import one_thread
-from softform_core.training.displacement_prior import DisplacementPrior, load_displacement_prior
 from softform_core.training.recipe import Recipe
 from softform_rig.draw_reality import draw_reality
 from softform_rig.reality import Reality
 from softform_studies.sim_to_real.judge import Errors, Judge
+from softform_studies.sim_to_real.kept import Ledger
 from softform_studies.sim_to_real.learners import Learners, recipe_for
-from softform_studies.sim_to_real.ledger import Ledger
 from softform_studies.sim_to_real.make_frames import FRAMES_VERSION, make_captured
 from softform_studies.sim_to_real.reality_floors import floors, memory_floor
 
@@ -31,14 +29,9 @@ _FLOOR_SHAPES = 10
 
 @dataclass(frozen=True)
 class DrawSettings:
-    """How each reality is measured.
+    """Numbers of frames and points of a scan to learn from, recipe, and number of actuations to judge at.
 
-    Attributes:
-        frames: Frames to learn from.
-        held_out: Other actuations to judge at.
-        points: Points of each scan.
-        recipe: Recipe of the training; from scans each reality is also learned with w_c = 1, and without the robot's
-            prior.
+    Each reality is also learned from scans with w_c = 1, and without the robot's prior.
     """
 
     frames: int
@@ -61,14 +54,10 @@ def measure_draws(
     Raises:
         SoftformError: If N_fk is missing, the folder cannot be used, or a worker is lost.
     """
-    network, card = load_forward_kinematics(robot)
-    weights = extract_mlp(network)
+    learners = Learners.of(robot, 0)
     settings = replace(settings, recipe=recipe_for(robot, settings.recipe))
     ledger = Ledger(folder / "draws.jsonl")
-    prior = load_displacement_prior(robot)
-    common = {"robot": robot.fingerprint(), "forward_kinematics": card.weights_sha256, **asdict(settings)}
-    common["prior"] = None if prior is None else prior.sha256
-    common["frames_version"] = FRAMES_VERSION
+    common = {**learners.identity, **asdict(settings), "frames_version": FRAMES_VERSION}
     del common["recipe"]["chosen_on"]  # it changes nothing
     realities = {seed: draw_reality(robot, seed) for seed in seeds}
     keys = {seed: {**common, "seed": seed, "reality": each.model_dump(mode="json")} for seed, each in realities.items()}
@@ -76,7 +65,7 @@ def measure_draws(
     # What failed is tried again: the cause may be mended.
     measured = {seed: found for seed, found in kept.items() if found is not None and "error" not in found}
     missing = [seed for seed in seeds if seed not in measured]
-    prepare = partial(_measurer, robot, weights, prior, settings)
+    prepare = partial(_measurer, robot, learners, settings)
     bar = tqdm(total=len(keys), initial=len(measured), desc="realities", unit="reality", disable=not progress)
     with bar:
         for seed, found in executor.run(prepare, missing):
@@ -89,62 +78,218 @@ def measure_draws(
 
 
 def kinds_of(reality: Reality) -> list[str]:
-    """Names of the fields in which a drawn reality differs, other than those that every one draws."""
+    """Return the names of the fields in which a drawn reality differs, other than those that every one draws."""
     everywhere = {"cells", "elements", "element", "gravity"}
     of_devices = reality.model_fields_set & {"pressure_sensors", "motors", "hysteresis", "creep"}
     return sorted(reality.body.model_fields_set - everywhere | of_devices)
 
 
-def _measurer(
-    robot: Robot, forward_kinematics: MlpWeights, prior: DisplacementPrior | None, settings: DrawSettings
-) -> Callable[[int], tuple[int, dict[str, Any]]]:
-    """What measures the reality of a seed."""
+def _measurer(robot: Robot, learners: Learners, settings: DrawSettings) -> Callable[[int], tuple[int, dict[str, Any]]]:
+    """Return what measures the reality of a seed."""
 
     def measure(seed: int) -> tuple[int, dict[str, Any]]:
         try:
             with one_thread():
-                return seed, _measure(robot, forward_kinematics, prior, draw_reality(robot, seed), seed, settings)
+                return seed, _measure(robot, replace(learners, seed=seed), draw_reality(robot, seed), settings)
         except SoftformError as error:
             return seed, {"error": str(error)}
 
     return measure
 
 
-def _measure(
-    robot: Robot,
-    forward_kinematics: MlpWeights,
-    prior: DisplacementPrior | None,
-    reality: Reality,
-    seed: int,
-    settings: DrawSettings,
-) -> dict[str, Any]:
-    """Errors in mm (`mean_mm`, and `max_mm`, the mean over the shapes of each one's largest) before and after."""
+def _measure(robot: Robot, learners: Learners, reality: Reality, settings: DrawSettings) -> dict[str, Any]:
+    """Return errors in mm (`mean_mm`, and `max_mm`, the mean of each shape's largest) before and after."""
     sizes = settings.frames, settings.held_out, settings.points
-    frames, held_out, missing = make_captured(robot, reality, *sizes, seed)
-    judge = Judge(robot, forward_kinematics, held_out)
-    learners = Learners(forward_kinematics, judge.patches, seed, prior=prior, alike=robot.alike_actuations)
+    frames, held_out, missing = make_captured(robot, reality, *sizes, learners.seed)
+    judge = Judge(robot, learners.forward_kinematics, held_out)
     frames, unfit = learners.fit_frames(frames, settings.recipe)
     few = held_out.part(slice(_FLOOR_SHAPES))
     found: dict[str, Any] = {
         "missing": round(missing, 3),
         "left_out": len(unfit),
         "before": _pair(judge.before),
-        "memory": _pair(memory_floor(robot, reality, few.actuation, seed)),
+        "memory": _pair(memory_floor(robot, reality, few.actuation, learners.seed)),
     }
     recipes = {"after": settings.recipe}
     if isinstance(frames, Frames):
         recipes["fixed"] = replace(settings.recipe, confidence="one")
-    if isinstance(frames, Frames) and prior is not None:
+    if isinstance(frames, Frames) and learners.prior is not None:
         recipes["without_prior"] = replace(settings.recipe, prior_scale=None)
     for name, recipe in recipes.items():
         trained = learners.learn(frames, recipe)
         found[name] = _pair(judge.errors(judge.predicted(trained.sim_to_real)))
         found[f"{name}_s"] = round(trained.seconds, 1)
         if name == "after":
-            few_judged = Judge(robot, forward_kinematics, few)
+            few_judged = Judge(robot, learners.forward_kinematics, few)
             found["floors"] = floors(robot, reality, few_judged, trained.sim_to_real).figures
     return found
 
 
 def _pair(errors: Errors) -> dict[str, float]:
     return {"mean_mm": round(errors.mean_mm, 4), "max_mm": round(errors.max_mm, 4)}
+
+
+MUCH_MISSING = 0.3
+"""Share of the surface that scans lack, beyond which confidence has something to tell."""
+
+Draw = dict[str, Any]
+
+
+def draw_figures(draws: Sequence[Draw]) -> dict[str, Any]:
+    """Return shares by which the mean error and each shape's largest error fall; draws that failed do not count.
+
+    Returns:
+        JSON-ready; what each key says stands in docs/steps/bench-sim-to-real.md.
+
+    Raises:
+        SoftformError: If no reality was measured.
+    """
+    measured = [draw for draw in draws if "error" not in draw]
+    if not measured:
+        raise SoftformError("No reality could be measured.", "Look at the reasons above.")
+    kinds = {kind: [draw for draw in measured if kind in draw["kinds"]] for kind in _kinds(measured)}
+    kinds[f"missing_above_{MUCH_MISSING:g}"] = [draw for draw in measured if draw["missing"] > MUCH_MISSING]
+    kinds["no_memory"] = [draw for draw in measured if not draw["memory"]["mean_mm"]]
+    without: dict[str, Any] = {}
+    if all("without_prior" in draw for draw in measured):
+        larger = {f"{error}_larger": _larger(measured, f"{error}_mm") for error in ("mean", "max")}
+        without = {"without_prior": _cuts(measured, "without_prior", _spread) | larger}
+    return {
+        "draws": len(measured),
+        **_cuts(measured, "after", _spread),
+        **_fixed(measured, _spread),
+        **without,
+        "missing": _median([draw["missing"] for draw in measured]),
+        "left_out": sum(draw["left_out"] for draw in measured),
+        "memory_floor_mm": _median([draw["memory"]["mean_mm"] for draw in measured]),
+        **{what: _errors(measured, what) for what in ("before", "after")},
+        "floors": _floors(measured),
+        "by_kind": {
+            kind: {
+                "draws": len(those),
+                **_cuts(those, "after", _median),
+                **_fixed(those, _median),
+            }
+            for kind, those in kinds.items()
+            if those
+        },
+    }
+
+
+def _fixed(draws: Sequence[Draw], say: Callable[[list[float]], Any]) -> dict[str, Any]:
+    """Return cuts with w_c = 1; markers have no other."""
+    return {"fixed_confidence": _cuts(draws, "fixed", say)} if all("fixed" in draw for draw in draws) else {}
+
+
+def _errors(draws: Sequence[Draw], what: str) -> dict[str, float]:
+    return {error: _median([draw[what][error] for draw in draws]) for error in ("mean_mm", "max_mm")}
+
+
+def _larger(draws: Sequence[Draw], error: str) -> int:
+    """Count the realities that are learned worse without the prior."""
+    return sum(draw["without_prior"][error] > draw["after"][error] for draw in draws)
+
+
+def _floors(draws: Sequence[Draw]) -> dict[str, dict[str, float]]:
+    """Return medians of errors and of the cuts that they would be, of memory and of what `reality_floors` measures."""
+    cuts = {
+        f"{error}_reduction": _median(
+            [1.0 - draw["memory"][f"{error}_mm"] / draw["before"][f"{error}_mm"] for draw in draws]
+        )
+        for error in ("mean", "max")
+    }
+    found = {"memory": _errors(draws, "memory") | cuts}
+    for name in draws[0]["floors"]:
+        each = [draw["floors"][name] for draw in draws]
+        found[name] = {figure: _median([one[figure] for one in each]) for figure in each[0]}
+    return found
+
+
+def _kinds(draws: Sequence[Draw]) -> list[str]:
+    return sorted({kind for draw in draws for kind in draw["kinds"]})
+
+
+def _cuts(draws: Sequence[Draw], learner: str, say: Callable[[list[float]], Any]) -> dict[str, Any]:
+    """Return what `say` makes of the cuts of a learner in each of the realities."""
+
+    def cut(error: str) -> Any:
+        pairs = [[draw[what][f"{error}_mm"] for what in ("before", learner)] for draw in draws]
+        return say([(before - after) / before for before, after in pairs])
+
+    return {"mean_reduction": cut("mean"), "max_reduction": cut("max")}
+
+
+def _median(values: list[float]) -> float:
+    return round(float(np.median(values)), 4)
+
+
+def _spread(values: list[float]) -> dict[str, float]:
+    worst_tenth = float(np.percentile(values, 10))
+    return {"median": _median(values), "p10": round(worst_tenth, 4), "worst": round(min(values), 4)}
+
+
+_CUTS = ("mean_reduction", "max_reduction")
+_SPREAD = ("median", "p10", "worst")
+_ERRORS = {
+    "simulation alone": "before",
+    "learned": "after",
+    "floor without history": "memory",
+    "floor: spline": "spline",
+    "floor: N_fk": "forward_kinematics",
+    "floor: warp": "warp",
+}
+
+
+def draw_tables(figures: Mapping[str, Any]) -> str:
+    """Return cuts with their floors, and by kind of difference, of the figures of `draw_figures` and what was drawn."""
+    head = (
+        f"{figures['draws']} realities of {figures['robot']} at random, from seed {figures['first_seed']}; recipe "
+        f"{figures['recipe']}, {figures['frames']} frames each, {figures['left_out']} of all left out as unfit;\n"
+        f"{figures['missing']:.0%} of the surface missing in a frame (median)."
+    )
+    return "\n\n".join([head, _cuts_table(figures), _errors_table(figures), _kinds_table(figures["by_kind"])])
+
+
+def _cuts_table(figures: Mapping[str, Any]) -> str:
+    others = {"w = 1": "fixed_confidence", "without the prior": "without_prior"}
+    learners = {"learned": figures} | {name: figures[key] for name, key in others.items() if key in figures}
+    rows = []
+    for name, of in learners.items():
+        for cut, what in zip(_CUTS, ("mean error", "largest of a shape"), strict=True):
+            rows.append([f"{name}: {what}", *(_percent(of[cut][each]) for each in _SPREAD)])
+    return _table(["cut, %", *("median", "10th percentile", "worst")], rows)
+
+
+def _errors_table(figures: Mapping[str, Any]) -> str:
+    """Return medians; a floor is what would be left if all else were perfect."""
+    rows = []
+    for name, key in _ERRORS.items():
+        errors = figures[key] if key in ("before", "after") else figures["floors"][key]
+        cuts = {"before": dict.fromkeys(_CUTS, 0.0), "after": {cut: figures[cut]["median"] for cut in _CUTS}}
+        of_it = cuts.get(key, errors)
+        rows.append([name, f"{errors['mean_mm']:.3f}", f"{errors['max_mm']:.2f}", *(_percent(of_it[c]) for c in _CUTS)])
+    return _table(["medians", "mean, mm", "largest, mm", "cut of the mean, %", "of the largest"], rows)
+
+
+def _kinds_table(kinds: Mapping[str, Any]) -> str:
+    rows = []
+    for name, of in kinds.items():
+        parts = [of, of["fixed_confidence"]] if "fixed_confidence" in of else [of]
+        cuts = (part[cut] for part in parts for cut in _CUTS)
+        rows.append([name.replace("_", " "), str(of["draws"]), *map(_percent, cuts)])
+    header = ["differs in; medians, %", "draws", "mean", "largest", "w = 1: mean", "largest"]
+    return _table(header[: len(rows[0])], rows)
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.1f}"
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
+    return "\n".join(
+        "  ".join(
+            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        )
+        for row in (header, *rows)
+    )

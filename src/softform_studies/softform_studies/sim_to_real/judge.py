@@ -58,20 +58,20 @@ class Judge:
         self.before = self.errors(self.predicted(None))
 
     def pipeline(self, sim_to_real: SimToReal | None) -> ForwardPipeline:
-        """Forward kinematics to the judged points."""
+        """Return forward kinematics to the judged points."""
         return ForwardPipeline(self._forward_kinematics, self.uv, sim_to_real, self.patches)
 
     def predicted(self, sim_to_real: SimToReal | None) -> Array:
-        """Points (n, P, 3) mm that the pipeline predicts at the held-out actuations, after the commands before them."""
+        """Return points (n, P, 3) mm predicted at the held-out actuations, after the commands before them."""
         return self.pipeline(sim_to_real).points(self.felt(sim_to_real))
 
     def felt(self, sim_to_real: SimToReal | None) -> Array:
-        """What is felt (n, k) at the held-out actuations; what was commanded, if the model knows no play."""
+        """Return what is felt (n, k) at the held-out actuations; what was commanded, if the model knows no play."""
         actuation = self.held_out.actuation
         return actuation if sim_to_real is None else sim_to_real.felt_after(self.held_out.past, actuation)
 
     def errors(self, predicted: Array) -> Errors:
-        """Errors of points (n, P, 3) mm, predicted for the held-out actuations in their order."""
+        """Return errors of points (n, P, 3) mm, predicted for the held-out actuations in their order."""
         pairs = zip(self.truths, predicted, strict=True)
         return Errors(np.array([truth.query(points).distances for truth, points in pairs]))
 
@@ -88,7 +88,7 @@ class Judge:
         return 1.0 - np.einsum("npx,npx->np", normals, true)
 
     def figures(self, errors: Errors) -> dict[str, float]:
-        """Mean and largest error, and by how much each lies below that of N_fk alone (shares)."""
+        """Return the mean and largest error, and by how much each lies below that of N_fk alone (shares)."""
         return {
             "mean_mm": round(errors.mean_mm, 4),
             "max_mm": round(errors.max_mm, 3),
@@ -98,5 +98,5 @@ class Judge:
 
 
 def search_tree(vertices: Array, faces: NDArray[np.integer]) -> ClosestPoints:
-    """Closest points on a mesh of vertices (V, 3) m; queries in mm."""
+    """Return the closest points on a mesh of vertices (V, 3) m; queries in mm."""
     return closest_points_on(TargetShape(vertices, None, faces.astype(np.int64)))

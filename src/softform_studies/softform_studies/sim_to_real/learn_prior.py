@@ -66,7 +66,7 @@ def learn_prior(robot: Robot, seeds: Sequence[int], say: Callable[[str], None], 
 
 
 def displacements(robot: Robot, forward_kinematics: MlpWeights, reality: Reality, seed: int) -> Array:
-    """How a reality displaces the surface from what is simulated for corrected actuations, (n, P, 3) mm.
+    """Return a reality's displacements from the simulation at corrected actuations, (n, P, 3) mm.
 
     Gains and offsets of the actuations are fitted to scans, as training does; the displacement is that of the warp
     (Eq. 2) that fits the true surface.

@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,21 +24,22 @@ from softform_rig.markers import glue_markers, marker_layout
 from softform_rig.motion_capture import MotionCapture
 from softform_rig.reality import Reality, ScannerDescription
 from softform_rig.scanner import Scan, Scanner, half_size
+from softform_studies.sim_to_real.kept import kept_arrays
 
 FRAMES_VERSION = 4
-"""Of how scans are made; ledgers hold it, so that what was learned from frames made otherwise is learned again."""
+"""Version of how scans are made, kept in ledgers: frames made otherwise are learned from again."""
 _SCANNER_POSE = RigidTransform.from_pose([0.0, -0.22, 0.52, 0.978599773253286, 0.0, 0.0, -0.205772893716877])
-"""As `config/nodes/scanner_pose.yaml` has it; which one it is changes nothing but rounding."""
+"""Pose of the scanner as in `config/nodes/scanner_pose.yaml`; another one changes nothing but rounding."""
 _COVERAGE = 1.2
-"""What the scanner covers, over how far the robot at rest reaches from its middle."""
+"""Reach of the scanner over how far the robot at rest reaches from its middle."""
 _LARGEST_RESIDUAL = 0.005
-"""m, of the base markers."""
+"""Largest residual of the base markers, m."""
 _NO_REGISTRATION = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 _REST_CAPTURES = 30
 _BETWEEN_CAPTURES = 10.0
-"""s; occlusions have passed by then."""
+"""Time between captures, s; occlusions have passed by then."""
 MISSING_M = 0.006
-"""A true vertex further than this from every raw scanned point was not seen (rays are about 4 mm apart)."""
+"""Distance to all raw scanned points beyond which a true vertex was not seen, m (rays are about 4 mm apart)."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,12 @@ class TrueSurfaces:
     past: Array
 
     def part(self, chosen: slice) -> "TrueSurfaces":
-        """Some of the shapes."""
+        """Return some of the shapes."""
         return TrueSurfaces(self.actuation[chosen], self.vertices[chosen], self.faces, self.past[chosen])
 
 
 def true_surfaces(robot: Robot, reality: Reality, count: int, seed: int) -> TrueSurfaces:
-    """Shapes at random actuations; the body is moved from each to the next, so hysteresis counts.
+    """Return shapes at random actuations; the body is moved from each to the next, so hysteresis counts.
 
     Raises:
         SoftformError: If an actuation has no equilibrium in this reality.
@@ -70,6 +72,17 @@ def true_surfaces(robot: Robot, reality: Reality, count: int, seed: int) -> True
     live, actuation = LiveBody(robot, reality), random_actuations(robot, count, seed)
     vertices = np.array([live.commanded_shape(each) for each in actuation])
     return TrueSurfaces(actuation, vertices, live.faces, pasts(actuation, robot.rest_actuation))
+
+
+def kept_true_surfaces(robot: Robot, reality: Reality, count: int, seed: int, folder: Path) -> TrueSurfaces:
+    """Read `true_surfaces` from a file in the folder, or solve them, seconds each, and write them there.
+
+    Raises:
+        SoftformError: If an actuation has no equilibrium in this reality, or the file cannot be written.
+    """
+    body = reality.model_dump(mode="json", exclude={"scanner", "motion_capture"})
+    settings = {"robot": robot.fingerprint(), "reality": body, "count": count, "seed": seed, "version": FRAMES_VERSION}
+    return TrueSurfaces(**kept_arrays(folder, settings, lambda: vars(true_surfaces(robot, reality, count, seed))))
 
 
 def make_captured(
@@ -81,19 +94,9 @@ def make_captured(
     seed: int,
     shapes: TrueSurfaces | None = None,
 ) -> tuple[Frames | MarkerFrames, TrueSurfaces, float]:
-    """Frames as the robot is captured: by motion capture where it wears more markers than kernels, else by scanner.
+    """Return captured frames: by motion capture if there are more markers than kernels, else by scanner.
 
-    Args:
-        robot: The robot.
-        reality: Reality of the robot.
-        frames: Number of captured frames.
-        held_out: Number of actuations after them whose true surface is kept.
-        points: Points drawn at random from each scan.
-        seed: Seed of actuations and devices.
-        shapes: As for `make_frames`.
-
-    Returns:
-        As `make_frames` and `make_marker_frames`.
+    Arguments and result as of `make_frames` and `make_marker_frames`.
     """
     if wears_many_markers(robot):
         missing = reality.motion_capture.missing
@@ -102,7 +105,7 @@ def make_captured(
 
 
 def wears_many_markers(robot: Robot) -> bool:
-    """Whether it wears more markers than the warp has kernels: the paper's arm of bellows is captured by 400."""
+    """Return whether a robot wears more markers than the warp has kernels: the paper's arm of bellows has 400."""
     return robot.markers > MARKERS.kernels
 
 
@@ -125,8 +128,8 @@ def make_frames(
         frames: Number of captured frames.
         held_out: Number of actuations after them whose true surface is kept.
         points: Drawn at random from each scan.
-        seed: Of actuations and devices.
-        shapes: At least so many of `true_surfaces` with this seed, where they are known already.
+        seed: Seed of actuations and devices.
+        shapes: Known shapes of `true_surfaces` with this seed, at least as many.
 
     Returns:
         Captured frames, true surfaces of the held-out actuations, mean fraction of the surface missing in a frame.
@@ -153,7 +156,7 @@ def make_frames(
 def session_registration(
     robot: Robot, described: ScannerDescription, pose: RigidTransform, seed: int
 ) -> RigidTransform:
-    """From the scanner's frame to the robot's, as a laboratory finds it once a session: by the base markers (Kabsch).
+    """Return the scanner's transform to the robot's frame, as found once a session from the base markers (Kabsch).
 
     Each marker is found as exactly as a point of the surface. What is left of the motion stays the same in all frames
     of the session. A reality that registers every scan anew says itself how far each is off, and is given the true
@@ -162,7 +165,7 @@ def session_registration(
     Args:
         robot: The robot.
         described: The scanner; its noise is that of every coordinate of a marker.
-        pose: Where the scanner really stands.
+        pose: True pose of the scanner.
         seed: Seed of the noise.
 
     Raises:
@@ -178,7 +181,7 @@ def session_registration(
 
 
 def _estimated(scan: Scan) -> Array:
-    """Normals (N, 3) of a scan's neighbourhoods, towards the side that the scanner looked from."""
+    """Return normals (N, 3) of a scan's neighbourhoods, towards the side that the scanner looked from."""
     normals = estimate_normals(scan.points)
     return np.where(np.einsum("nx,nx->n", normals, scan.normals)[:, None] < 0.0, -normals, normals)
 

@@ -1,4 +1,4 @@
-"""The floors beside which every figure of `softform bench sim2real` is printed: what no learning can get below.
+"""Floors of the figures of `softform bench sim2real`, which no learning can get below.
 
 - spline: a B-spline surface fitted to the true shape itself; the error of the representation (paper 000, Eq. 1).
 - warp: the RBF warp (Eq. 2) of the simulated shape that fits this one true shape best; the error of the kernels.
@@ -32,16 +32,17 @@ from softform_studies.sim_to_real.warp_fit import WarpSpace
 _SAMPLES_PER_CONTROL_POINT = 3
 _ITERATIONS = 8
 _TANGENTIAL = 0.03
-"""Less lowers the mean of the warp floor a little and lets points slide past the rim, which raises its maximum."""
+"""Weight of tangential distances. Less lowers the mean of the warp floor a little and lets points slide past the rim,
+which raises its maximum."""
 
 
 def patch_faces(robot: Robot, rest: Array, faces: NDArray[np.integer]) -> NDArray[np.integer]:
-    """Those of the faces (F, 3) of the resting body (V, 3) m that its one patch covers: an arm has an end, too."""
+    """Return the faces (F, 3) of the resting body (V, 3) m that its one patch covers: an arm has an end, too."""
     return faces[robot.body.faces_of(robot.surfaces[0].patch, rest, faces)]
 
 
 def fitted_surface(rest: Array, shapes: Array, faces: NDArray[np.integer], patches: PatchSet, uv: Array) -> Array:
-    """Points of B-spline surfaces fitted to meshes that share their triangles; the spline floor, (n, P, 3) mm.
+    """Return points of B-spline surfaces fitted to meshes that share their triangles; the spline floor, (n, P, 3) mm.
 
     Each triangle gives more points than its corners, so that a mesh coarser than the control grid can be fitted.
 
@@ -68,7 +69,7 @@ def fitted_surface(rest: Array, shapes: Array, faces: NDArray[np.integer], patch
 
 
 def warped_onto(points: Array, centers: Array, width: float, truth: ClosestPoints) -> Array:
-    """The simulated shape, warped by Eq. 2 as close to a true surface as least squares bring it; the warp floor.
+    """Return the simulated shape, warped by Eq. 2 as close to a true surface as least squares bring it; the warp floor.
 
     Closest points on the truth are found again after each solve; distances count along its normals.
 
@@ -89,7 +90,7 @@ def warped_onto(points: Array, centers: Array, width: float, truth: ClosestPoint
 
 
 def _barycentric(parts: int) -> Array:
-    """Barycentric coordinates that cut the sides of a triangle into so many parts, (b, 3), without the corners."""
+    """Return barycentric coordinates of a division of a triangle's sides, (b, 3), without the corners."""
     steps = np.arange(parts + 1)
     first, second = np.meshgrid(steps, steps, indexing="ij")
     third = parts - first - second
@@ -99,7 +100,7 @@ def _barycentric(parts: int) -> Array:
 
 @dataclass(frozen=True)
 class Floors:
-    """What remains if all but one step were perfect.
+    """Errors that remain if all but one step were perfect.
 
     Attributes:
         figures: Errors and cut of the gap, of `spline` (fit of the true surfaces), `forward_kinematics` (N_fk against
@@ -144,11 +145,11 @@ def floors(robot: Robot, reality: Reality, judge: Judge, kernels: SimToReal) -> 
 
 HISTORIES = 6
 _PAST = 4
-"""Random actuations before the one looked at, each held as long; what was before them is forgotten."""
+"""Random actuations before the judged one, each held as long; what was before them is forgotten."""
 
 
 def memory_floor(robot: Robot, reality: Reality, actuation: Array, seed: int) -> Errors:
-    """Errors of a model that knows the mean of the true shapes at each actuation over its histories.
+    """Return errors of a model that knows the mean of the true shapes at each actuation over its histories.
 
     A point's error is the share of its distance from the mean shape that is along the mean shape's normal, times
     sqrt(h / (h - 1)), as the mean is of these h shapes themselves.
@@ -184,7 +185,7 @@ def memory_floor(robot: Robot, reality: Reality, actuation: Array, seed: int) ->
 
 
 def _felt(robot: Robot, reality: Reality, actuation: Array, seed: int) -> Array:
-    """Values (`HISTORIES`, k) that the actuators are felt to have at an actuation (m,), after different ones."""
+    """Return values (`HISTORIES`, k) that the actuators are felt to have at an actuation (m,), after different ones."""
     felt = []
     for past in random_actuations(robot, HISTORIES * _PAST, seed).reshape(HISTORIES, _PAST, -1):
         memory = Memory(reality, len(robot.actuators))

@@ -1,17 +1,22 @@
 """Section `streaming` of `softform bench ik`: a target that moves, followed by the running stack on the virtual rig."""
 
 import time
+from dataclasses import dataclass, field
 
 import numpy as np
 import psutil
 from sensor_msgs.msg import PointCloud2
 
 from softform_core import priority
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import LivePipeline
+from softform_core.inverse.closest_points import closest_points_on
 from softform_core.paths import models_of
 from softform_core.robots import load_robot
 from softform_core.run_folder import new_run_folder
+from softform_core.shapes.target import TargetShape
+from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ServoState
 from softform_launch.launched_stack import LaunchedStack
 from softform_launch.ros_domains import enter_domain_of_its_own
@@ -21,20 +26,72 @@ from softform_ros.conversions import nanoseconds_from_stamp, points_from_cloud
 from softform_ros.stack_state import wait_until_active
 from softform_studies.ik.ik_prediction import SHIPPED
 from softform_studies.streaming.streamed_path import StreamedPath, actuation_path
-from softform_studies.streaming.streaming_record import (
-    StateSeen,
-    StreamingRecord,
-    Surface,
-    punctuality,
-    surface_error_mm,
-)
+
+_S_PER_NS = 1e-9
+
+
+@dataclass
+class StreamingRecord:
+    """Record of a stream; stamps are ns since the epoch.
+
+    Attributes:
+        sent: Stamp and place on the path of each target that was published.
+        states: Reports of the servo after each command.
+        surfaces: Stamp and points (N, 3) m of the robot's true surface, as often as the rig looks.
+    """
+
+    sent: list[tuple[int, int]] = field(default_factory=list)
+    states: list[ServoState] = field(default_factory=list)
+    surfaces: list[tuple[int, Array]] = field(default_factory=list)
+
+
+def punctuality(record: StreamingRecord, since: int) -> dict[str, object]:
+    """Return how many deadlines were met, and how long targets took to be answered.
+
+    Args:
+        record: Record of the stream.
+        since: ns since the epoch; what was before does not count: the robot was on its way to the path.
+
+    Raises:
+        SoftformError: If the servo answered nothing.
+    """
+    states = [one for one in record.states if nanoseconds_from_stamp(one.header.stamp) >= since]
+    if len(states) < 2:
+        raise SoftformError("The servo reported no commands while targets were streamed.", "See the launch's log.")
+    commands = states[-1].commands - states[0].commands
+    missed = states[-1].deadlines_missed - states[0].deadlines_missed
+    first_answer: dict[int, int] = {}
+    for one in states:
+        first_answer.setdefault(nanoseconds_from_stamp(one.target), nanoseconds_from_stamp(one.header.stamp))
+    published = [stamp for stamp, _ in record.sent if stamp >= since]
+    latencies = np.array([first_answer[stamp] - stamp for stamp in published if stamp in first_answer]) * _S_PER_NS
+    begun, ended = (nanoseconds_from_stamp(one.header.stamp) for one in (states[0], states[-1]))
+    seconds = (ended - begun) * _S_PER_NS
+    return {
+        "seconds": round(seconds, 1),
+        "targets": len(published),
+        "targets_answered": round(len(latencies) / max(1, len(published)), 4),
+        "commands_per_second": round(commands / seconds, 1),
+        "deadline_met": round(1.0 - missed / commands, 4),
+        "target_to_command_ms": {
+            name: round(float(np.percentile(latencies, share)) * 1e3, 1)
+            for name, share in (("p50", 50.0), ("p99", 99.0), ("max", 100.0))
+        },
+        "tracking_share": round(float(np.mean([one.state == ServoState.TRACKING for one in states])), 4),
+        "predicted_error_mm": round(float(np.mean([one.mean_error for one in states])) * MM_PER_M, 3),
+    }
+
+
+def surface_error_mm(surface: Array, target: Array) -> float:
+    """Return the mean distance of a surface's points to a target, (N, 3) and (M, 3) m, in mm."""
+    return float(closest_points_on(TargetShape(target)).query(surface * MM_PER_M).distances.mean())
 
 
 def processor_shares() -> dict[str, float]:
-    """Per cent of the processors' time since this thread's last call.
+    """Return the use of the processors since this thread's last call, per cent.
 
     Returns:
-        What all there is had `in_use`, and what the host of a virtual machine had `stolen`.
+        The share `in_use` by all processes, and the share `stolen` by a virtual machine's host.
     """
     shares = psutil.cpu_times_percent()
     stolen = float(getattr(shares, "steal", 0.0))
@@ -43,7 +100,7 @@ def processor_shares() -> dict[str, float]:
 
 
 RATE = 50.0
-"""Targets a second."""
+"""Targets sent per second."""
 
 POINTS = 20_000
 ROUND_SECONDS = 12.0
@@ -54,7 +111,7 @@ _APPROACH_SECONDS = 3.0
 _REST_PLACES = 6
 _REST_SECONDS = 4.0
 _SETTLE_SECONDS = 2.0
-"""At rest: how long a place is held, and after what time the surface counts as settled."""
+"""Time at rest that a place is held, and after which the surface counts as settled, s."""
 
 _START_TIMEOUT = 90.0
 
@@ -72,7 +129,7 @@ class Controller:
         node = self._background.__enter__()
         self._node = node
         self._targets = node.create_publisher(PointCloud2, "target_shape", qos.TARGET_SHAPE)
-        node.create_subscription(ServoState, "servo_state", self._on_state, qos.SERVO_STATE)
+        node.create_subscription(ServoState, "servo_state", self.record.states.append, qos.SERVO_STATE)
         node.create_subscription(PointCloud2, "rig/true_surface", self._on_surface, qos.TRUE_SURFACE)
         return self
 
@@ -91,21 +148,8 @@ class Controller:
             self._targets.publish(self._path.message(here, stamp))
         return place + count * pace
 
-    def _on_state(self, message: ServoState) -> None:
-        self.record.states.append(
-            StateSeen(
-                nanoseconds_from_stamp(message.header.stamp),
-                nanoseconds_from_stamp(message.target),
-                message.state,
-                message.mean_error,
-                message.commands,
-                message.deadlines_missed,
-            )
-        )
-
     def _on_surface(self, message: PointCloud2) -> None:
-        stamp = nanoseconds_from_stamp(message.header.stamp)
-        self.record.surfaces.append(Surface(stamp, points_from_cloud(message)))
+        self.record.surfaces.append((nanoseconds_from_stamp(message.header.stamp), points_from_cloud(message)))
 
 
 def streaming(seconds: float = 60.0) -> dict[str, object]:
@@ -142,16 +186,16 @@ def _measure(controller: Controller, path: StreamedPath, seconds: float) -> dict
         end = controller.stream(2.0, end, (place - end % len(path)) / (2.0 * RATE))
         moved = time.time_ns()
         controller.stream(_REST_SECONDS, place, 0.0)
-        settled = [one for one in record.surfaces if one.stamp > moved + _SETTLE_SECONDS * 1e9]
-        at_rest += [surface_error_mm(one.points, path.shapes[int(place)]) for one in settled[-1:]]
+        settled = [points for stamp, points in record.surfaces if stamp > moved + _SETTLE_SECONDS * 1e9]
+        at_rest += [surface_error_mm(points, path.shapes[int(place)]) for points in settled[-1:]]
         end = place
-    moving = [one for one in record.surfaces if since + _APPROACH_SECONDS * 1e9 < one.stamp < until]
+    moving = [one for one in record.surfaces if since + _APPROACH_SECONDS * 1e9 < one[0] < until]
     if not moving or not at_rest:
         raise SoftformError("The rig reported no surface while targets were streamed.", "See the launch's log.")
     tracking = []
-    for one in moving:
-        place = max((sent for sent in record.sent if sent[0] <= one.stamp), key=lambda sent: sent[0])[1]
-        tracking.append(surface_error_mm(one.points, path.shapes[place % len(path)]))
+    for seen, points in moving:
+        place = max(sent for sent in record.sent if sent[0] <= seen)[1]
+        tracking.append(surface_error_mm(points, path.shapes[place % len(path)]))
     return {
         **figures,
         "measured_error_mm": round(float(np.mean(tracking)), 3),

@@ -18,7 +18,7 @@ _BATCH = 20
 
 
 def actuation_path(robot: Robot, steps: int, seed: int) -> Array:
-    """A closed path through the working range, each actuator a random sum of a few harmonics, (steps, k)."""
+    """Return a closed path through the working range, each actuator a random sum of a few harmonics, (steps, k)."""
     random = np.random.default_rng(seed)
     turn = 2.0 * np.pi * np.arange(steps) / steps
     order = np.arange(1, HARMONICS + 1)
@@ -55,11 +55,11 @@ class StreamedPath:
         self._messages = [cloud_from_points(shape, frame, Time()) for shape in self.shapes]
 
     def __len__(self) -> int:
-        """Number of places."""
+        """Return the number of places."""
         return len(self.path)
 
     def message(self, place: int, stamp: Time) -> PointCloud2:
-        """The target of a place, counted on round the path."""
+        """Return the target of a place, counted on round the path."""
         message = self._messages[place % len(self)]
         message.header.stamp = stamp
         return message

@@ -11,7 +11,7 @@ from softform_core.evaluation.drawing import MEASURED_COLOUR, PREDICTED_COLOUR
 from softform_core.units import MM_PER_M
 from softform_studies.sim_to_real.judge import search_tree
 from softform_studies.studies.catalogue import BEFORE, OURS, Outcome, Setting
-from softform_studies.studies.learned import Learned, learn
+from softform_studies.studies.laboratory import Learned, learn
 
 _COLOURS = (MEASURED_COLOUR, PREDICTED_COLOUR)
 _SHOWN = 6
@@ -20,7 +20,7 @@ _APART = 80.0
 
 
 def arm(setting: Setting) -> Outcome:
-    """Chamfer distances between predicted and true surfaces, without and with sim-to-real.
+    """Return the Chamfer distances between predicted and true surfaces, without and with sim-to-real.
 
     Raises:
         SoftformError: If a model is missing, the reality has no shape at an actuation, or training fails.
@@ -51,7 +51,7 @@ def chamfer_distances(learned: Learned, predicted: Array) -> Array:
 
 
 def _draw(chamfer: dict[str, Array], learned: Learned) -> Figure:
-    """The box plot, and some test shapes from the side: the true one filled, both predicted ones by rings."""
+    """Draw the box plot, and some test shapes from the side: the true one filled, both predicted ones by rings."""
     figure = Figure(figsize=(16.0, 5.6), dpi=80, layout="constrained")
     box, side = figure.subplots(1, 2, width_ratios=[1.0, 3.0])
     drawn = box.boxplot(list(chamfer.values()), widths=0.5, patch_artist=True, medianprops={"color": "black"})

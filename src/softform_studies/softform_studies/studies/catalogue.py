@@ -1,11 +1,12 @@
-"""The studies: which trainings each figure of paper 000 needs, and what is learned from what in each."""
+"""The studies: the trainings of each figure of paper 000, and what each of them learns from."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 from matplotlib.figure import Figure
+from tqdm import tqdm
 
 from softform_core.robots import Robot
 from softform_core.training.marker_learning import MARKERS
@@ -35,14 +36,9 @@ class Run:
     Attributes:
         series: Curve or histogram of the run.
         x: Value along the axis; 0 where the study has none.
-        simulator: Kind of the body whose simulator it learns from, in a study by several; else empty.
-        method: Learning method.
-        frames: Captured frames it learns from.
-        recipe: Recipe of sim-to-real learning.
-        points: Points of each scan.
         scanner: Fields of the reality's scanner that differ.
         missing: Share of missing markers; for markers only.
-        direct: Recipe of direct learning.
+        simulator: Kind of the body whose simulator it learns from, in a study by several; else empty.
     """
 
     series: str
@@ -57,7 +53,7 @@ class Run:
     simulator: str = ""
 
     def settings(self) -> dict[str, Any]:
-        """Whatever decides its result beside N_fk; its place in a plot does not."""
+        """Return whatever decides its result beside N_fk; its place in a plot does not."""
         values = asdict(self)
         del values["series"], values["x"], values["simulator"]
         return values
@@ -71,7 +67,7 @@ BEFORE = "simulation only"
 
 @dataclass(frozen=True)
 class Scale:
-    """How large a study is.
+    """Size of a study.
 
     Attributes:
         is_quick: Whether it only shows that everything runs; its figures mean nothing.
@@ -87,11 +83,11 @@ class Scale:
 
     @classmethod
     def of(cls, robot: Robot, is_quick: bool = False) -> Self:
-        """As the paper's Table II has it for an arm of silicone: fewer frames, of fewer points; and it is slimmer."""
+        """Return the paper's scale (Table II) for an arm of silicone, which has fewer frames of fewer points."""
         return cls(is_quick, 30, 400, 0.03) if robot.body.kind == "solid" else cls(is_quick)
 
     def pick(self, full: T, quick: T) -> T:
-        """One of two, by size."""
+        """Return one of two, by size."""
         return quick if self.is_quick else full
 
     @property
@@ -110,13 +106,13 @@ class Scale:
         return self.pick(self.full_points, 200)
 
     def shrunk(self, recipe: Recipe) -> Recipe:
-        """A recipe as it is, or a very short form of it."""
+        """Return a recipe as it is, or a very short form of it."""
         if not self.is_quick:
             return recipe
         return replace(recipe, epochs=2, patience=2, members=1, kernels=min(recipe.kernels, 16), surface_points=225)
 
     def run(self, series: str, x: float, method: Method, recipe: Recipe = DEFAULT, **changes: Any) -> Run:
-        """A run of this size; `changes` are fields of `Run`."""
+        """Return a run of this size; `changes` are fields of `Run`."""
         values: dict[str, Any] = {"frames": self.frames, "points": self.points, **changes}
         return Run(series=series, x=x, method=method, recipe=self.shrunk(recipe), **values)
 
@@ -196,7 +192,7 @@ STUDIES: dict[str, Callable[[Scale], list[Run]]] = {
 
 @dataclass(frozen=True)
 class Setting:
-    """What a study is given.
+    """Inputs of a study.
 
     Attributes:
         robot: The robot; its N_fk must be trained.
@@ -214,14 +210,21 @@ class Setting:
     folder: Path
     progress: bool
 
+    def each(self, named: Sequence[tuple[str, T]], what: str, unit: str) -> Iterator[T]:
+        """Yield cells of a grid one after the other, with a bar that names the one that is being done."""
+        with tqdm(named, what, unit=unit, disable=not self.progress) as bar:
+            for name, cell in bar:
+                bar.set_postfix_str(name)
+                yield cell
+
 
 class Outcome(NamedTuple):
-    """What a study gives.
+    """Outputs of a study.
 
     Attributes:
         entries: JSON-ready lines of the table, each with a `series` and its place `x` in it.
         figure: The picture, without its title.
-        judged: By how much it is judged, for the caption.
+        judged: What the study is judged by, for the caption.
     """
 
     entries: list[dict[str, Any]]

@@ -1,7 +1,7 @@
 """Plots of the studies: curves over what is varied, and histograms of errors."""
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ MARKS = ("o", "s", "^", "D", "v", "P")
 
 
 _ROOM = 1.12
-"""The axes end so much above the highest value."""
+"""Upper end of the axes over the highest value."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ Rows = Sequence[Row]
 
 
 def draw(study: str, rows: Rows) -> Figure:
-    """The figure of a study of trainings, with a line of panels for each simulator."""
+    """Draw the figure of a study of trainings, with a line of panels for each simulator."""
     simulators = list(dict.fromkeys(row.run.simulator for row in rows))
     figure = Figure(figsize=(12.0, 4.8 * len(simulators)), dpi=120, layout="constrained")
     for simulator, (left, right) in zip(simulators, figure.subplots(len(simulators), 2, squeeze=False), strict=True):
@@ -46,7 +46,7 @@ def draw(study: str, rows: Rows) -> Figure:
 
 
 def png(figure: Figure, caption: str) -> bytes:
-    """A figure under its caption as a PNG file."""
+    """Return a figure under its caption as a PNG file."""
     figure.suptitle(caption, fontsize=10, wrap=True)
     picture = io.BytesIO()
     figure.savefig(picture, format="png")
@@ -60,25 +60,27 @@ def _series(rows: Rows) -> dict[str, list[Row]]:
     return found
 
 
-def _curves(
-    axes: Axes, rows: Rows, key: str, x_label: str, y_label: str, x_of: Callable[[Row], float] = lambda row: row.run.x
+def curves(
+    axes: Axes, points: Sequence[tuple[str, float, float]], x_label: str, y_label: str, most: float = 0.0
 ) -> None:
-    for place, (name, part) in enumerate(_series(rows).items()):
-        x, y = zip(*sorted((x_of(row), row.result[key]) for row in part), strict=True)
+    """Draw a curve through each name's places (x, y); the y axis is from zero to above all, and to `most`."""
+    for place, name in enumerate(dict.fromkeys(name for name, _, _ in points)):
+        x, y = zip(*sorted((x, y) for other, x, y in points if other == name), strict=True)
         axes.plot(x, y, marker=MARKS[place], color=COLOURS[place], label=name, linewidth=1.6, markersize=5)
-    axes.set(xlabel=x_label, ylabel=y_label, ylim=(0.0, _ROOM * max(row.result[key] for row in rows)))
+    highest = max(most, *(y for _, _, y in points))
+    axes.set(xlabel=x_label, ylabel=y_label, ylim=(0.0, _ROOM * highest))
 
 
-def _even_ticks(axes: Axes, rows: Rows) -> None:
-    """A logarithmic axis with a tick at each value that was measured."""
-    values = sorted({row.run.x for row in rows})
+def even_ticks(axes: Axes, values: Iterable[float]) -> None:
+    """Make an axis logarithmic with a tick at each value that was measured."""
+    ticks = sorted(set(values))
     axes.set_xscale("log")
-    axes.set_xticks(values, [f"{value:g}" for value in values])
+    axes.set_xticks(ticks, [f"{value:g}" for value in ticks])
     axes.minorticks_off()
 
 
 def _histograms(axes: Axes, rows: Rows, key: str, edges: NDArray[np.float64], label: str) -> None:
-    """Share of the points in each bin; the axis ends where every histogram has had 99 % of what it shows."""
+    """Draw the share of points in each bin; the axis ends where all histograms have shown 99 %."""
     end = edges[1]
     for place, row in enumerate(rows):
         counts = np.array(row.result[key], dtype=np.float64)
@@ -97,8 +99,8 @@ _MEAN, _MAX = "mean error (mm)", "largest error, mean over shapes (mm)"
 
 
 def _frames(left: Axes, right: Axes, rows: Rows) -> None:
-    _curves(left, rows, "mean_mm", "captured frames", _MEAN)
-    _even_ticks(left, rows)
+    curves(left, [(row.run.series, row.run.x, row.result["mean_mm"]) for row in rows], "captured frames", _MEAN)
+    even_ticks(left, [row.run.x for row in rows])
     left.legend()
     ends = {series: [part[0], part[-1]] for series, part in _series(rows).items()}
     chosen = [row for row in rows if row.run.x in (40, 400)] or [row for pair in ends.values() for row in pair]
@@ -106,11 +108,24 @@ def _frames(left: Axes, right: Axes, rows: Rows) -> None:
     _histograms(right, named, "distances", DISTANCE_EDGES, _DISTANCE)
 
 
+def _two_curves(
+    left: Axes,
+    right: Axes,
+    rows: Rows,
+    x_label: str,
+    of_right: tuple[str, str] = ("max_mm", _MAX),
+    x_of: Callable[[Row], float] = lambda row: row.run.x,
+) -> None:
+    """Draw mean errors beside largest ones, or beside what else is named, as curves."""
+    for axes, (key, y_label) in ((left, ("mean_mm", _MEAN)), (right, of_right)):
+        curves(axes, [(row.run.series, x_of(row), row.result[key]) for row in rows], x_label, y_label)
+
+
 def _points(left: Axes, right: Axes, rows: Rows) -> None:
     scans, markers = [row for row in rows if row.run.series == OURS], [row for row in rows if row.run.series != OURS]
-    for axes, key, label in ((left, "mean_mm", _MEAN), (right, "max_mm", _MAX)):
-        _curves(axes, scans, key, "points of a scan", label)
-        _even_ticks(axes, scans)
+    _two_curves(left, right, scans, "points of a scan")
+    for axes, key in ((left, "mean_mm"), (right, "max_mm")):
+        even_ticks(axes, [row.run.x for row in scans])
         axes.set_ylim(top=_ROOM * max(row.result[key] for row in rows))
         for row in markers:
             axes.axhline(row.result[key], color=COLOURS[1], linestyle="--", label=row.run.series)
@@ -118,14 +133,13 @@ def _points(left: Axes, right: Axes, rows: Rows) -> None:
 
 
 def _kernels(left: Axes, right: Axes, rows: Rows) -> None:
-    _curves(left, rows, "mean_mm", "kernels", _MEAN)
-    _curves(right, rows, "warp_s", "kernels", "time for 100 000 warps, one core (s)")
+    _two_curves(left, right, rows, "kernels", ("warp_s", "time for 100 000 warps, one core (s)"))
 
 
 def _neurons(left: Axes, right: Axes, rows: Rows) -> None:
-    for axes, key, label in ((left, "mean_mm", _MEAN), (right, "max_mm", _MAX)):
-        _curves(axes, rows, key, "neurons in the two hidden layers of N_rbf", label)
-        _even_ticks(axes, rows)
+    _two_curves(left, right, rows, "neurons in the two hidden layers of N_rbf")
+    for axes in (left, right):
+        even_ticks(axes, [row.run.x for row in rows])
 
 
 def _geometric(left: Axes, right: Axes, rows: Rows) -> None:
@@ -145,20 +159,14 @@ def _surrogate(left: Axes, right: Axes, rows: Rows) -> None:
 
 
 def _missing(left: Axes, right: Axes, rows: Rows) -> None:
-    def share(row: Row) -> float:
-        return 100.0 * float(row.result["missing"])
-
-    for axes, key, label in ((left, "mean_mm", _MEAN), (right, "max_mm", _MAX)):
-        _curves(axes, rows, key, "surface missing in a scan (%)", label, share)
+    _two_curves(
+        left, right, rows, "surface missing in a scan (%)", x_of=lambda row: 100.0 * float(row.result["missing"])
+    )
+    for axes in (left, right):
         axes.legend()
 
 
 _DRAWERS: dict[str, Callable[[Axes, Axes, Rows], None]] = {
-    "frames": _frames,
-    "points": _points,
-    "kernels": _kernels,
-    "neurons": _neurons,
-    "geometric": _geometric,
-    "surrogate": _surrogate,
-    "missing": _missing,
+    drawer.__name__.removeprefix("_"): drawer
+    for drawer in (_frames, _points, _kernels, _neurons, _geometric, _surrogate, _missing)
 }

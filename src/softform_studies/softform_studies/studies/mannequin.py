@@ -6,7 +6,6 @@ The paper measures against a scan; against the true surface what a scan misses c
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from mpl_toolkits.mplot3d.axes3d import Axes3D
 from numpy.typing import NDArray
 
@@ -22,14 +21,15 @@ from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.closest_points import ClosestPoints
 from softform_studies.ik.gradient_descent import icp
 from softform_studies.studies.catalogue import BEFORE, OURS, Outcome, Setting
-from softform_studies.studies.learned import learn
+from softform_studies.studies.laboratory import learn
+from softform_studies.torsos.picture import FRONT, draw_panel
 
 _STEPS = 50
 _COLOURS = {BEFORE: MEASURED_COLOUR, OURS: PREDICTED_COLOUR}
 
 
 def mannequin(setting: Setting) -> Outcome:
-    """Mean and largest distances of predicted surfaces, in the pose that fits best, without and with sim-to-real.
+    """Study mean and largest distances of predicted surfaces in the best pose, without and with sim-to-real.
 
     Raises:
         SoftformError: If a model is missing, the reality has no shape at an actuation, or training fails.
@@ -52,13 +52,13 @@ def mannequin(setting: Setting) -> Outcome:
 
 
 def aligned(points: Array, truth: ClosestPoints) -> Array:
-    """Points (P, 3) mm, moved rigidly to a surface by ICP."""
+    """Return points (P, 3) mm, moved rigidly to a surface by ICP."""
     pose, _ = icp(points, truth, RigidTransform(), _STEPS + 1, 0.0)  # the last one only measures
     return pose.apply_inverse(points)
 
 
 def _draw(shown: dict[tuple[str, int], tuple[Array, Array]], faces: NDArray[np.int64]) -> Figure:
-    """A column of each actuation: both surfaces with the error as colour, and the histograms of both."""
+    """Draw a column of each actuation: both surfaces with the error as colour, and the histograms of both."""
     numbers = sorted({number for _, number in shown})
     rows = len(_COLOURS) + 1
     figure = Figure(figsize=(3.4 * len(numbers), 10.0), dpi=80, layout="constrained")
@@ -72,17 +72,8 @@ def _draw(shown: dict[tuple[str, int], tuple[Array, Array]], faces: NDArray[np.i
             assert isinstance(axes, Axes3D)
             rows_of[scales[series]].append(axes)
             colours = scales[series].mappable.to_rgba(distances[faces].mean(axis=1))
-            axes.add_collection3d(
-                Poly3DCollection(points[faces], facecolors=colours, edgecolors=colours, linewidths=0.3)
-            )
-            low, high = points.min(axis=0), points.max(axis=0)
-            axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
-            axes.set_box_aspect(high - low, zoom=1.25)
-            axes.view_init(elev=8.0, azim=20.0)
-            axes.set_axis_off()
-            axes.set_title(
-                f"A{number}, {series}:\n{distances.mean():.2f} mm, largest {distances.max():.1f} mm", fontsize=9
-            )
+            title = f"A{number}, {series}:\n{distances.mean():.2f} mm, largest {distances.max():.1f} mm"
+            draw_panel(axes, points, faces, colours, FRONT, title, box=(points.min(axis=0), points.max(axis=0)))
         histogram = figure.add_subplot(rows, len(numbers), (rows - 1) * len(numbers) + column)
         draw_histogram(
             histogram, [(shown[each, number][1], each, colour) for each, colour in _COLOURS.items()], scales[BEFORE].end

@@ -32,10 +32,10 @@ from softform_studies.ik.ik_solver import from_rest
 from softform_studies.studies.catalogue import BEFORE, OURS, Outcome, Setting
 
 LAYER = 0.002
-"""m, height of a printed layer."""
+"""Height of a printed layer, m."""
 
 SPACING = 0.004
-"""m between the lines, seen from above; the outermost ones are as far from the frame."""
+"""Distance of the lines seen from above, m; the outermost ones are as far from the frame."""
 
 BEST = "best fit"
 """The mould closest to the target that the true membrane can be: what the gap would be with a perfect model."""
@@ -65,7 +65,7 @@ class Sheet:
         self._vertices, self._faces, self._normals = vertices, faces, normals
 
     def below(self, places: Array) -> ToolPath:
-        """The sheet's points and normals under places (n, 2) m, but for those beside it."""
+        """Return the sheet's points and normals under places (n, 2) m, but for those beside it."""
         top = np.full(len(places), self._vertices[:, 2].max() + 1.0)
         down = np.tile([0.0, 0.0, -1.0], (len(places), 1))
         rays = np.concatenate([places, top[:, None], down], axis=1).astype(np.float32)
@@ -74,7 +74,7 @@ class Sheet:
         return self._at(seen["primitive_ids"].numpy()[met], seen["primitive_uvs"].numpy()[met])
 
     def nearest(self, points: Array) -> ToolPath:
-        """The sheet's nearest points and its normals there, of points (n, 3) m."""
+        """Return the sheet's nearest points and its normals there, of points (n, 3) m."""
         seen = self._scene.compute_closest_points(Tensor.from_numpy(points.astype(np.float32)))
         return self._at(seen["primitive_ids"].numpy(), seen["primitive_uvs"].numpy())
 
@@ -86,7 +86,7 @@ class Sheet:
 
 
 def raster(target: TargetShape, spacing: float = SPACING) -> ToolPath:
-    """Parallel lines over a target, there and back."""
+    """Return parallel lines over a target, there and back."""
     assert target.faces is not None
     low, high = target.points.min(axis=0)[:2] + spacing, target.points.max(axis=0)[:2] - spacing
     x, y = np.arange(low[0], high[0], _STEP), np.arange(low[1], high[1], spacing)
@@ -95,7 +95,7 @@ def raster(target: TargetShape, spacing: float = SPACING) -> ToolPath:
 
 
 def look_at(path: ToolPath, mould: Sheet) -> tuple[Array, Array]:
-    """How a tool path planned on a target meets the true mould.
+    """Judge how a tool path planned on a target meets the true mould.
 
     Returns:
         Gaps (n,) m, the distance of each place from the mould, negative within it; and the misalignment of two layers
@@ -130,7 +130,7 @@ def mould(setting: Setting) -> Outcome:
 
 
 def _moulds(setting: Setting, models: LivePipeline, target: TargetShape) -> dict[str, Sheet]:
-    """The true membrane under the actuation that each way finds."""
+    """Return the true membrane under the actuation that each way finds."""
     robot, reality = setting.robot, setting.reality
     found = {}
     for series, model in ((BEFORE, models.simulated), (OURS, models.current)):
@@ -155,7 +155,7 @@ def _figures(gaps: Array, misaligned: Array) -> dict[str, float]:
 
 
 def _draw(targets: list[str], looks: dict[tuple[str, str], tuple[Array, Array]]) -> Figure:
-    """Rows of targets: the path with its gap as colour, by each way, and the share of the path within a gap."""
+    """Draw rows of targets: the path with its gap as colour, by each way, and the share of the path within a gap."""
     figure = Figure(figsize=(17.0, 8.6), dpi=80, layout="constrained")
     panels = figure.subplots(len(targets), len(_COLOURS) + 1)
     scale = Normalize(-1.5 * LAYER * MM_PER_M, 1.5 * LAYER * MM_PER_M)

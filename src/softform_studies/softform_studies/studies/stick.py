@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from tqdm import tqdm
 
 from softform_core.errors import SoftformError
 from softform_core.forward.robot_pipeline import load_pipeline
@@ -12,25 +11,23 @@ from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.planning.motion_plan import MotionSettings
 from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.units import MM_PER_M
-from softform_studies.planned_motion.arm_scene import KINDS, TIP, arm_scene
-from softform_studies.planned_motion.bench import SURFACE_POINTS, Comparison
+from softform_studies.planned_motion.bench import CLEARANCE, SURFACE_POINTS, Comparison, Trial, carry_out
 from softform_studies.planned_motion.picture import draw_comparison, pictured
-from softform_studies.planned_motion.scene import Scene
-from softform_studies.planned_motion.trial import CLEARANCE, Trial, carry_out
-from softform_studies.sim_to_real.ledger import digest_of
+from softform_studies.planned_motion.scene import KINDS, TIP, Scene, arm_scene
+from softform_studies.sim_to_real.kept import kept_arrays
 from softform_studies.studies.catalogue import BEFORE, OURS, Outcome, Setting
-from softform_studies.studies.learned import identity, learn
+from softform_studies.studies.laboratory import identity, learn
 
 SPACING = 0.008
-"""m between the waypoints at which the true arm is solved; between them it may come 0.3 mm nearer to the stick."""
+"""Distance of the waypoints at which the true arm is solved, m; between them it may come 0.3 mm nearer to the stick."""
 
 _SCENES = 5
-"""Of each kind."""
+"""Scenes of each kind."""
 
 _HELD_OUT = 20
 
 _VERSION = 1
-"""Of how scenes are made and motions are planned."""
+"""Version of how scenes are made and motions are planned."""
 
 
 def stick(setting: Setting) -> Outcome:
@@ -48,16 +45,15 @@ def stick(setting: Setting) -> Outcome:
         OURS: cache(lambda: _learned(setting)),  # not needed where all motions are there already
     }
     scenes = [(kind, seed) for seed in range(setting.scale.pick(_SCENES, 1)) for kind in KINDS]
+    drawn = {(kind, seed): arm_scene(robot, simulated.pipeline, seed, kind) for kind, seed in scenes}
     trials: dict[tuple[str, int, str], Trial] = {}
-    comparisons = []
-    with tqdm(total=len(scenes) * len(models), desc="stick", unit="motion", disable=not setting.progress) as bar:
-        for kind, seed in scenes:
-            scene = arm_scene(robot, simulated.pipeline, seed, kind)
-            for series, model in models.items():
-                bar.set_postfix_str(f"{kind} {seed}, {series}")
-                trials[kind, seed, series] = _trial(setting, scene, (kind, seed), series, model)
-                bar.update()
-            comparisons.append(Comparison(seed, scene, *(trials[kind, seed, series] for series in models)))
+    cells = [(f"{kind} {seed}, {series}", (kind, seed, series)) for kind, seed in scenes for series in models]
+    for kind, seed, series in setting.each(cells, "stick", "motion"):
+        trials[kind, seed, series] = _trial(setting, drawn[kind, seed], (kind, seed), series, models[series])
+    comparisons = [
+        Comparison(seed, scene, *(trials[kind, seed, series] for series in models))
+        for (kind, seed), scene in drawn.items()
+    ]
     entries = []
     for series in models:
         for kind in KINDS:
@@ -72,18 +68,18 @@ def stick(setting: Setting) -> Outcome:
 def _trial(
     setting: Setting, scene: Scene, drawn: tuple[str, int], series: str, model: Callable[[], MarginedSurface]
 ) -> Trial:
-    """A motion of a scene: from its file, or planned and carried out now and written there."""
+    """Return a motion of a scene: from its file, or planned and carried out now and written there."""
     robot, frames = setting.robot, setting.scale.frames if series == OURS else None
     settings = {"version": _VERSION, "scene": drawn, "spacing": SPACING, **identity(setting, frames)}
-    path = setting.folder / "stick" / f"{digest_of(settings)}.npz"
-    if not path.is_file():
-        trial = carry_out(model(), robot, setting.reality, scene, MotionSettings(waypoint_spacing=SPACING))
-        trial.write(path)
-    return Trial.read(path)
+    how = MotionSettings(waypoint_spacing=SPACING)
+    folder = setting.folder / "stick"
+    return Trial.of(
+        kept_arrays(folder, settings, lambda: carry_out(model(), robot, setting.reality, scene, how).values)
+    )
 
 
 def _learned(setting: Setting) -> MarginedSurface:
-    """The surface as it is learned from frames of the reality, with its uncertainty."""
+    """Return the surface as it is learned from frames of the reality, with its uncertainty."""
     learned = learn(setting, setting.scale.frames, _HELD_OUT)
     pipeline, trained = learned.pipeline(setting.robot, SURFACE_POINTS), learned.trained
     spread = trained.spread_factor, trained.spread_floor_mm
@@ -91,7 +87,7 @@ def _learned(setting: Setting) -> MarginedSurface:
 
 
 def _figures(trials: list[Trial]) -> dict[str, float | None]:
-    """Numbers of motions, and mm; None where no motion was planned."""
+    """Return the numbers of motions, and mm; None where no motion was planned."""
     motions = [trial.motion for trial in trials if trial.motion is not None]
     clearances = [MM_PER_M * float(motion.clearances.min()) for motion in motions]
     misses = [MM_PER_M * float(motion.goal_error) for motion in motions]

@@ -5,11 +5,8 @@ import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Any
-
-from tqdm import tqdm
 
 from softform_core.files import only_writer, write_atomically
 from softform_core.robots import Robot
@@ -17,11 +14,10 @@ from softform_rig.reality import Reality
 from softform_studies.studies.arm import arm
 from softform_studies.studies.catalogue import BY_TWO_SIMULATORS, STUDIES, Outcome, Scale, Setting
 from softform_studies.studies.drawing import Row, draw, png
-from softform_studies.studies.laboratory import Laboratory
+from softform_studies.studies.laboratory import Laboratory, learned_from
 from softform_studies.studies.layers import layers
 from softform_studies.studies.mannequin import mannequin
 from softform_studies.studies.mould import mould
-from softform_studies.studies.second_simulator import learned_from
 from softform_studies.studies.stick import stick
 from softform_studies.studies.torsos import torsos
 
@@ -36,7 +32,7 @@ _HISTOGRAMS = ("distances", "normal_errors")
 def carry_out(
     name: str, robot: Robot, reality: Reality, scale: Scale, seed: int, folder: Path, progress: bool = False
 ) -> list[Path]:
-    """Do what is not done yet, and write NAME.csv, NAME.json and NAME.png; returns the files written.
+    """Run what is not done yet, and write NAME.csv, NAME.json and NAME.png; returns the files written.
 
     Args:
         name: One of `STUDIES` or `OTHERS`.
@@ -66,27 +62,26 @@ def carry_out(
 
 
 def _trained(name: str, setting: Setting) -> Outcome:
-    """A series of trainings, one after the other."""
+    """Return a series of trainings, one after the other."""
     runs = STUDIES[name](setting.scale)
     captured, held_out = max(run.frames for run in runs), setting.scale.held_out
-    given = setting.robot, setting.reality, captured, held_out, setting.seed, setting.folder
-    laboratories, body = {"": Laboratory(*given)}, setting.robot.body
+    laboratories, body = {"": Laboratory(setting, captured, held_out)}, setting.robot.body
     if name in BY_TWO_SIMULATORS and (second := body.second_model) is not None:
         laboratories = {
             body.kind: laboratories[""],
-            second.kind: Laboratory(*given, learned_from(setting, second)),
+            second.kind: Laboratory(setting, captured, held_out, learned_from(setting, second)),
         }
-    rows = []
-    with tqdm(total=len(runs) * len(laboratories), desc=name, unit="training", disable=not setting.progress) as bar:
-        for (simulator, laboratory), run in product(laboratories.items(), runs):
-            bar.set_postfix_str(f"{simulator} {run.series} {run.x:g}")
-            rows.append(Row(replace(run, simulator=simulator), laboratory.perform(run)))
-            bar.update()
+    cells = [
+        (f"{simulator} {run.series} {run.x:g}", replace(run, simulator=simulator))
+        for simulator in laboratories
+        for run in runs
+    ]
+    rows = [Row(run, laboratories[run.simulator].perform(run)) for run in setting.each(cells, name, "training")]
     return Outcome([_entry(row) for row in rows], draw(name, rows), f"{held_out} held-out shapes")
 
 
 def by_series(path: Path) -> dict[str, dict[str, dict[str, Any]]]:
-    """What a study's JSON file says of each training, without histograms: by its series, then by its abscissa."""
+    """Return the records of a study's JSON file, without histograms, by series, then by abscissa."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for entry in json.loads(path.read_text(encoding="utf-8")):
         kept = {key: value for key, value in entry.items() if key not in (*_HISTOGRAMS, "series", "x")}
@@ -102,7 +97,7 @@ def _entry(row: Row) -> dict[str, Any]:
 
 
 def _table(entries: list[dict[str, Any]]) -> str:
-    """One line an entry; histograms are left to the JSON file."""
+    """Return one line an entry; histograms are left to the JSON file."""
     lines = [{key: value for key, value in entry.items() if key not in _HISTOGRAMS} for entry in entries]
     text = io.StringIO()
     writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")

@@ -4,8 +4,10 @@ The paper scans its mannequin; here its true surface is compared, in the pose th
 compares the predicted one. The torsos are those of `./softform bench torsos`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,13 +15,13 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from softform_core.arrays import Array
 from softform_core.evaluation.drawing import MEASURED_COLOUR, PREDICTED_COLOUR, REST_COLOUR
 from softform_core.forward.corrected_pipeline import CorrectedPipeline
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import SURFACE_POINTS, load_pipeline
+from softform_core.forward.surface_model import SurfaceModel
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import search_of, solve_prepared
 from softform_core.robots import Robot
@@ -27,17 +29,15 @@ from softform_core.units import MM_PER_M
 from softform_rig.live_body import LiveBody
 from softform_rig.reality import Reality
 from softform_studies.ik.ik_solver import from_rest
-from softform_studies.sim_to_real.kept_arrays import read_arrays, write_arrays
-from softform_studies.sim_to_real.ledger import digest_of
+from softform_studies.sim_to_real.kept import kept_arrays
 from softform_studies.studies.catalogue import BEFORE, OURS, Outcome, Setting
-from softform_studies.studies.learned import identity, learn
+from softform_studies.studies.laboratory import identity, learn
 from softform_studies.torsos.bench import torso_pipeline
-from softform_studies.torsos.bodies import BODIES, draw_bodies
 from softform_studies.torsos.picture import ERROR_COLOURS, FRONT, SCALE_MM, SKIN, draw_panel, error_colours
-from softform_studies.torsos.targets import TorsoTarget, torso_targets
+from softform_studies.torsos.targets import BODIES, TorsoTarget, draw_bodies, torso_targets
 
 AT_REST, HELD = "at rest", "sim-to-real, target held"
-"""The mannequin left as it rests; and without ICP: the target stays where it was put."""
+"""Ways: the mannequin left at rest, and a solution without ICP, where the target stays put."""
 
 ALL = "all of its size"
 
@@ -79,24 +79,26 @@ def torsos(setting: Setting) -> Outcome:
     learned = cache(lambda: learn(setting, scale.frames, _HELD_OUT).pipeline(robot, SURFACE_POINTS))
     targets = torso_targets(robot, torso_pipeline(robot), draw_bodies(BODIES, 0), *scale.pick((7, 3), (1, 0)))
     found: dict[tuple[str, str], Reached] = {}
-    with tqdm(total=len(targets) * len(_COLOURS), desc="torsos", unit="shape", disable=not setting.progress) as bar:
-        for target in targets:
-            for way in _COLOURS:
-                bar.set_postfix_str(f"{target.name}, {way}")
-                frames = scale.frames if way in _LEARNED else None
-                settings = {"version": _VERSION, "way": way, "target": target.shape.points.tolist()}
-                path = setting.folder / "torsos" / f"{digest_of(settings | identity(setting, frames))}.npz"
-                if not path.is_file():
-                    model = simulated if frames is None else learned()
-                    write_arrays(path, vars(_reached(robot, setting.reality, model, target, way)))
-                found[way, target.name] = Reached(**read_arrays(path))
-                bar.update()
+    cells = [(f"{target.name}, {way}", (target, way)) for target in targets for way in _COLOURS]
+    for target, way in setting.each(cells, "torsos", "shape"):
+        found[way, target.name] = _kept(setting, target, way, learned if way in _LEARNED else lambda: simulated)
     entries = [
         {"series": way, "x": name, **_figures([found[way, one.name] for one in some])}
         for way in _COLOURS
         for name, some in ((ALL, [one for one in targets if one.fits]), *((one.name, [one]) for one in targets))
     ]
     return Outcome(entries, _draw(robot, targets, found), f"{scale.frames} frames learned from")
+
+
+def _kept(setting: Setting, target: TorsoTarget, way: str, model: Callable[[], ForwardPipeline]) -> Reached:
+    """Return the result of a way: from its file, or solved now and written there."""
+    frames = setting.scale.frames if way in _LEARNED else None
+    settings = {"version": _VERSION, "way": way, "target": target.shape.points.tolist(), **identity(setting, frames)}
+
+    def make() -> dict[str, Any]:
+        return vars(_reached(setting.robot, setting.reality, model(), target, way))
+
+    return Reached(**kept_arrays(setting.folder / "torsos", settings, make))
 
 
 def _reached(robot: Robot, reality: Reality, model: ForwardPipeline, target: TorsoTarget, way: str) -> Reached:
@@ -110,7 +112,7 @@ def _reached(robot: Robot, reality: Reality, model: ForwardPipeline, target: Tor
     shape = live.commanded_shape(solved.actuation)
     control = MM_PER_M * robot.parametrised(live.rest, live.faces).fit(shape)
 
-    def displacement(pipeline: ForwardPipeline) -> Array:
+    def displacement(pipeline: SurfaceModel) -> Array:
         return robot.patches.evaluate(control, pipeline.uv) - pipeline.points(solved.actuation)
 
     measured = CorrectedPipeline(model, displacement)  # at this actuation its points are the true ones
@@ -122,7 +124,7 @@ def _reached(robot: Robot, reality: Reality, model: ForwardPipeline, target: Tor
 
 
 def _held_at(options: IkOptions, actuation: Array) -> IkOptions:
-    """Options of a solve for the pose alone."""
+    """Return options of a solve for the pose alone."""
     return replace(options, actuation_min=actuation, actuation_max=actuation, initial_actuation=actuation)
 
 
@@ -136,7 +138,7 @@ def _figures(some: list[Reached]) -> dict[str, float]:
 
 
 def _draw(robot: Robot, targets: list[TorsoTarget], found: dict[tuple[str, str], Reached]) -> Figure:
-    """A column of each torso: target, and the true mannequin as each way leaves it; below, errors and iterations."""
+    """Draw a column of each torso: target, and the true mannequin as each way leaves it; errors, iterations."""
     figure = Figure(figsize=(2.0 * len(targets) + 2.0, 15.0), dpi=80, layout="constrained")
     parts = figure.add_gridspec(2, 1, height_ratios=[3.6, 1.0])
     upper, lower = figure.add_subfigure(parts[0]), figure.add_subfigure(parts[1])

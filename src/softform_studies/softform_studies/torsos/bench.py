@@ -1,25 +1,15 @@
-"""Inverse kinematics of the mannequin to torsos, pose free, from rest: ours and Algorithm 2, as in Table III.
+"""Table III: inverse kinematics of the mannequin to torsos, pose free, from rest; ours beside Algorithm 2.
 
-Both have the same networks, surface points, targets, start, λ and closest points; Algorithm 2 runs once more until it
-has ours' error, or can get no better. Times are of the processor, one thread: other work on the machine adds little.
+`figures_of` is for JSON; `table` has a line for each torso, in the columns of the paper's, as it is printed.
 """
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from softform_core.arrays import Array
-from softform_core.forward.forward_model import ForwardModel
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import SURFACE_POINTS, load_pipeline
-from softform_core.inverse.closest_points import ClosestPoints, Matches
-from softform_core.inverse.ik_options import IkOptions, Termination
-from softform_core.inverse.ik_result import IkResult
 from softform_core.inverse.inverse import search_of, solve_prepared
 from softform_core.inverse.out_of_reach import largest_deformation
 from softform_core.networks.mlp_weights import extract_mlp
@@ -31,134 +21,11 @@ from softform_core.units import MM_PER_M
 from softform_studies.ik.autograd_pipeline import AutogradPipeline
 from softform_studies.ik.gradient_descent import descend
 from softform_studies.ik.ik_prediction import SHIPPED, shipped_pipeline
-from softform_studies.ik.ik_solver import best_error_mm, from_rest
+from softform_studies.ik.ik_solver import best_error_mm
+from softform_studies.ik.race import REPEATS, RULES, Race, Racer, Timing, race, race_options
 from softform_studies.torsos.targets import TorsoTarget
 
-
-@dataclass
-class Stopwatch:
-    """Processor seconds spent since it was made.
-
-    Attributes:
-        forward: Time in predictions.
-        gradient: Time in their derivatives.
-        closest: Time in searches for closest points.
-    """
-
-    forward: float = 0.0
-    gradient: float = 0.0
-    closest: float = 0.0
-
-    @contextmanager
-    def running(self, what: str) -> Iterator[None]:
-        """Add the time of a block to one of the attributes."""
-        begun = time.process_time()
-        yield
-        setattr(self, what, getattr(self, what) + time.process_time() - begun)
-
-
-class TimedModel(ForwardModel):
-    """A model whose predictions and derivatives are timed."""
-
-    def __init__(self, model: ForwardModel, stopwatch: Stopwatch) -> None:
-        self._model, self._stopwatch = model, stopwatch
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Names of the k inputs."""
-        return self._model.inputs
-
-    @property
-    def coarse(self) -> "TimedModel":
-        """The same shape at few points, timed with it."""
-        return TimedModel(self._model.coarse, self._stopwatch)
-
-    def at(self, uv: Array) -> "TimedModel":
-        """The same shape at other surface parameters, timed with it."""
-        return TimedModel(self._model.at(uv), self._stopwatch)
-
-    def forward(self, actuation: Array) -> Any:
-        """As the model."""
-        with self._stopwatch.running("forward"):
-            return self._model.forward(actuation)
-
-    def jacobian(self, state: Any) -> Array:
-        """As the model."""
-        with self._stopwatch.running("gradient"):
-            return self._model.jacobian(state)
-
-    def jacobian_along(self, state: Any, directions: Array) -> Array:
-        """As the model."""
-        with self._stopwatch.running("gradient"):
-            return self._model.jacobian_along(state, directions)
-
-    def objective_gradient(self, state: Any, residuals: Array) -> Array:
-        """As the model."""
-        with self._stopwatch.running("gradient"):
-            return self._model.objective_gradient(state, residuals)
-
-
-class TimedSearch:
-    """A target whose searches are timed."""
-
-    def __init__(self, search: ClosestPoints, stopwatch: Stopwatch) -> None:
-        self._search, self._stopwatch = search, stopwatch
-
-    @property
-    def vertices(self) -> Array:
-        """Points that span the target, (N, 3) mm."""
-        return self._search.vertices
-
-    @property
-    def faces(self) -> NDArray[np.integer] | None:
-        """As of the search."""
-        return self._search.faces
-
-    def query(self, points: Array) -> Matches:
-        """As the search."""
-        with self._stopwatch.running("closest"):
-            return self._search.query(points)
-
-
-LIMIT_S = 60.0
-"""Time limit of one solve."""
-
-_REPEATS = 5
-_PATIENCE = 1e-7
-_EQUAL = 1.01
-
-Solve = Callable[[ForwardModel, ClosestPoints, IkOptions], IkResult]
-
-
-@dataclass(frozen=True)
-class Timing:
-    """A solve in the columns of Table III: processor time, ms, means over all its iterations, those at few points too.
-
-    Attributes:
-        forward_ms: Predictions.
-        gradient_ms: Derivatives.
-        closest_ms: Searches for closest points, those of ICP among them.
-        rest_ms: Everything else: the steps, and the fit of a pose to its pairs.
-        total_ms: Their sum.
-        iterations: Number of iterations.
-        solve_ms: Whole solve, the target's preparation included.
-        mean_error_mm: Mean error at the solution.
-        max_error_mm: Largest error at the solution.
-        covered: Share of the surface points that have a counterpart on the target.
-        termination: Why it ended.
-    """
-
-    forward_ms: float
-    gradient_ms: float
-    closest_ms: float
-    rest_ms: float
-    total_ms: float
-    iterations: int
-    solve_ms: float
-    mean_error_mm: float
-    max_error_mm: float
-    covered: float
-    termination: str
+ALGORITHM_2 = "algorithm_2"
 
 
 @dataclass(frozen=True)
@@ -168,38 +35,29 @@ class Case:
     Attributes:
         target: The torso.
         rest_error_mm: Mean error of the resting robot, with the pose that fits it best.
-        ours: Our solve.
-        algorithm_2: Ended by the paper's rule.
-        algorithm_2_equal: Carried on to ours' error, but for 1 %.
+        race: Ours beside Algorithm 2.
         best_error_mm: Least mean error known.
-        found: Our result.
     """
 
     target: TorsoTarget
     rest_error_mm: float
-    ours: Timing
-    algorithm_2: Timing
-    algorithm_2_equal: Timing
+    race: Race
     best_error_mm: float
-    found: IkResult
 
     def figures(self) -> dict[str, Any]:
-        """As JSON takes it."""
+        """Return the figures for JSON."""
         return {
             "of_the_mannequins_size": self.target.fits,
             "stature_m": self.target.stature,
             "girths_life_size_mm": [round(2.0 * MM_PER_M * one) for one in self.target.girths],
             "rest_mean_error_mm": self.rest_error_mm,
             "best_mean_error_mm": self.best_error_mm,
-            "ours": asdict(self.ours),
-            "algorithm_2": asdict(self.algorithm_2),
-            "algorithm_2_equal_error": asdict(self.algorithm_2_equal),
-            "reached_equal_error": self.algorithm_2_equal.termination == Termination.TOLERANCE_REACHED.name.lower(),
+            **self.race.figures(),
         }
 
 
 def torso_pipeline(robot: Robot, points: int = SURFACE_POINTS) -> ForwardPipeline:
-    """With the shipped sim-to-real model of the virtual rig, if the robot has one."""
+    """Return the mannequin's pipeline, with the virtual rig's shipped sim-to-real model if the robot has one."""
     if (models_of(robot.name) / SHIPPED).is_dir():
         return shipped_pipeline(robot, points)
     return load_pipeline(robot, points)
@@ -211,7 +69,7 @@ def compare(
     targets: Sequence[TorsoTarget],
     report: Callable[[str], None],
     starts: int,
-    repeats: int = _REPEATS,
+    repeats: int = REPEATS,
 ) -> list[Case]:
     """Solve for each target.
 
@@ -225,71 +83,111 @@ def compare(
     """
     network, _ = load_forward_kinematics(robot)
     autograd = AutogradPipeline(extract_mlp(network), pipeline.uv, pipeline.sim_to_real, robot.patches)
-    options = replace(from_rest(robot), fix_pose=False, max_iterations=5000, max_seconds=LIMIT_S)
-    cases = []
+    options, cases = race_options(robot, fix_pose=False), []
+    rest = options.start()
+    ours, opponents = Racer(solve_prepared, pipeline), {ALGORITHM_2: Racer(descend, autograd)}
     with one_thread():
         for target in targets:
-            cases.append(_case(robot, pipeline, autograd, target, options, starts, repeats))
-            report(f"{target.name}: {cases[-1].rest_error_mm:.2f} -> {cases[-1].ours.mean_error_mm:.2f} mm")
+            search = search_of(target.shape)
+            resting = solve_prepared(pipeline, search, replace(options, actuation_min=rest, actuation_max=rest))
+            run = race(ours, opponents, target.shape, options, repeats)
+            again = replace(options, initial_pose=run.found.pose)
+            solves = (run.ours, *run.opponents[ALGORITHM_2].values())
+            best = min(
+                best_error_mm(robot, pipeline, run.found.actuation, search, again, starts),
+                *(one.mean_error_mm for one in solves),
+            )
+            cases.append(Case(target, resting.mean_error_mm, run, best))
+            report(f"{target.name}: {resting.mean_error_mm:.2f} -> {run.ours.mean_error_mm:.2f} mm")
     return cases
 
 
 def deformation_mm(robot: Robot, pipeline: ForwardPipeline) -> float:
-    """Largest mean distance between two of its shapes: what errors are to be seen beside."""
+    """Return the largest mean distance between two of its shapes: what errors are to be seen beside."""
     return largest_deformation(pipeline.points, robot.actuation_min, robot.actuation_max)
 
 
-def _case(
-    robot: Robot,
-    pipeline: ForwardPipeline,
-    autograd: AutogradPipeline,
-    target: TorsoTarget,
-    options: IkOptions,
-    starts: int,
-    repeats: int,
-) -> Case:
-    search = search_of(target.shape)
-    rest = options.start()
-    resting = solve_prepared(pipeline, search, replace(options, actuation_min=rest, actuation_max=rest))
-    ours, found = _timed(solve_prepared, pipeline, target, options, repeats)
-    until = replace(options, relative_decrease=_PATIENCE, tolerance_mm=_EQUAL * ours.mean_error_mm)
-    printed, equal = (_timed(descend, autograd, target, one, 1)[0] for one in (options, until))
-    again = replace(options, initial_pose=found.pose)
-    best = best_error_mm(robot, pipeline, found.actuation, search, again, starts)
-    best = min(best, *(one.mean_error_mm for one in (ours, printed, equal)))
-    return Case(target, resting.mean_error_mm, ours, printed, equal, best, found)
+class PrintedRow(NamedTuple):
+    """A target of Table III of paper 000; times are means over the iterations."""
+
+    target: str
+    forward_ms: float
+    gradient_ms: float
+    icp_ms: float
+    total_ms: float
+    iterations: int
 
 
-def _timed(
-    solve: Solve, model: ForwardModel, target: TorsoTarget, options: IkOptions, repeats: int
-) -> tuple[Timing, IkResult]:
-    """The run of median time, after a short one that warms the caches up."""
-    solve(model, search_of(target.shape), replace(options, max_iterations=2))
-    runs = []
-    for _ in range(repeats):
-        stopwatch, begun = Stopwatch(), time.process_time()
-        search = TimedSearch(search_of(target.shape), stopwatch)
-        prepared = time.process_time()
-        result = solve(TimedModel(model, stopwatch), search, options)
-        ended = time.process_time()
-        runs.append((ended - begun, ended - prepared, stopwatch, result))
-    whole, solving, stopwatch, result = sorted(runs, key=lambda run: run[0])[repeats // 2]
-    coarse = result.coarse_iterations
-    iterations = max(1, result.iterations - bool(coarse) + coarse)
-    parts = np.array([stopwatch.forward, stopwatch.gradient, stopwatch.closest, 0.0])
-    parts[3] = solving - parts.sum()
-    parts_ms = 1e3 * parts / iterations
-    timing = Timing(
-        forward_ms=float(parts_ms[0]),
-        gradient_ms=float(parts_ms[1]),
-        closest_ms=float(parts_ms[2]),
-        rest_ms=float(parts_ms[3]),
-        total_ms=float(parts_ms.sum()),
-        iterations=iterations,
-        solve_ms=1e3 * whole,
-        mean_error_mm=result.mean_error_mm,
-        max_error_mm=result.max_error_mm,
-        covered=float(result.covered.mean()),
-        termination=result.termination.name.lower(),
+TABLE_3 = (
+    PrintedRow("M1", 65.8, 137.7, 171.0, 374.5, 10),
+    PrintedRow("M2", 75.7, 139.6, 174.3, 389.6, 22),
+    PrintedRow("M3", 83.5, 118.8, 175.2, 377.5, 19),
+    PrintedRow("M4", 69.9, 120.6, 213.8, 404.3, 15),
+    PrintedRow("S1", 65.1, 131.1, 210.7, 406.9, 13),
+    PrintedRow("S2", 74.8, 133.8, 180.3, 388.9, 25),
+    PrintedRow("S3", 75.1, 125.3, 193.4, 393.8, 12),
+    PrintedRow("S4", 80.1, 125.8, 186.7, 392.6, 17),
+    PrintedRow("S5", 68.3, 139.3, 179.2, 386.8, 14),
+    PrintedRow("S6", 73.5, 122.4, 178.5, 374.4, 19),
+)
+"""Table III as printed, by C++ with libTorch on an Intel i7-12700H; its bodies are of the CAESAR survey."""
+
+
+def printed_means() -> dict[str, float]:
+    """Return means of the columns, and of the time of a solve: iterations times the time of one, ms."""
+    count = len(TABLE_3)
+    means = {
+        key: sum(float(getattr(row, key)) for row in TABLE_3) / count
+        for key in ("forward_ms", "gradient_ms", "icp_ms", "total_ms", "iterations")
+    }
+    return means | {"solve_ms": sum(row.total_ms * row.iterations for row in TABLE_3) / count}
+
+
+_COLUMNS = ("forward_ms", "gradient_ms", "closest_ms", "rest_ms", "total_ms", "iterations", "solve_ms")
+
+
+def figures_of(cases: Sequence[Case], largest_deformation_mm: float, sim_to_real: bool) -> dict[str, Any]:
+    """Return figures of all targets, their means, and the paper's."""
+
+    def mean(timings: list[Timing]) -> dict[str, float]:
+        return {column: statistics.fmean(getattr(one, column) for one in timings) for column in _COLUMNS}
+
+    return {
+        "with_sim_to_real": sim_to_real,
+        "largest_deformation_mm": largest_deformation_mm,
+        "paper_table_3": {"rows": [row._asdict() for row in TABLE_3], "mean": printed_means()},
+        "mean": {
+            "ours": mean([case.race.ours for case in cases]),
+            ALGORITHM_2: {rule: mean([case.race.opponents[ALGORITHM_2][rule] for case in cases]) for rule in RULES},
+        },
+        "solve_time_ratio_at_equal_error": statistics.geometric_mean(
+            case.race.ratio(ALGORITHM_2, "equal_error") for case in cases
+        ),
+        "targets": {case.target.name: case.figures() for case in cases},
+    }
+
+
+def table(cases: Sequence[Case]) -> list[str]:
+    """Return lines for the terminal: a target a line, ours, then Algorithm 2, then a row of the paper's."""
+    lines = [
+        "ms an iteration    ours                               Algorithm 2                        paper 000, Table III",
+        "        forward grad closest  rest total  n | forward grad closest  rest total   n |  "
+        "    forward grad  ICP total  n | mean error: rest, ours, Alg. 2, best known (mm)",
+    ]
+    for case, printed in zip(cases, TABLE_3, strict=False):
+        ours, theirs = case.race.ours, case.race.opponents[ALGORITHM_2]["same_rule"]
+        errors = (case.rest_error_mm, ours.mean_error_mm, theirs.mean_error_mm, case.best_error_mm)
+        flag = " " if case.target.fits else "*"
+        lines.append(
+            f"{case.target.name:>4}{flag}  {_row(ours, 3)} | {_row(theirs, 4)} |  {printed.target}"
+            f" {printed.forward_ms:8.1f}{printed.gradient_ms:6.1f}{printed.icp_ms:6.1f}{printed.total_ms:6.1f}"
+            f"{printed.iterations:3d} | " + " ".join(f"{error:6.2f}" for error in errors)
+        )
+    return [*lines, "* of another size than the mannequin: out of reach on purpose"]
+
+
+def _row(timing: Timing, width: int) -> str:
+    return (
+        f"{timing.forward_ms:7.2f}{timing.gradient_ms:6.2f}{timing.closest_ms:7.2f}{timing.rest_ms:6.2f}"
+        f"{timing.total_ms:6.2f}{timing.iterations:{width}d}"
     )
-    return timing, result

@@ -23,7 +23,8 @@ SCALE_MM = 10.0
 _HIDDEN = (0.8, 0.8, 0.8, 1.0)
 SKIN = (0.95, 0.78, 0.6, 1.0)
 FRONT, _BACK = 20.0, 200.0  # degrees of azimuth: the robot's front is +x
-_HALF_MM = 110.0
+_BOX_MM = (np.array([-110.0, -110.0, 0.0]), np.array([110.0, 110.0, 330.0]))
+"""Lower and upper corner, mm, of the box in which every torso is drawn, at one scale."""
 
 
 def draw_torsos(path: Path, robot: Robot, cases: Sequence[Case]) -> None:
@@ -53,20 +54,20 @@ def draw_torsos(path: Path, robot: Robot, cases: Sequence[Case]) -> None:
 
 def _draw_case(case: Case, robot: Robot, panel: Callable[[int], Axes3D]) -> None:
     shape = case.target.shape
-    posed = case.found.pose.apply(shape.points * MM_PER_M)
+    posed = case.race.found.pose.apply(shape.points * MM_PER_M)
     assert shape.faces is not None
     stature = f"{case.target.stature:.2f} m" + ("" if case.target.fits else ", another size")
     skin = np.tile(SKIN, (len(shape.faces), 1))
     draw_panel(panel(0), posed, shape.faces, skin, FRONT, f"{case.target.name}: {stature}", lit=True)
-    points, faces = case.found.points, robot.patches.triangles(len(case.found.points))
-    colours = error_colours(faces, case.found.matches.distances, case.found.covered)
-    error = f"mean {case.ours.mean_error_mm:.1f} mm (at rest {case.rest_error_mm:.1f})"
+    points, faces = case.race.found.points, robot.patches.triangles(len(case.race.found.points))
+    colours = error_colours(faces, case.race.found.matches.distances, case.race.found.covered)
+    error = f"mean {case.race.ours.mean_error_mm:.1f} mm (at rest {case.rest_error_mm:.1f})"
     draw_panel(panel(1), points, faces, colours, FRONT, error)
-    draw_panel(panel(2), points, faces, colours, _BACK, f"from the back; largest {case.ours.max_error_mm:.0f} mm")
+    draw_panel(panel(2), points, faces, colours, _BACK, f"from the back; largest {case.race.ours.max_error_mm:.0f} mm")
 
 
 def error_colours(faces: NDArray[np.integer], distances: Array, covered: NDArray[np.bool_]) -> Array:
-    """Colours (F, 4) of triangles over points with distances (P,) mm; grey where a corner has no counterpart."""
+    """Return colours (F, 4) of triangles over points with distances (P,) mm; grey where a corner has no counterpart."""
     colours = ScalarMappable(Normalize(0.0, SCALE_MM), ERROR_COLOURS).to_rgba(distances[faces].mean(axis=1))
     return np.where(np.all(covered[faces], axis=1, keepdims=True), colours, _HIDDEN)
 
@@ -79,14 +80,15 @@ def draw_panel(
     azimuth: float,
     title: str,
     lit: bool = False,
+    box: tuple[Array, Array] = _BOX_MM,
 ) -> None:
-    """Triangles (F, 3) over points (P, 3) mm of a torso, in their colours, seen from an azimuth in degrees."""
-    light = LightSource(azdeg=60.0, altdeg=40.0) if lit else None
+    """Draw triangles (F, 3) over points (P, 3) mm of a body, coloured, in a box, from an azimuth in degrees."""
+    light, (low, high) = LightSource(azdeg=60.0, altdeg=40.0) if lit else None, box
     axes.add_collection3d(
         Poly3DCollection(points[faces], facecolors=colours, linewidths=0.0, shade=lit, lightsource=light)
     )
-    axes.set(xlim=(-_HALF_MM, _HALF_MM), ylim=(-_HALF_MM, _HALF_MM), zlim=(0.0, 3.0 * _HALF_MM))
-    axes.set_box_aspect((2.0, 2.0, 3.0), zoom=1.3)
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
+    axes.set_box_aspect(high - low, zoom=1.3)
     axes.view_init(elev=8.0, azim=azimuth)
     axes.set_axis_off()
     axes.set_title(title, fontsize=8, y=1.03)

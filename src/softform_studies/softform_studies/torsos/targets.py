@@ -2,6 +2,10 @@
 
 A body is of the mannequin's size if its girths at hips, waist and chest lie between those of the mannequin at rest and
 fully inflated. The targets are some such bodies, and some that are of another size: out of reach on purpose.
+
+The paper's scans (CAESAR) are not public: people are drawn with `anny` (NAVER, Apache-2.0), MakeHuman's body model
+(CC0) in PyTorch; its data come with the package. It is no part of Softform's installation. Its first use builds a
+cache: minutes, and 0.8 GB in its own folder.
 """
 
 from dataclasses import dataclass
@@ -16,16 +20,86 @@ from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
-from softform_studies.torsos.bodies import Bodies
+
+RANGES = {
+    "gender": (0.0, 1.0),  # from male to female
+    "age": (0.65, 0.9),  # 2/3 is a young adult, 1 old
+    "muscle": (0.0, 1.0),
+    "weight": (0.0, 1.0),
+    "height": (0.2, 0.7),  # 1.5 to 2 m
+    "proportions": (0.0, 1.0),
+}
+"""Ranges of uniform draws on anny's scale from 0 to 1: chosen, not the statistics of a population."""
+
+BODIES = 300
+"""Number of bodies that are drawn; one in fourteen is of the mannequin's size."""
+
+_ARMS = ("shoulder", "upperarm", "lowerarm", "wrist", "metacarpal", "finger")
+_HALF = 0.5
+_MIDLINE = 0.004  # m
+_AROUND_HIPS = 0.15  # m
 
 SCALE = 0.5
 TAPE_HEIGHTS = (0.060, 0.130, 0.200)
-"""Where the tape lies: hips, waist and chest of the description's core, m."""
+"""Heights of the tape at hips, waist and chest of the description's core, m."""
 
 TAPE_PART = 0.02
-"""Girths fit that miss the mannequin's by no more than this part."""
+"""Largest relative difference of a fitting girth from the mannequin's."""
 
 _SURFACE_SAMPLES = 3600
+
+
+@dataclass(frozen=True)
+class Bodies:
+    """People, standing, life-size; x to the front, y to the left, z upwards from the base of the neck.
+
+    Attributes:
+        vertices: (n, V, 3) m.
+        faces: (F, 3), without arms: those are none of a torso.
+        crotch: (n,) m, height of the crotch, below 0.
+        stature: (n,) m.
+    """
+
+    vertices: Array
+    faces: NDArray[np.int64]
+    crotch: Array
+    stature: Array
+
+
+def draw_bodies(count: int, seed: int) -> Bodies:
+    """Draw people from `RANGES`; the same for the same count and seed.
+
+    Raises:
+        SoftformError: If `anny` is not installed.
+    """
+    try:
+        import anny
+        import torch
+    except ImportError as error:
+        raise SoftformError(
+            f"People are drawn with the package anny, which cannot be imported: {error}.",
+            "Install it in this environment: pip install anny",
+        ) from error
+    model = anny.Anny()
+    random = np.random.default_rng(seed)
+    drawn = {name: torch.tensor(random.uniform(*of, count), dtype=torch.float32) for name, of in RANGES.items()}
+    with torch.no_grad():
+        people = model(phenotype_kwargs=drawn)
+    labels = [str(label) for label in model.bone_labels]
+    heads = people["rest_bone_heads"].numpy().astype(np.float64)
+    neck, hip = heads[:, labels.index("neck01")], heads[:, labels.index("upperleg01.L")]
+    vertices = people["rest_vertices"].numpy().astype(np.float64)
+    stature = np.ptp(vertices[:, :, 2], axis=1)
+    vertices -= neck[:, None]
+    near_hips = np.abs(vertices[:, :, 2] - (hip - neck)[:, None, 2]) < _AROUND_HIPS
+    midline = (np.abs(vertices[:, :, 0]) < _MIDLINE) & near_hips
+    crotch = np.where(midline, vertices[:, :, 2], np.inf).min(axis=1)
+    of_arms = np.isin(model.vertex_bone_indices.numpy(), [i for i, one in enumerate(labels) if one.startswith(_ARMS)])
+    share = (model.vertex_bone_weights.numpy() * of_arms).sum(axis=1)
+    faces = model.faces.numpy()
+    # anny looks along -y, its left is +x.
+    turned = np.stack([-vertices[:, :, 1], vertices[:, :, 0], vertices[:, :, 2]], axis=-1)
+    return Bodies(turned, faces[(share[faces] < _HALF).all(axis=1)], crotch, stature)
 
 
 @dataclass(frozen=True)
@@ -50,7 +124,7 @@ class TorsoTarget:
 def torso_targets(
     robot: Robot, pipeline: ForwardPipeline, bodies: Bodies, fitting: int = 7, others: int = 3
 ) -> list[TorsoTarget]:
-    """The first bodies of the mannequin's size, then the first of another size.
+    """Return the first bodies of the mannequin's size, then the first of another size.
 
     Args:
         robot: The mannequin.
@@ -86,7 +160,7 @@ def torso_targets(
 
 
 def girths(vertices: Array, faces: NDArray[np.integer]) -> Array:
-    """What a taut tape around a mesh measures at `TAPE_HEIGHTS`, (3,) m; 0 where there is nothing."""
+    """Return the girths of a taut tape around a mesh at `TAPE_HEIGHTS`, (3,) m; 0 where there is nothing."""
     edges = np.unique(np.sort(faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1), axis=0)
     low, high = vertices[edges[:, 0]], vertices[edges[:, 1]]
     found = []
@@ -100,7 +174,7 @@ def girths(vertices: Array, faces: NDArray[np.integer]) -> Array:
 
 
 def _cut(vertices: Array, faces: NDArray[np.integer], floor: float, top: float) -> TargetShape:
-    """The part between two heights, m."""
+    """Return the part between two heights, m."""
     import open3d  # takes a second
 
     tensor = open3d.core.Tensor.from_numpy
@@ -115,6 +189,6 @@ def _cut(vertices: Array, faces: NDArray[np.integer], floor: float, top: float) 
 
 
 def _centred(shape: TargetShape, rest: Array) -> TargetShape:
-    """The shape moved along x so that the resting robot, (P, 3) m, is about its middle: necks lean differently."""
+    """Move the shape along x until the resting robot, (P, 3) m, is about its middle: necks lean differently."""
     middles = [0.5 * (points[:, 0].min() + points[:, 0].max()) for points in (rest, shape.points)]
     return shape.transformed(np.eye(3), np.array([middles[0] - middles[1], 0.0, 0.0]))

@@ -22,13 +22,13 @@ from softform_rig.live_body import LiveBody
 from softform_rig.reality import Reality, load_reality, true_values
 
 PAPER_SAMPLES = {"three_chamber": 343, "planar_fingers": 620}
-"""As many as the paper used (Sec. III-D)."""
+"""Numbers of samples in the paper (Sec. III-D)."""
 
 
 def real_tips(
     robot: Robot, reality: Reality, live: LiveBody, actuations: Array, noise: float = 0.0, seed: int = 0
 ) -> Array:
-    """Tips (n, d) m in the robot's frame, one actuation (n, m) Pa after the other.
+    """Return tips (n, d) m in the robot's frame, one actuation (n, m) Pa after the other.
 
     Args:
         robot: The robot.
@@ -51,7 +51,7 @@ def real_tips(
 
 
 def capture_tips(robot: Robot, reality: Reality, samples: int, seed: int = 0) -> tuple[Array, Array]:
-    """Actuations (n, m) Pa spread over the working range, and their captured tips (n, d) m.
+    """Return actuations (n, m) Pa spread over the working range, and their captured tips (n, d) m.
 
     Raises:
         SoftformError: If an actuation has no equilibrium in this reality.

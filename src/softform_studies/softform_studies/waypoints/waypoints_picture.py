@@ -1,4 +1,4 @@
-"""Pictures as Figs. 7, 8 and 11 of paper 001."""
+"""Pictures like Figs. 7, 8 and 11 of paper 001."""
 
 from pathlib import Path
 

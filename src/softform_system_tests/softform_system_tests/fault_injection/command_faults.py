@@ -57,7 +57,7 @@ def _alone(stack: RigStack) -> Outcome:
 def wrong_command(robot: Robot, variant: str, right: ActuatorCommand, now: float) -> ActuatorCommand:
     """A command that must be rejected, under the lease of a right one and with its key, which whoever listens has."""
     values = [0.5 * float(top) for top in robot.actuator_max]
-    units = [robot.unit] * len(values)
+    units = robot.actuator_units
     command = ActuatorCommand(
         source=right.source,
         lease=right.lease,

@@ -14,8 +14,7 @@ from std_srvs.srv import Trigger
 from softform_core.errors import SoftformError
 from softform_interfaces.msg import ActuatorCommand, ActuatorState, Asked, BringupState, DriverState, MarkerFrame
 from softform_interfaces.srv import InjectFault, Lease, Reset
-from softform_rig.fault_messages import request_from_fault
-from softform_rig.faults import parse_fault
+from softform_rig.faults import CLEAR
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import points_from_cloud, seconds_from_stamp
@@ -143,14 +142,15 @@ class StackWatch:
         Raises:
             SoftformError: If the rig rejects it, or does not answer.
         """
-        if not self._ask(request_from_fault(parse_fault(fault))):
+        if not self._ask(fault):
             raise SoftformError(f"The rig did not answer when '{fault}' was to be injected.", "See the launch's log.")
 
     def clear_faults(self) -> None:
         """End all faults that are on, if the rig answers; a rejection is raised."""
-        self._ask(request_from_fault(None))
+        self._ask(CLEAR)
 
-    def _ask(self, request: InjectFault.Request) -> bool:
+    def _ask(self, fault: str) -> bool:
+        request = InjectFault.Request(fault=fault)
         answer = call_service(self.node, "rig", InjectFault, "rig/inject_fault", request, _INJECTED_SECONDS)
         if answer is not None and not answer.success:
             raise SoftformError(answer.message)

@@ -31,11 +31,13 @@ class Watched(Protocol):
 def is_at_rest(robot: Robot, values: Array, blind: Collection[int] = ()) -> bool:
     """Whether actuators with the true values (k,) are safe, but for those of some numbers.
 
-    A chamber is if its pressure is within `tolerances.follow` of the safe one, a tendon also if it is slacker.
+    A chamber is if its pressure is within the tolerance `follow` of the safe one, a tendon also if it is slacker.
     """
     excess = values - robot.safe[: len(values)]
-    excess = np.delete(np.abs(excess) if robot.unit == "Pa" else excess, list(blind))
-    return bool((excess <= robot.tolerances.follow).all())
+    may_be_lower = np.array(robot.actuator_quantities[: len(values)]) == "displacement"
+    excess = np.where(may_be_lower, excess, np.abs(excess))
+    allowed = robot.actuator_tolerances.follow[: len(values)]
+    return bool(np.delete(excess <= allowed, list(blind)).all())
 
 
 def rested(stack: Watched, outcome: Outcome, since: float, observable: float | None = None) -> Outcome:

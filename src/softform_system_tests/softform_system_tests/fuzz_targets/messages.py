@@ -17,7 +17,6 @@ from geometry_msgs.msg import Point, TransformStamped
 from rclpy._rclpy_pybind11 import RCLError, RMWError
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import PointCloud2
-from shape_msgs.msg import Mesh, MeshTriangle
 from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
 
@@ -32,17 +31,20 @@ from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_target
 from softform_interfaces import action, msg, srv
-from softform_rig.fault_messages import fault_from_request
+from softform_rig.faults import parse_fault
 from softform_ros.asked import age_of, require_recent
 from softform_ros.command_lease import KnownLease
 from softform_ros.conversions import (
     NORMAL_FIELDS,
     cloud_from_points,
+    packed_vertices,
     points_from_cloud,
     positions_from_markers,
+    unpacked_vertices,
     values_from_cloud,
 )
 from softform_ros.frames import place_from_message
+from softform_ros.histories import history_from_message
 from softform_ros.stack_state import state_in_words
 from softform_ros.transform_tree import TransformTree
 
@@ -118,9 +120,14 @@ def _take_cloud(message: PointCloud2) -> None:
     assert np.isfinite(check_target(points, _ROBOT)).all()
 
 
+def _take_history(message: msg.ActuationHistory) -> None:
+    history = history_from_message(message, _ROBOT)
+    assert history.sequence.shape[1] == _ROBOT.degrees_of_freedom and np.isfinite(history.sequence).all()
+
+
 def _take_mesh(message: msg.TargetMesh) -> None:
-    points = np.array([[point.x, point.y, point.z] for point in message.mesh.vertices])
-    faces = reach_messages.faces_from_message(message.mesh.triangles)
+    points = unpacked_vertices(message.vertices)
+    faces = reach_messages.faces_from_message(message.triangles)
     shape = TargetShape.from_mesh(check_target(points, _ROBOT), faces)
     assert shape.faces is not None and shape.faces.max() < len(shape.points)
 
@@ -233,7 +240,7 @@ _VALUES = msg.ActuatorValues(name=_NAMES, value=_MIDDLE, unit=_ROBOT.unit)
 _ASKED = msg.Asked(stamp=_NOW, epoch=7)
 _GRID = np.stack([*np.meshgrid(*[np.linspace(-0.15, 0.15, 5)] * 2), np.full((5, 5), 0.01)], axis=-1).reshape(-1, 3)
 _CLOUD = cloud_from_points(_GRID, _FRAME, Time(), dict.fromkeys(NORMAL_FIELDS, _GRID[:, 2]))
-_TRIANGLES = [MeshTriangle(vertex_indices=[a, a + 1, a + 6]) for a in range(0, 18) if a % 5 < 4]
+_TRIANGLES = [vertex for a in range(0, 18) if a % 5 < 4 for vertex in (a, a + 1, a + 6)]
 _POINTS = [Point(x=float(x), y=float(y), z=float(z)) for x, y, z in _GRID]
 _FEATURES = msg.TargetPoints(header=_HEADER, u=[0.5], v=[0.5], position=_POINTS[:1], weight=[1.0])
 _TRANSFORM = TransformStamped(header=Header(frame_id="world", stamp=_NOW), child_frame_id="camera")
@@ -243,9 +250,10 @@ Takers: TypeAlias = tuple[tuple[Any, Callable[[Any], object]], ...]
 MESSAGES: Takers = (
     (msg.ActuatorCommand(header=_HEADER, source="me", name=_NAMES, unit=_UNITS, value=_MIDDLE), _take_command),
     (msg.ActuatorState(name=_NAMES, unit=_UNITS, value=_MIDDLE, status=[1] * len(_NAMES)), _take_actuator_state),
+    (msg.ActuationHistory(name=_ROBOT.actuation_names, turns=[1] * 9, stamp=[1.0] * 9, value=_MIDDLE), _take_history),
     (msg.DriverState(state=1, reason="running", holder="me", lease=2**32 + 1, epoch=7), _take_driver_state),
     (_CLOUD, _take_cloud),
-    (msg.TargetMesh(header=_HEADER, mesh=Mesh(triangles=_TRIANGLES, vertices=_POINTS)), _take_mesh),
+    (msg.TargetMesh(header=_HEADER, vertices=packed_vertices(_GRID), triangles=_TRIANGLES), _take_mesh),
     (_FEATURES, lambda message: reach_messages.features_from_message(message, _ROBOT)),
     (msg.MarkerFrame(name=["a", "b"], position=_POINTS[:2], visible=[True, False]), _take_markers),
     (TFMessage(transforms=[_TRANSFORM]), _take_transforms),
@@ -257,7 +265,7 @@ REQUESTS: Takers = (
     (srv.PredictShape.Request(actuators=_VALUES), _take_prediction),
     (srv.Lease.Request(source="me", client=3, asked=_ASKED, fingerprint=_LEASES.fingerprint), _take_lease),
     (srv.Reset.Request(asked=_ASKED), _take_reset),
-    (srv.InjectFault.Request(kind=2, duration=1.0), fault_from_request),
+    (srv.InjectFault.Request(fault="stall+1"), lambda request: parse_fault(request.fault)),
     (action.ReachShape.Goal(target=_CLOUD, triangles=_TRIANGLES, features=_FEATURES, asked=_ASKED), _take_reach),
     (action.FollowWaypoints.Goal(header=_HEADER, points=_POINTS[:3], u=0.5, v=0.5, times=[1.0, 2.0, 3.0]), _take_path),
     (action.FollowWaypoints.Goal(kind=1, header=_HEADER, shapes=[_CLOUD] * 2, times=[1.0, 2.0]), _take_path),

@@ -24,9 +24,9 @@ def fuzz(inputs: int, only: tuple[str, ...], seed: int, jobs: int | None, json_p
       ./softform bench fuzz --inputs 1000000 --json -
       ./softform bench fuzz --only natnet --inputs 20000
     """  # noqa: D301
-    from softform_core.executors import default_jobs
     from softform_core.plugins import plugin_kinds
     from softform_core.run_folder import new_run_folder
+    from softform_core.workers import default_jobs
     from softform_system_tests.fuzzing.campaign import fuzz as fuzz_targets
     from softform_system_tests.fuzzing.targets import GROUP, load_target
     from softform_system_tests.fuzzing.trial import KINDS

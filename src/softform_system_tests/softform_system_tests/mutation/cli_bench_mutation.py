@@ -33,7 +33,7 @@ def mutation(jobs: int | None, write: Path | None, json_path: str | None) -> Non
       ./softform bench mutation --json -
       ./softform bench mutation --write docs/safety.md
     """  # noqa: D301
-    from softform_core.executors import default_jobs
+    from softform_core.workers import default_jobs
     from softform_system_tests.mutation.measure import measure
 
     figures = measure(jobs or default_jobs(), lambda line: click.echo(line, err=True))

@@ -28,7 +28,7 @@ def schedules(seeds: int, first: int, jobs: int | None, json_path: str | None) -
       ./softform bench schedules --seeds 10000 --json -
       ./softform bench schedules --seeds 1 --first 8737
     """  # noqa: D301
-    from softform_core.executors import default_jobs
+    from softform_core.workers import default_jobs
     from softform_system_tests.schedules.explore import explore
 
     figures = explore(range(first, first + seeds), jobs or default_jobs())

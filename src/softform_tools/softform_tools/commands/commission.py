@@ -89,7 +89,7 @@ def _by_person(stepper: "Stepper", robot: "Robot", names: list[str], share: floa
 
 
 def _entered(stepper: "Stepper", text: str) -> int:
-    """The driver's epoch, once Enter was pressed in it; what was typed before, or while all stood still, is dropped."""
+    """Return the driver's epoch when Enter was pressed in it; earlier input is dropped."""
     from softform_tools.commission import BEAT_SECONDS
 
     while True:
@@ -106,8 +106,9 @@ def _entered(stepper: "Stepper", text: str) -> int:
 
 
 def _answer(robot: "Robot") -> tuple[str, ...] | None:
-    """What a person saw move, in the order of the actuators; None if it is to be shown again."""
-    what = "chamber" if robot.quantity == "pressure" else "tendon"
+    """Return what a person saw move, in the order of the actuators; None if it is to be shown again."""
+    quantities = set(robot.actuator_quantities)
+    what = {"pressure": "chamber", "displacement": "tendon"}.get("".join(quantities), "actuator")
     while True:
         words = click.prompt(f"Which {what} moved? [{'/'.join(robot.actuators)}/{NONE}/{AGAIN}/{STOP}]").split()
         if words == [STOP]:
@@ -137,7 +138,7 @@ def _by_scanner(stepper: "Stepper", robot: "Robot", names: list[str], share: flo
 
 
 def _driven(node: "Node") -> "tuple[Robot, list[str]]":
-    """The robot that the driver drives, and the adapter that each of its devices is known by.
+    """Return the robot that the driver drives, and the adapter that each of its devices is known by.
 
     Raises:
         SoftformError: If the driver does not answer, or its description is not on this machine.
@@ -152,18 +153,14 @@ def _driven(node: "Node") -> "tuple[Robot, list[str]]":
 
 
 def _parameters(node: "Node", names: list[str]) -> dict[str, Any]:
-    from rcl_interfaces.srv import GetParameters
-    from rclpy.parameter import parameter_value_to_python
+    from softform_ros.service_calls import asked_parameters
 
-    from softform_ros.service_calls import call_service
-
-    request = GetParameters.Request(names=names)
-    answer = call_service(node, "actuation", GetParameters, "actuation/get_parameters", request, PATIENCE)
-    if answer is None:
+    values = asked_parameters(node, "actuation", names, PATIENCE)
+    if values is None:
         raise SoftformError(
             f"No driver answered within {PATIENCE:g} s.", "Check that it runs, the namespace and ROS_DOMAIN_ID."
         )
-    return dict(zip(names, map(parameter_value_to_python, answer.values), strict=True))
+    return values
 
 
 def _end(stepper: "Stepper", why: str, code: int) -> None:

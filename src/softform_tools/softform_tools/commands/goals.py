@@ -1,4 +1,4 @@
-"""What the commands for a running stack share: options, Ctrl-C, progress, and messages of the outcome."""
+"""Common parts of the commands for a running stack: options, Ctrl-C, progress, and messages of the outcome."""
 
 import math
 import signal
@@ -27,7 +27,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 EXIT_FAILED, EXIT_INTERRUPTED = 1, 130
 PATIENCE = 20.0
-"""s within which a node of the stack must answer."""
+"""Longest time in which a node of the stack must answer, s."""
 
 _START_SECONDS = 120.0  # that a stack may take to come up
 _SILENCE_SECONDS = 2.0
@@ -44,7 +44,7 @@ SIMULATED_OPTION = click.option("--without-sim-to-real", is_flag=True, help="Pla
 
 
 def values_option(name: str, text: str) -> Callable[[Command], Command]:
-    """An option with one value for each actuator."""
+    """Return an option with one value for each actuator."""
 
     def parsed(context: click.Context, option: click.Parameter, given: str | None) -> NDArray[np.float64] | None:
         try:
@@ -56,7 +56,7 @@ def values_option(name: str, text: str) -> Callable[[Command], Command]:
 
 
 def stack_options(command: Command) -> Command:
-    """Options of every command that sends something to a running stack."""
+    """Return options of every command that sends something to a running stack."""
     command = click.option("--json", "json_path", metavar="FILE", help="Write the result as JSON; - is stdout.")(
         command
     )
@@ -104,7 +104,7 @@ def told_if_long(line: str) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def connected(namespace: str, frame: str) -> Iterator["ShapeClient"]:
-    """A client of a stack that runs; of one that starts, once it is up, with what it does meanwhile on standard error.
+    """Yield a client of a stack that runs; a stack that starts is awaited, with its steps on standard error.
 
     Raises:
         SoftformError: If no stack answers.
@@ -132,7 +132,7 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 def carried_out(
     call: Callable[[], Result], cancel: Callable[[], object], advice: Mapping[int, str] | None = None
 ) -> Result:
-    """Result of a goal; Ctrl-C and SIGTERM cancel it, and the robot stays where it is.
+    """Return the result of a goal; Ctrl-C and SIGTERM cancel it, and the robot stays where it is.
 
     Exits with `EXIT_FAILED` if it ends with an error code, which is shown with its name and text, with
     `EXIT_INTERRUPTED` if it was cancelled.
@@ -162,7 +162,7 @@ def carried_out(
 
 
 def _name_of(failure: "GoalFailedError") -> str:
-    """The name that the action gives to an error code."""
+    """Return the name that the action gives to an error code."""
     kind = type(failure.result)
     return next((name for name in dir(kind) if name.isupper() and getattr(kind, name) == failure.code), "unknown")
 
@@ -176,7 +176,7 @@ def tell(lines: list[str], result: Any, json_path: str | None) -> None:
 
 
 def as_json(value: Any) -> Any:
-    """A message as JSON takes it: without clouds; what is not a number is null."""
+    """Return a message as JSON takes it: without clouds; what is not a number is null."""
     if hasattr(value, "get_fields_and_field_types"):
         fields = value.get_fields_and_field_types()
         return {name: as_json(getattr(value, name)) for name, kind in fields.items() if kind not in _BULKY}
@@ -188,6 +188,6 @@ def as_json(value: Any) -> Any:
 
 
 def values_line(values: "ActuatorValues") -> str:
-    """The last set of values of a result for people, such as `c1 1200, c2 800 Pa`."""
+    """Return the last set of values of a result for people, such as `c1 1200, c2 800 Pa`."""
     last = zip(values.name, values.value[-len(values.name) :], strict=True) if values.name else ()
     return ", ".join(f"{name} {value:.6g}" for name, value in last) + f" {values.unit}"

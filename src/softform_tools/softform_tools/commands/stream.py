@@ -12,14 +12,18 @@ from softform_core.errors import SoftformError
 from softform_tools.commands import goals
 
 _LAST_SECONDS = 1.0
-"""For which the last target is sent again, so that the servo's state for it is received."""
+"""Time for which the last target is repeated, s, so that the servo's state for it is received."""
 
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path), metavar="FOLDER|TABLE")
 @goals.UNIT_OPTION
 @click.option(
-    "--rate", default=50.0, show_default=True, type=click.FloatRange(0.1, 200.0), help="Targets a second, Hz."
+    "--rate",
+    default=50.0,
+    show_default=True,
+    type=click.FloatRange(2.5, 200.0),
+    help="Targets a second, Hz: below 2.5 the servo holds between them.",
 )
 @goals.stack_options
 def stream(path: Path, unit: Any, rate: float, namespace: str, frame: str, json_path: str | None) -> None:

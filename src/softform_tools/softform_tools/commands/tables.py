@@ -21,15 +21,15 @@ _MOST_PLACES = 1_000_000
 def read_path(
     path: Path, robot: Robot, uv: Array, point: str = "", unit: str = "m"
 ) -> tuple[PointPath | ActuatorPath, Array | None]:
-    """A path of the file, and the time at which each waypoint is due, s, or None.
+    """Return a path of the file, and the time at which each waypoint is due, s, or None.
 
     Args:
         path: A table (`importing.table.read_table`) with columns `x,y,z`, or the robot's actuators in their unit,
             in any order; and, if wanted, `time` in s after the start.
         robot: Robot that follows it.
         uv: (2,) which point of a surface is led.
-        point: Which frame of the robot is led, if not that point.
-        unit: Of x, y and z: m or mm.
+        point: Frame of the robot that is led, if not that point.
+        unit: Unit of x, y and z: m or mm.
 
     Raises:
         SoftformError: If the file cannot be read, has other columns, or lacks a value.
@@ -39,8 +39,9 @@ def read_path(
     timed = [_TIME] * (_TIME in names)
     for wanted in (_POINT, robot.actuators):
         if names == {name.casefold() for name in [*wanted, *timed]} and len(names) == len(table.columns):
-            stated, si = (unit, "m") if wanted is _POINT else (robot.unit, robot.unit)
-            values = numbers_in_si(table, wanted, stated, si)
+            units = [(unit, "m")] * len(_POINT) if wanted is _POINT else [(own, own) for own in robot.actuator_units]
+            columns = zip(wanted, units, strict=True)
+            values = np.column_stack([numbers_in_si(table, [name], *stated) for name, stated in columns])
             if timed:
                 values = np.column_stack([values, numbers_in_si(table, timed, "s", "s")])
             lacking = np.flatnonzero(~np.isfinite(values).all(axis=1))
@@ -55,7 +56,7 @@ def read_path(
 
 
 def read_places(path: Path, robot: Robot, rate: float, unit: str = "m") -> Array:
-    """Places (n, 3) m of the tip, so many a second, of a file that `read_path` reads; between times they go straight.
+    """Return places (n, 3) m of the tip, so many a second, of a file as `read_path` reads it, on straight lines.
 
     Raises:
         SoftformError: If it cannot be read, holds no places, the robot has no tip, or the times make no sense.

@@ -45,7 +45,7 @@ from softform_tools.status.stack_status import (
 )
 
 WINDOW = 5.0
-"""Seconds over which a rate is taken."""
+"""Time over which a rate is taken, s."""
 
 
 class TopicWatch:
@@ -64,14 +64,14 @@ class TopicWatch:
         self._sent_at = sent_at
 
     def rate(self) -> float:
-        """Messages a second over the last `WINDOW` seconds; 0 if fewer than two came."""
+        """Return messages a second over the last `WINDOW` seconds; 0 if fewer than two came."""
         recent = [moment for moment in tuple(self._arrivals) if moment >= time.monotonic() - WINDOW]
         if len(recent) < 2 or recent[-1] <= recent[0]:
             return 0.0
         return (len(recent) - 1) / (recent[-1] - recent[0])
 
     def age(self) -> float | None:
-        """Seconds since the last message was sent; None if none came."""
+        """Return seconds since the last message was sent; None if none came."""
         return None if self._sent_at is None else max(0.0, time.time() - self._sent_at)
 
 
@@ -79,7 +79,7 @@ _ROBOT_NODES = ("shape_predictor", "inverse_kinematics", "motion_planner", "coll
 """Nodes whose `hardware_id` is the robot."""
 
 _MOST = 500
-"""Nodes, and topics, that are kept: anybody may announce more."""
+"""Most nodes, and topics, that are kept: anybody may announce more."""
 
 _LOOK_PERIOD = 0.5
 _ANSWER_SECONDS = 2.0
@@ -88,7 +88,7 @@ _UNINTERESTING = ("/_action/", "/transition_event", "/parameter_events", "/rosou
 
 @dataclass
 class _Report:
-    """What a node's diagnostics said last."""
+    """Last diagnostics of a node."""
 
     level: str
     message: str
@@ -123,11 +123,11 @@ class StackObserver:
         self._timer = create_steady_timer(node, _LOOK_PERIOD, self._look)
 
     def namespaces(self) -> list[str]:
-        """Namespaces in which other nodes run; the root, where programs like this one are, is the last one."""
+        """Return namespaces in which other nodes run; the root, where programs like this one are, is the last one."""
         return sorted({namespace for _, namespace in self._others()}, key=lambda one: (one == "/", one))
 
     def status(self) -> StackStatus:
-        """What is known now, fit for a terminal."""
+        """Return what is known now, fit for a terminal."""
         driver = self._driver
         if driver is not None:
             driver = replace(driver, silent_for=time.monotonic() - self._driver_heard)
@@ -273,7 +273,7 @@ class StackObserver:
 
 
 def driver_status(message: DriverState) -> DriverStatus:
-    """What a driver says of itself."""
+    """Return the status of a driver from what it says of itself."""
     number = message.state
     return DriverStatus(
         state=DRIVER_STATES[number] if number < len(DRIVER_STATES) else f"in state {number}",
@@ -290,7 +290,7 @@ def driver_status(message: DriverState) -> DriverStatus:
 
 
 def _recorder_status(name: str, values: Mapping[str, str]) -> RecorderStatus | None:
-    """What a recorder's diagnostics say; None if the node is none."""
+    """Return the status of a recorder from its diagnostics; None if the node is none."""
     with suppress(KeyError, ValueError):
         missing = int(values["dropped"]) + int(values["lost before arrival"])
         return RecorderStatus(name, values["bag"], int(values["messages"]), missing)
@@ -298,7 +298,7 @@ def _recorder_status(name: str, values: Mapping[str, str]) -> RecorderStatus | N
 
 
 def _disks(folders: Iterable[Path]) -> tuple[DiskStatus, ...]:
-    """Room for some folders, which need not exist yet; folders of one disk are reported together."""
+    """Return the room for some folders, which need not exist yet; folders of one disk are reported together."""
     by_device: dict[int, tuple[Path, list[str]]] = {}
     for folder in folders:
         place = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())

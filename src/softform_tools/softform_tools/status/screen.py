@@ -21,7 +21,7 @@ _DRIVER_COLOURS = {"safe": "green", "running": "cyan", "holding": "yellow", "mak
 
 
 def screen(status: StackStatus, width: int) -> str:
-    """The status in lines of at most `width` characters, in colours."""
+    """Return the status in lines of at most `width` characters, in colours."""
     lines = [_headline(status)]
     if status.driver is not None and status.driver.state == "fault" and status.driver.unsafe:
         loud = f" KEEP AWAY, THE ROBOT IS NOT KNOWN TO BE SAFE: {status.driver.unsafe} "
@@ -36,6 +36,8 @@ def screen(status: StackStatus, width: int) -> str:
     warned = ", ".join(node.name for node in status.nodes if node.level == "WARN")
     if warned and not status.troubles:
         lines.append(click.style(_wrapped(f"no trouble, but warnings of {warned}", width, 2), fg="yellow"))
+    elif not status.troubles and not status.bringup:
+        lines.append(click.style("no trouble, but no bring-up manager watches over the nodes", fg="yellow"))
     elif not status.troubles:
         lines.append(click.style("all is well", fg="green"))
     return "\n".join(lines)
@@ -83,7 +85,7 @@ def _devices(status: StackStatus) -> list[str]:
 
 
 def _rest(driver: DriverStatus) -> list[str]:
-    """One line for all actuators that are equally safe."""
+    """Return one line for all actuators that are equally safe."""
     if driver.state == "running":
         return []
     alike: dict[str, list[ActuatorRest]] = {}
@@ -121,7 +123,7 @@ def _age(seconds: float | None) -> str:
 
 
 def _wrapped(text: str, width: int, indent: int) -> str:
-    """The whole text in lines, those after the first indented: its end says what to do."""
+    """Return the whole text in lines, those after the first indented: its end says what to do."""
     return textwrap.fill(text, max(width, indent + 20), subsequent_indent=" " * indent)
 
 

@@ -1,4 +1,4 @@
-"""What is known of a running stack at one moment, and whether that is healthy; without ROS."""
+"""Status of a running stack at one moment, and whether it is healthy; without ROS."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
@@ -20,13 +20,13 @@ DRIVER = "actuation"
 DRIVER_STATES = ("safe", "running", "fault", "offline", "holding", "making safe")
 
 SILENT_AFTER = 3.5
-"""Seconds without diagnostics, which come once a second, after which a node's health is stale."""
+"""Time without diagnostics, which come once a second, after which a node's health is stale, s."""
 
 DRIVER_SILENT_AFTER = 2.5
-"""Seconds without the driver's state, which comes five times a second, after which it is unknown."""
+"""Time without the driver's state, which comes five times a second, after which it is unknown, s."""
 
 _LONGEST = 600
-"""Characters of a string of somebody else's that are shown."""
+"""Most characters that are shown of a string from somebody else."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class NodeStatus:
 
     @property
     def trouble(self) -> str:
-        """What is wrong with it; empty if nothing is."""
+        """Description of its fault; empty if there is none."""
         if self.state not in (ACTIVE, UNMANAGED):
             return f"{self.name} is {self.state}" if self.state != NO_ANSWER else f"{self.name} does not answer"
         if self.level in ("ERROR", "STALE"):
@@ -77,11 +77,11 @@ class ActuatorRest:
     """One actuator since it was last made safe; what is not known is False, or None.
 
     Attributes:
-        name: In the robot's description.
+        name: Name in the robot's description.
         asked: Whether its device was asked to make it safe, and it was not driven since.
         acknowledged: Whether the device has acknowledged that.
         at_rest: Whether it was measured at rest.
-        value: What was measured last, SI.
+        value: Last measured value, SI.
     """
 
     name: str
@@ -92,12 +92,12 @@ class ActuatorRest:
 
     @property
     def measured(self) -> str:
-        """What was measured, in words."""
+        """Measured values, in words."""
         return "nothing measured" if self.value is None else f"{self.value:.4g} measured"
 
     @property
     def words(self) -> str:
-        """How far it is safe."""
+        """Safety, in words."""
         asked = "asked" if self.asked else "NOT asked"
         acknowledged = "acknowledged" if self.acknowledged else "NOT acknowledged"
         return f"{asked}, {acknowledged}, {'measured at rest' if self.at_rest else 'NOT measured at rest'}"
@@ -109,13 +109,13 @@ class DriverStatus:
 
     Attributes:
         state: One of `DRIVER_STATES`.
-        reason: Why.
+        reason: Reason of the state.
         holder: Holder of the lease; empty without one.
-        held_for: For how long, s.
-        fingerprint: Of robot, devices and interfaces.
-        faults: All that `reset` would clear, the first one first.
-        warnings: What does not stop it.
-        actuators: How far each is safe; empty before the driver knows its robot.
+        held_for: Time for which the robot has been held, s.
+        fingerprint: Fingerprint of robot, devices and interfaces.
+        faults: All faults that `reset` would clear, the first one first.
+        warnings: Faults that do not stop it.
+        actuators: Safety of each actuator; empty before the driver knows its robot.
         silent_for: Time since it last said anything, s.
     """
 
@@ -131,7 +131,7 @@ class DriverStatus:
 
     @property
     def unsafe(self) -> str:
-        """Which actuators are not known to be at rest, though nothing drives or holds them; empty if none is."""
+        """Actuators not known to be at rest, though nothing drives or holds them; empty if there are none."""
         if self.state in ("running", "holding"):
             return ""
         if self.silent_for > DRIVER_SILENT_AFTER:
@@ -143,7 +143,7 @@ class DriverStatus:
 
     @property
     def lease(self) -> str:
-        """Who commands, in words."""
+        """Holder of the lease, in words."""
         return f"'{self.holder}' has held it for {self.held_for:.0f} s" if self.holder else "nobody holds it"
 
 
@@ -174,9 +174,9 @@ class StackStatus:
         namespace: ROS namespace of the stack.
         domain: ROS domain.
         bringup: State of the bring-up manager; empty without one.
-        driver: None without one.
+        driver: The driver; None without one.
         motors: Diagnostics of each motor and of their bus; empty without motors.
-        held: By node that holds a shape: for how long without renewal, and how long it may, s.
+        held: For each node that holds a shape: time without renewal, and its limit, s.
         robots: Robots that the nodes were started for; exactly one in a consistent stack.
         models: Models in use, by node.
         nodes: Nodes by name.
@@ -200,7 +200,7 @@ class StackStatus:
 
     @property
     def troubles(self) -> list[str]:
-        """What is wrong, most important first; empty for a healthy stack."""
+        """Faults, most important first; empty for a healthy stack."""
         return list(self._troubles())
 
     def _troubles(self) -> Iterator[str]:
@@ -225,12 +225,12 @@ class StackStatus:
                 yield f"the disk of {disk.folder} has {disk.free / 1e6:.0f} MB left"
 
     def as_dict(self) -> dict[str, object]:
-        """For JSON; SI units and bytes."""
+        """Return the status for JSON; SI units and bytes."""
         return {"healthy": not self.troubles, "troubles": self.troubles, **asdict(self)}
 
 
 def made_printable(value: Any) -> Any:
-    """A status, or a part of one, whose strings do nothing to a terminal: each may be anybody's on the network."""
+    """Return a status, or part of one, whose strings do nothing to a terminal: they may be anybody's."""
     if isinstance(value, str):
         return printable(value, _LONGEST)
     if isinstance(value, tuple):
@@ -249,7 +249,7 @@ def rest_of_actuators(
     at_rest: Sequence[bool],
     values: Sequence[float],
 ) -> tuple[ActuatorRest, ...]:
-    """What a driver says of its actuators; what it leaves out, or has as NaN, is not known."""
+    """Return what a driver says of its actuators; what it leaves out, or has as NaN, is not known."""
     each = zip_longest(names, asked, acknowledged, at_rest, values, fillvalue=False)
     return tuple(
         ActuatorRest(
@@ -260,21 +260,21 @@ def rest_of_actuators(
 
 
 def motors_of(values: Mapping[str, str]) -> dict[str, str]:
-    """What a driver's diagnostics say of motors and of their bus: by name."""
+    """Return what a driver's diagnostics say of motors and of their bus, by name."""
     return {name: value for name, value in values.items() if name.split(" ")[0] in ("bus", "motor")}
 
 
 def held_shape(values: Mapping[str, str]) -> str:
-    """What a commander's diagnostics say of a shape that it holds, as `StackStatus.held`; empty if it holds none."""
+    """Return the shape that a commander holds by its diagnostics, as `StackStatus.held`; empty if it holds none."""
     return values.get("held without renewal (s)", "") if values.get("holding a shape") == "True" else ""
 
 
 LEAST_FREE = 1_000_000_000
-"""Bytes; hours of recording need more."""
+"""Least free space on the disk, bytes; hours of recording need more."""
 
 
 def nothing_runs(namespace: str, domain: int, elsewhere: Sequence[str], other_domains: list[int]) -> SoftformError:
-    """What to say if no node runs in a namespace and domain, but some in other ones."""
+    """Return what to say if no node runs in a namespace and domain, but some in other ones."""
     if elsewhere:
         step = f"Nodes run in {', '.join(elsewhere)}: ./softform status --namespace {elsewhere[0]}"
     elif other_domains:

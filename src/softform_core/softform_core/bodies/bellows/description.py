@@ -73,7 +73,8 @@ class BellowsBody(Body):
         elements: Number of elements of each section.
     """
 
-    physics: ClassVar[str] = "softform_core.bodies.bellows.reality"
+    physics: ClassVar[str] = "softform_core.bodies.bellows.simulator"
+    realities: ClassVar[str] = "softform_core.bodies.bellows.reality"
     kind: Literal["bellows"]
     sections: Annotated[int, Field(ge=1, le=9)]
     section: BellowsSection

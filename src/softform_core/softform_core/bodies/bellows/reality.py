@@ -9,14 +9,13 @@ from scipy.spatial.transform import Rotation
 from softform_core.bodies.bellows.chain import Chain
 from softform_core.bodies.bellows.chain_problem import ChainProblem
 from softform_core.bodies.bellows.description import BellowsBody
-from softform_core.bodies.bellows.equilibrium import BellowsProblem
-from softform_core.bodies.bellows.model import GRAVITY, build_arm, directors
+from softform_core.bodies.bellows.model import GRAVITY, directors
+from softform_core.bodies.bellows.simulator import simulator
 from softform_core.bodies.bellows.skin import skin_of
 from softform_core.bodies.bellows.skinned import SkinnedArm
 from softform_core.bodies.random_fields import log_uniform, some_of
 from softform_core.bodies.spread import Values, positive, spread_values
 from softform_core.robots.description import Description, Finite, NotNegative, Positive
-from softform_core.simulation.sampled_body import SampledSurface
 
 _CHANCES = {
     "stiffness_scale": 0.9,
@@ -80,16 +79,6 @@ class RealBellows(Description):
 
 
 Reality = RealBellows
-
-
-def simulator(body: BellowsBody) -> BellowsProblem:
-    """The arm as a rod of bellows."""
-    return BellowsProblem(build_arm(body), skin_of(body))
-
-
-def sampled(body: BellowsBody) -> SampledSurface:
-    """The arm for data sets."""
-    return SampledSurface(simulator(body))
 
 
 def real_simulator(body: BellowsBody, real: RealBellows) -> SkinnedArm:

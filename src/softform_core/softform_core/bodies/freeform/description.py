@@ -1,4 +1,4 @@
-"""The solid of free form as a description: parts that are joined, chambers that are cut out of them."""
+"""The solid of free form as a description: joined parts, chambers cut out of them, and other loads."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, model_validator
 
 from softform_core.arrays import Array
+from softform_core.bodies.loads.description import GripLoad, LoadList
 from softform_core.robots.body import Body, Outline
 from softform_core.robots.description import Description, Material, NotNegative, Place, Positive
 
@@ -93,12 +94,14 @@ def bounds_of(parts: list[Part]) -> Array:
 
 
 class FreeformBody(Body):
-    """A soft body of any shape with closed chambers; SI units. It lies above z = 0, and is held in that plane.
+    """A soft body of any shape with closed chambers, cables and grips; SI units. It lies above z = 0.
 
     Attributes:
         kind: `freeform`.
         shape: The body with its chambers filled; what lies below z = 0 is cut off.
         chambers: Parts of each chamber, which lie within the body; named c1 … ck in this order.
+        loads: Cables and grips; their inputs follow the chambers'.
+        support: What holds it besides grips: `base`, all of it that lies in the plane z = 0, or nothing.
         rigid: What of the body is stiff, such as plates.
         mesh_size: Length of the edges of its tetrahedra, m.
         surface: Form of its surface, and the name of its patch: `sheet` is all its outside above z = 0, a `tube` lacks
@@ -111,10 +114,13 @@ class FreeformBody(Body):
         gravity: m/s^2; +z where it hangs.
     """
 
-    physics: ClassVar[str] = "softform_core.bodies.freeform.reality"
+    physics: ClassVar[str] = "softform_core.bodies.freeform.simulator"
+    realities: ClassVar[str] = "softform_core.bodies.freeform.reality"
     kind: Literal["freeform"]
     shape: Parts
-    chambers: Annotated[list[Parts], Field(min_length=1, max_length=64)]
+    chambers: Annotated[list[Parts], Field(max_length=64)] = []
+    loads: LoadList = []
+    support: Annotated[Literal["base", "none"], Field(exclude_if=lambda support: support == "base")] = "base"
     rigid: list[Part] = []
     mesh_size: Positive
     surface: Literal["sheet", "tube"] = "tube"
@@ -130,7 +136,13 @@ class FreeformBody(Body):
         low, high = self._bounds
         if bounds_of(self.shape)[0][2] > 0.0 or high[2] <= 0.0:
             raise ValueError("the shape must reach down to z = 0, where it is held, and lie above it")
-        for name, parts in zip(self.inputs, self.chambers, strict=True):
+        if not self.inputs:
+            raise ValueError("give it a chamber or a load: nothing would move it")
+        if len(set(self.inputs)) < len(self.inputs):
+            raise ValueError(f"loads: a name repeats among the inputs {', '.join(self.inputs)}")
+        if self.support == "none" and not any(isinstance(load, GripLoad) for load in self.loads):
+            raise ValueError("support: none needs a grip, or nothing holds the body")
+        for name, parts in zip(self.inputs, self.chambers, strict=False):
             begin, end = bounds_of(parts)
             if (begin <= low).any() or (end >= high).any():
                 raise ValueError(f"chamber {name} leaves the body, which reaches from {low} to {high} m")
@@ -142,8 +154,9 @@ class FreeformBody(Body):
 
     @property
     def inputs(self) -> list[str]:
-        """Names of the chambers: c1 … ck."""
-        return [f"c{index + 1}" for index in range(len(self.chambers))]
+        """Names of the chambers, c1 … ck, then of the loads' inputs."""
+        chambers = [f"c{index + 1}" for index in range(len(self.chambers))]
+        return [*chambers, *(name for load in self.loads for name in load.inputs)]
 
     @property
     def size(self) -> float:
@@ -183,8 +196,9 @@ class FreeformBody(Body):
         return np.asarray((vertices[faces, 2] < highest).any(axis=1))
 
     def outlines(self) -> list[Outline]:
-        """The chambers from above, those at one height in one panel."""
-        return [self._outline(parts) for parts in self.chambers]
+        """The chambers from above, those at one height in one panel; then the loads."""
+        chambers = [self._outline(parts) for parts in self.chambers]
+        return chambers + [outline for load in self.loads for outline in load.outlines(self.size)]
 
     def _outline(self, parts: list[Part]) -> Outline:
         low, high = bounds_of(parts)

@@ -1,49 +1,33 @@
-"""A solid of free form meshed by gmsh: curved tetrahedra of 10 nodes, the faces of its cavities and of its outside.
+"""A solid of free form meshed by gmsh: curved tetrahedra of 10 nodes.
 
 gmsh's geometry kernel (Open CASCADE) joins the parts and cuts the chambers out, and tells which piece came of which.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from softform_core.arrays import Array
+from softform_core.bodies.freeform.block import block_of, mesh_block
 from softform_core.bodies.freeform.description import IN_PLANE, Box, Cylinder, FreeformBody, Part, bounds_of
-from softform_core.bodies.solid.elements import TETRAHEDRON_SIDES, TURNED_TRIANGLE
-from softform_core.bodies.solid.mesh import SolidMesh
+from softform_core.bodies.freeform.meshed import FreeformMesh, meshed
 from softform_core.errors import SoftformError
 
 _TETRAHEDRON, _TRIANGLE = 11, 9
 """gmsh's numbers of the quadratic elements."""
 _EDGES_AS_OURS = [0, 1, 2, 3, 4, 5, 6, 7, 9, 8]
 """gmsh has the middles of 23 and 13 the other way round."""
-_IN_FOUR = np.array([[0, 3, 5], [3, 1, 4], [5, 4, 2], [3, 4, 5]])
-"""Flat triangles over a face of 6 nodes."""
 
 Tag = tuple[int, int]
 """Dimension and number of a piece of geometry."""
 
 
-class FreeformMesh(NamedTuple):
-    """The mesh and its outside.
-
-    Attributes:
-        solid: Tetrahedra, cavities and the base, which lies in z = 0.
-        outside: (P,) nodes of the surface.
-        faces: (F, 3) over those, outwards; without the base.
-    """
-
-    solid: SolidMesh
-    outside: NDArray[np.int64]
-    faces: NDArray[np.int32]
-
-
 def mesh_freeform(body: FreeformBody, shifts: Array | None = None) -> FreeformMesh:
-    """The mesh of a body.
+    """The mesh of a body; of a `block_of` itself without gmsh.
 
     Args:
         body: The description.
@@ -52,11 +36,13 @@ def mesh_freeform(body: FreeformBody, shifts: Array | None = None) -> FreeformMe
     Raises:
         SoftformError: If gmsh is not installed, chambers overlap or leave the body, or it cannot be meshed.
     """
+    if (block := block_of(body)) is not None:
+        return mesh_block(body, block)
     shifts = np.zeros((len(body.chambers), 3)) if shifts is None else shifts
     with _gmsh() as gmsh:
         chambers, soft, rigid = _volumes(gmsh, body, shifts)
         cavities = [_walls(gmsh, volume) for volume in chambers]
-        for name, walls in zip(body.inputs, cavities, strict=True):
+        for name, walls in zip(body.inputs, cavities, strict=False):
             if any(not set(gmsh.model.getAdjacencies(2, wall)[0].tolist()) & {*soft, *rigid} for wall in walls):
                 raise SoftformError(
                     f"Chamber {name} has no wall: it touches the outside or another chamber.", "Move or shrink it."
@@ -150,7 +136,7 @@ def _volumes(gmsh: Any, body: FreeformBody, shifts: Array) -> tuple[list[list[in
     rest = iter(pieces[len(shape) :])
     of_given = [{piece for _ in tags for piece in next(rest)} for tags in given]
     taken: dict[Tag, str] = {}
-    for name, found in zip(body.inputs, of_given, strict=False):
+    for name, found in zip(body.inputs, of_given[:-1], strict=False):
         if found - of_shape:
             raise SoftformError(f"Chamber {name} leaves the body.", "Move it, or make it smaller.")
         for piece in found:
@@ -210,35 +196,5 @@ def _assembled(
     renumbered = np.searchsorted(used, np.arange(len(nodes)))
     nodes, elements = nodes[used], elements.reshape(-1, 10)
 
-    sides = elements[:, TETRAHEDRON_SIDES].reshape(-1, 6)
-    _, first, times = np.unique(_keys(sides, len(nodes)), return_index=True, return_counts=True)
-    sides = sides[first[times == 1]]  # those between two elements are there twice
-    keys, cavity = _keys(sides, len(nodes)), np.full(len(sides), -1)
-    for number_of_cavity, walls in enumerate(cavities):
-        found = np.concatenate([renumbered[elements_on(2, wall, _TRIANGLE)] for wall in walls])
-        cavity[np.isin(keys, _keys(found, len(nodes)))] = number_of_cavity
-    in_base = (nodes[sides, 2] < IN_PLANE * body.size).all(axis=1)
-    base, shown = np.unique(sides[in_base]), (cavity < 0) & ~in_base
-    outside, faces = np.unique(sides[shown][:, _IN_FOUR].reshape(-1, 3), return_inverse=True)
-    return FreeformMesh(
-        solid=SolidMesh(
-            nodes=nodes,
-            elements=elements.astype(np.int32),
-            is_plate=is_rigid,
-            is_wall=~is_rigid,
-            rectangles=np.zeros((0, 9), dtype=np.int32),
-            cavity_of_rectangle=np.zeros(0, dtype=np.int64),
-            caps=sides[cavity >= 0][:, TURNED_TRIANGLE].astype(np.int32),
-            cavity_of_cap=cavity[cavity >= 0],
-            base=base,
-            foot=base,
-        ),
-        outside=outside,
-        faces=faces.reshape(-1, 3).astype(np.int32),
-    )
-
-
-def _keys(triangles: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """A number for each triangle (T, 6) over `count` nodes, the same from both sides: of the middles of its edges."""
-    low, middle, high = np.sort(triangles[:, 3:].astype(np.int64), axis=1).T
-    return np.asarray((low * count + middle) * count + high)
+    triangles = [np.concatenate([renumbered[elements_on(2, wall, _TRIANGLE)] for wall in walls]) for walls in cavities]
+    return meshed(nodes, elements, is_rigid, triangles, IN_PLANE * body.size)

@@ -3,19 +3,15 @@
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
-from scipy.sparse import csr_matrix
 
-from softform_core.arrays import Array
-from softform_core.bodies.freeform.description import FreeformBody, bounds_of
-from softform_core.bodies.freeform.mesh import mesh_freeform
+from softform_core.bodies.freeform.description import FreeformBody
+from softform_core.bodies.freeform.model import build_freeform
 from softform_core.bodies.random_fields import SOLIDS, another_silicone, log_uniform, some_of, tilted
+from softform_core.bodies.solid.cabled import problem_of
 from softform_core.bodies.solid.equilibrium import SolidProblem
-from softform_core.bodies.solid.model import solid_on_mesh, support
 from softform_core.bodies.spread import Values, spread_values
 from softform_core.robots.description import Description, Material, NotNegative, Place, Positive
-from softform_core.simulation.sampled_body import SampledSurface
 
 _CHANCES = {"material": 0.8, "chamber_shift": 0.7, "fibre_scale": 0.6, "clamp_stiffness": 0.6, "gravity": 0.8}
 """That a drawn body differs in a field."""
@@ -44,16 +40,6 @@ class RealFreeform(Description):
 Reality = RealFreeform
 
 
-def simulator(body: FreeformBody) -> SolidProblem:
-    """The body as described."""
-    return real_simulator(body, RealFreeform())
-
-
-def sampled(body: FreeformBody) -> SampledSurface:
-    """The body for data sets."""
-    return SampledSurface(simulator(body))
-
-
 def real_simulator(nominal: FreeformBody, real: RealFreeform) -> SolidProblem:
     """The body of a reality.
 
@@ -61,39 +47,16 @@ def real_simulator(nominal: FreeformBody, real: RealFreeform) -> SolidProblem:
         ValueError: If a list does not fit the number of chambers.
         SoftformError: If it cannot be meshed, or the simulation rejects a value.
     """
-    shifts = spread_values(real.chamber_shift, len(nominal.chambers), "chamber_shift")
-    meshed = nominal.model_copy(update={"mesh_size": real.mesh_scale * nominal.mesh_size})
-    mesh, outside, faces = mesh_freeform(meshed, shifts[:, None] * outward(nominal))
-    base_area = float(np.prod(np.ptp(mesh.nodes[mesh.base, :2], axis=0)))
-    is_fixed, springs = support(mesh, real.clamp_stiffness, base_area)
-    solid = solid_on_mesh(
-        mesh,
-        real.material or nominal.material,
-        poisson_ratio=nominal.poisson_ratio,
-        plate_stiffness=nominal.rigid_stiffness,
-        fibre_modulus=real.fibre_scale * nominal.fibre_modulus,
-        density=nominal.density,
-        gravity=nominal.gravity if real.gravity is None else real.gravity,
-        cavities=len(nominal.chambers),
-        is_fixed=is_fixed,
-        springs=springs,
-        surface=_chosen(outside, len(mesh.nodes)),
-        faces=faces,
+    solid = build_freeform(
+        nominal,
+        mesh_scale=real.mesh_scale,
+        material=real.material,
+        chamber_shift=spread_values(real.chamber_shift, len(nominal.chambers), "chamber_shift"),
+        fibre_scale=real.fibre_scale,
+        clamp_stiffness=real.clamp_stiffness,
+        gravity=real.gravity,
     )
-    return SolidProblem(solid)
-
-
-def outward(body: FreeformBody) -> Array:
-    """Unit direction (k, 3) from the z axis to the middle of each chamber; x of those in it."""
-    middles = np.array([bounds_of(parts).mean(axis=0)[:2] for parts in body.chambers])
-    distance = np.linalg.norm(middles, axis=1, keepdims=True)
-    in_axis = distance < 1e-6 * body.size
-    flat = np.where(in_axis, [1.0, 0.0], middles / np.where(in_axis, 1.0, distance))
-    return np.column_stack([flat, np.zeros(len(flat))])
-
-
-def _chosen(nodes: NDArray[np.int64], count: int) -> csr_matrix:
-    return csr_matrix((np.ones(len(nodes)), (np.arange(len(nodes)), nodes)), shape=(len(nodes), count))
+    return problem_of(solid)
 
 
 def drawn_reality(nominal: FreeformBody, draw: np.random.Generator) -> RealFreeform:

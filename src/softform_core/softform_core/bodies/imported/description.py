@@ -38,7 +38,8 @@ class ImportedBody(Body):
         tip_dimensions: Coordinates in which the tip moves: x, y of a planar body, else x, y, z.
     """
 
-    physics: ClassVar[str] = "softform_core.bodies.imported.interpolation"
+    physics: ClassVar[str] = "softform_core.bodies.imported.simulator"
+    realities: ClassVar[str] = "softform_core.bodies.imported.reality"
     kind: Literal["imported"]
     inputs_count: Annotated[int, Field(ge=1, le=64)]
     width: Positive

@@ -8,9 +8,10 @@ from scipy.sparse import coo_matrix, csc_matrix, diags, eye
 from scipy.sparse.linalg import splu
 
 from softform_core.arrays import Array
-from softform_core.bodies.imported.interpolation import Law, interpolated
+from softform_core.bodies.imported.law import Law, interpolated
 from softform_core.frames.store import FrameStore, open_recording
 from softform_core.geometry.triangle_tree import TriangleTree
+from softform_core.shapes.target import TargetShape
 
 _ROUNDS = 2
 """How often a shape is led on to its scan: each time the points' feet are sought anew."""
@@ -54,13 +55,9 @@ def _moves(shape: Array, scan: NDArray[np.floating], faces: NDArray[np.int32]) -
     smooth = _laplacian(len(shape), faces)
     moved, size = shape.copy(), float(np.ptp(shape, axis=0).max())
     for _ in range(_ROUNDS):
-        sides = moved[faces]
-        across = np.cross(sides[:, 1] - sides[:, 0], sides[:, 2] - sides[:, 0])
-        normals = np.zeros_like(moved)
-        for corner in range(3):
-            np.add.at(normals, faces[:, corner], across)
-        normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), np.finfo(float).tiny)
-        triangle, feet, weights = TriangleTree(sides).query(points)
+        normals = TargetShape.from_mesh(moved, faces).normals
+        assert normals is not None
+        triangle, feet, weights = TriangleTree(moved[faces]).query(points)
         near = np.linalg.norm(points - feet, axis=1) < _FURTHEST * size
         corners, weights = faces[triangle[near]], weights[near]
         at_feet = np.einsum("pc,pcx->px", weights, normals[corners])

@@ -121,7 +121,8 @@ class LayeredBody(Body):
         cell: Largest size of a mesh cell, about, m.
     """
 
-    physics: ClassVar[str] = "softform_core.bodies.layered.reality"
+    physics: ClassVar[str] = "softform_core.bodies.layered.simulator"
+    realities: ClassVar[str] = "softform_core.bodies.layered.reality"
     kind: Literal["layered"]
     core: Core
     chambers: Annotated[list[Chamber], Field(min_length=1, max_length=60)]

@@ -50,16 +50,7 @@ class LayeredProblem(MembraneProblem):
         """Unknowns (m,) without pressure: the stretched sheets lie on the core, or span its hollows."""
         return equilibrium_unknowns(self, self.unloaded[None])[0]
 
-    def points(self, unknowns: Array) -> Array:
-        """Points (n, P, 3) m of the skin for unknowns (n, m)."""
-        return self._on_skin(super().points(unknowns))
-
-    def moved_points(self, unknowns: Array, moves: Array) -> Array:
-        """As `SimulatedBody`, (n, P, 3, k) m; the rims stay."""
-        return self._on_skin(super().moved_points(unknowns, moves))
-
-    def _on_skin(self, values: Array) -> Array:
-        """Values (n, P, ...) at the points of those (n, V, ...) at all vertices."""
+    def _on_surface(self, values: Array) -> Array:
         skin = values[:, self.layers.skin]
         around, upwards = self._lines
         grid = skin.reshape(len(skin), *self.layers.lines, -1)
@@ -68,14 +59,14 @@ class LayeredProblem(MembraneProblem):
 
     def surfaces(self, unknowns: Array) -> list[Surface]:
         """Core and layers for unknowns (m,), as `BodyOfSurfaces`; glued layers coincide."""
-        vertices = self.vertices(unknowns)
+        vertices = self.nodes(unknowns)
         return [
             Surface(name, vertices[nodes], self.layers.skin_faces) for name, nodes in self.layers.nodes_of_layer.items()
         ]
 
     def gaps(self, unknowns: Array) -> Array:
         """Gap (C,) m of each contact; below 0 by how much sheets press into each other."""
-        return np.asarray(contact_gaps(self.vertices(unknowns), self.layers.contacts))
+        return np.asarray(contact_gaps(self.nodes(unknowns), self.layers.contacts))
 
     def tolerance(self, actuators: Array) -> Array:
         """Forces (1,) N below which the sheets are in balance."""
@@ -94,7 +85,7 @@ class LayeredProblem(MembraneProblem):
 
     def energy(self, unknowns: Array, actuators: Array) -> Array:
         """Pi (1,), J."""
-        vertices = self.vertices(unknowns[0])
+        vertices = self.nodes(unknowns[0])
         pressed = np.minimum(contact_gaps(vertices, self.layers.contacts), 0.0)
         contact = 0.5 * self.layers.contact_stiffness * float(self.layers.contact_areas @ pressed**2)
         return np.array([total_potential(self.layers, vertices, actuators[0]) + contact])
@@ -111,8 +102,8 @@ class LayeredProblem(MembraneProblem):
 
     def load_derivative(self, unknowns: Array, actuators: Array) -> Array:
         """-dV/dx, (1, m, k) m^2."""
-        by_vertices = self.volumes(self.vertices(unknowns[0]))[1]
-        return -by_vertices.reshape(self.layers.chambers, -1)[:, self.layers.pattern.order].T[None]
+        by_vertices = self.volumes(self.nodes(unknowns[0]))[1]
+        return -by_vertices.reshape(self.layers.chambers, -1)[:, self._order].T[None]
 
     def volumes(self, vertices: Array) -> tuple[Array, Array]:
         """Volume (k,) m^3 of each chamber above that at rest, and its gradient (k, V, 3) m^2."""
@@ -136,11 +127,11 @@ class LayeredProblem(MembraneProblem):
 
     def _gradient(self, unknowns: Array, actuators: Array, values: Array) -> Array:
         """Gradient (m,) N, and the Hessian added to `values`."""
-        layers, vertices = self.layers, self.vertices(unknowns[0])
+        layers, vertices = self.layers, self.nodes(unknowns[0])
         gradient, _ = gradient_and_values(layers, vertices, actuators[0], values)
         contact = np.zeros_like(vertices)
         add_contacts(
             vertices, layers.contacts, layers.contact_areas, layers.contact_stiffness,
             _HIGH + 2.0 * float(np.abs(actuators[0]).max()), layers.contact_slots, contact, values,
         )  # fmt: skip
-        return gradient + contact.ravel()[layers.pattern.order]
+        return gradient + contact.ravel()[self._order]

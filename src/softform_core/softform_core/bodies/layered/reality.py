@@ -8,10 +8,10 @@ from pydantic import Field
 from softform_core.bodies.layered.description import LayeredBody, Sheet
 from softform_core.bodies.layered.equilibrium import LayeredProblem
 from softform_core.bodies.layered.model import Layers, build_layers
+from softform_core.bodies.layered.simulator import SMOOTH
 from softform_core.bodies.random_fields import SHEETS, another_silicone, some_of
 from softform_core.bodies.spread import Values, positive, spread_values
 from softform_core.robots.description import Description, Material, Positive
-from softform_core.simulation.sampled_body import SampledSurface
 
 _CHANCES = {
     "material": 0.8,
@@ -22,7 +22,6 @@ _CHANCES = {
 }
 """That drawn layers differ in a field."""
 
-_SMOOTH = 2  # parts of a cell of the skin: flat cells of 10 mm are 0.15 mm from the sheet that they stand for
 _SHEETS = ("inner", "middle", "cover")
 
 
@@ -51,19 +50,9 @@ class RealLayers(Description):
 Reality = RealLayers
 
 
-def simulator(body: LayeredBody) -> LayeredProblem:
-    """The meshed sheets under a smooth skin."""
-    return LayeredProblem(build_layers(body), _SMOOTH)
-
-
-def sampled(body: LayeredBody) -> SampledSurface:
-    """The meshed sheets for data sets, of the vertices alone."""
-    return SampledSurface(LayeredProblem(build_layers(body)))
-
-
 def real_simulator(nominal: LayeredBody, real: RealLayers) -> LayeredProblem:
     """The meshed sheets of a reality under a smooth skin; errors as `build_real_layers`."""
-    return LayeredProblem(build_real_layers(nominal, real), _SMOOTH)
+    return LayeredProblem(build_real_layers(nominal, real), SMOOTH)
 
 
 def build_real_layers(nominal: LayeredBody, real: RealLayers) -> Layers:

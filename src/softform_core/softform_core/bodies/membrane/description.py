@@ -33,7 +33,8 @@ class MembraneBody(Body):
         wall_stiffness: Elastic tether of the inner chamber walls, per metre of wall, N/m^2.
     """
 
-    physics: ClassVar[str] = "softform_core.bodies.membrane.reality"
+    physics: ClassVar[str] = "softform_core.bodies.membrane.simulator"
+    realities: ClassVar[str] = "softform_core.bodies.membrane.reality"
     kind: Literal["membrane"]
     width: Positive
     length: Positive

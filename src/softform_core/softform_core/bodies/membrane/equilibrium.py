@@ -1,9 +1,6 @@
 """The membrane as an equilibrium problem: its unknowns, its potential, and how its forces change with the pressures."""
 
-from functools import cached_property
-
 import numpy as np
-from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.bodies.membrane.model import Membrane
@@ -16,15 +13,15 @@ from softform_core.bodies.membrane.potential import (
     total_potential,
     volumes_and_gradients,
 )
+from softform_core.bodies.nodal import NodalProblem
 from softform_core.simulation.hessian import SparseHessian
 
 RESIDUAL_TOLERANCE = 1e-8  # of the pressure and weight forces
 ROUNDING = 1e-14  # of Young's modulus times thickness: what 64-bit sums over the mesh resolve
 MAX_STEP = 0.25  # largest move of a vertex in one Newton step, of the membrane's side
-RUNAWAY = 3.0  # a vertex further away than this many sides has run away
 
 
-class MembraneProblem:
+class MembraneProblem(NodalProblem):
     """`SimulatedBody` of a membrane; the unknowns are the places of its free vertices, m, in the pattern's order.
 
     Args:
@@ -32,45 +29,15 @@ class MembraneProblem:
         held: (V, 3) m; fixed vertices stay where it puts them. The rest shape by default.
     """
 
-    batch = 1
-    frames: dict[str, int] = {}
-
     def __init__(self, membrane: Membrane, held: Array | None = None) -> None:
+        super().__init__(membrane.rest_vertices, membrane.pattern, membrane.extent, held)
         self.membrane = membrane
-        self._held = membrane.rest_vertices if held is None else held
         self._stiffness = stiffness_of_sheet(membrane)
         self.unloaded = np.zeros(membrane.chambers)
         self.largest_step = MAX_STEP * membrane.extent
         self.rounding = ROUNDING * self._stiffness * membrane.extent**2
         self.faces = membrane.faces
         self.is_slack = not membrane.weight.any()
-
-    @cached_property
-    def rest(self) -> Array:
-        """Unknowns (m,) of the flat sheet."""
-        return self.unknowns(self.membrane.rest_vertices)[0]
-
-    def vertices(self, unknowns: Array) -> Array:
-        """Vertices (V, 3) m of unknowns (m,)."""
-        vertices = self._held.copy()
-        vertices.reshape(-1)[self.membrane.pattern.order] = unknowns
-        return vertices
-
-    def unknowns(self, vertices: Array) -> Array:
-        """Unknowns (1, m) of vertices (V, 3) m."""
-        return np.asarray(vertices, dtype=np.float64).reshape(-1)[self.membrane.pattern.order][None]
-
-    def points(self, unknowns: Array) -> Array:
-        """Vertices (n, V, 3) m of unknowns (n, m)."""
-        vertices = np.tile(self._held.ravel(), (len(unknowns), 1))
-        vertices[:, self.membrane.pattern.order] = unknowns
-        return vertices.reshape(len(unknowns), -1, 3)
-
-    def moved_points(self, unknowns: Array, moves: Array) -> Array:
-        """As `SimulatedBody`, (n, V, 3, k) m; the rim stays."""
-        moved = np.zeros((len(moves), self.membrane.rest_vertices.size, moves.shape[2]))
-        moved[:, self.membrane.pattern.order] = moves
-        return moved.reshape(len(moves), -1, 3, moves.shape[2])
 
     def tolerance(self, actuators: Array) -> Array:
         """Forces (1,) N below which the sheet is in balance."""
@@ -83,23 +50,18 @@ class MembraneProblem:
 
     def energy(self, unknowns: Array, actuators: Array) -> Array:
         """Pi (1,), J."""
-        return np.array([total_potential(self.membrane, self.vertices(unknowns[0]), actuators[0])])
+        return np.array([total_potential(self.membrane, self.nodes(unknowns[0]), actuators[0])])
 
     def gradient(self, unknowns: Array, actuators: Array) -> Array:
         """Gradient (1, m) N without the Hessian."""
-        return potential_gradient(self.membrane, self.vertices(unknowns[0]), actuators[0])[None]
+        return potential_gradient(self.membrane, self.nodes(unknowns[0]), actuators[0])[None]
 
     def derivatives(self, unknowns: Array, actuators: Array) -> tuple[Array, SparseHessian]:
         """Gradient (1, m) N and Hessian, N/m."""
-        gradient, hessian = gradient_and_hessian(self.membrane, self.vertices(unknowns[0]), actuators[0])
+        gradient, hessian = gradient_and_hessian(self.membrane, self.nodes(unknowns[0]), actuators[0])
         return gradient[None], SparseHessian(hessian)
 
     def load_derivative(self, unknowns: Array, actuators: Array) -> Array:
         """-dV/dx, (1, m, k) m^2."""
-        _, gradients = volumes_and_gradients(self.membrane, self.vertices(unknowns[0]))
-        return -gradients.reshape(self.membrane.chambers, -1)[:, self.membrane.pattern.order].T[None]
-
-    def has_run_away(self, unknowns: Array) -> NDArray[np.bool_]:
-        """Whether (1,) a vertex has moved by several sides of the membrane."""
-        moved = np.abs(unknowns - self.unknowns(self.membrane.rest_vertices)).max(axis=1)
-        return np.asarray(moved > RUNAWAY * self.membrane.extent)
+        _, gradients = volumes_and_gradients(self.membrane, self.nodes(unknowns[0]))
+        return -gradients.reshape(self.membrane.chambers, -1)[:, self._order].T[None]

@@ -13,7 +13,6 @@ from softform_core.bodies.membrane.model import build_membrane
 from softform_core.bodies.random_fields import SHEETS, another_silicone, log_uniform, some_of
 from softform_core.bodies.spread import Values, not_negative, spread_values
 from softform_core.robots.description import Description, Material, Place, Positive
-from softform_core.simulation.sampled_body import SampledSurface
 
 _GRAVITY = 9.81
 _CHANCES = {
@@ -56,23 +55,6 @@ class RealMembrane(Description):
 
 
 Reality = RealMembrane
-
-
-def simulator(body: MembraneBody) -> MembraneProblem:
-    """The meshed membrane as described."""
-    return MembraneProblem(build_membrane(body))
-
-
-def sampled(body: MembraneBody) -> SampledSurface:
-    """The meshed membrane for data sets."""
-    return SampledSurface(simulator(body))
-
-
-def batched(body: MembraneBody, device: str) -> SampledSurface:
-    """As `sampled`, many at once on a device."""
-    from softform_core.bodies.membrane.batched import BatchedMembranes  # seldom asked for
-
-    return BatchedMembranes(simulator(body), device)
 
 
 def real_simulator(nominal: MembraneBody, real: RealMembrane) -> MembraneProblem:

@@ -1,9 +1,11 @@
 """The rod as a description."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 
+from softform_core.arrays import Array
 from softform_core.robots.body import Body, Outline
 from softform_core.robots.description import Description, Finite, Material, NotNegative, Place, Positive
 
@@ -76,15 +78,15 @@ class RodShape(Body):
         return self.sections * (self.section.length + self.link_length)
 
     @property
+    def box(self) -> tuple[Array, Array]:
+        """Half as long again as at rest, to any side."""
+        reach = np.full(3, 1.5 * self.size)
+        return -reach, reach
+
+    @property
     def frames(self) -> dict[str, int]:
         """The tip: the end of the last link."""
         return {"tip": 2 if self.planar else 3}
-
-    def sampled(self) -> Any:
-        """The rod for data sets: its tip."""
-        from softform_core.bodies.rod.sampled import SampledRod
-
-        return SampledRod(self.simulator(), self.frames["tip"])
 
     def panel(self, section: int) -> str:
         """Name of the picture of a section, from 0."""
@@ -95,7 +97,8 @@ class RodShape(Body):
 class RodBody(RodShape):
     """A rod that is bent by pressure in its chambers."""
 
-    physics: ClassVar[str] = "softform_core.bodies.rod.reality"
+    physics: ClassVar[str] = "softform_core.bodies.rod.simulator"
+    realities: ClassVar[str] = "softform_core.bodies.rod.reality"
     kind: Literal["rod"]
     section: RodSection
 

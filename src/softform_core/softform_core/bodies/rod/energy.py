@@ -14,7 +14,7 @@ from softform_core.bodies.placement import by_strains
 from softform_core.bodies.rod.model import Rod
 from softform_core.simulation.materials import energy_densities, energy_slopes
 
-LEAST_STRETCH = 0.05
+_LEAST_STRETCH = 0.05
 
 
 class RodEnergy:
@@ -56,9 +56,9 @@ class RodEnergy:
     def energies(self, bends: Array, pressures: Array) -> Array:
         """Pi (n,), J, under pressures (n, k); infinite where a fibre would be crushed."""
         stretch = self._stretch(bends)
-        crushed = stretch.min(axis=(1, 2)) < LEAST_STRETCH
+        crushed = stretch.min(axis=(1, 2)) < _LEAST_STRETCH
         if crushed.any():
-            stretch = np.maximum(stretch, LEAST_STRETCH)
+            stretch = np.maximum(stretch, _LEAST_STRETCH)
         density = energy_densities(self._rod.law, self._coefficients, stretch * stretch + 2.0 / stretch)
         energy = density @ self._rod.fibre_area @ self.weights + 0.5 * np.vecdot(bends, self.linear * bends).sum(1)
         energy -= np.vecdot(pressures, self._volumes - bends.reshape(len(bends), -1) @ self.pushes)

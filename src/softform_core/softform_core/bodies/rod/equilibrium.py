@@ -19,7 +19,7 @@ from softform_core.simulation.sensitivity import equilibrium_sensitivities
 _TOLERANCE = 1e-11  # of the rod's least stiffness at rest: strains, or rad an element
 _ROUNDING = 1e-14  # of its stiffness
 _MAX_STEP = 1.0
-RUNAWAY = 3.0  # strain, or rad an element
+_RUNAWAY = 3.0  # strain, or rad an element
 
 
 class RodProblem:
@@ -113,7 +113,7 @@ class RodProblem:
 
     def has_run_away(self, unknowns: Array) -> NDArray[np.bool_]:
         """Whether (n,) an element is stretched or bent beyond every measure."""
-        return np.asarray(np.abs(unknowns).max(axis=1) > RUNAWAY)
+        return np.asarray(np.abs(unknowns).max(axis=1) > _RUNAWAY)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from softform_core.bodies.random_fields import log_uniform, some_of
 from softform_core.bodies.rod.description import RodBody, RodShape
 from softform_core.bodies.rod.equilibrium import RodProblem
 from softform_core.bodies.rod.model import Rod, build_rod
-from softform_core.bodies.rod.sampled import SampledRod
 from softform_core.robots.description import Description, Finite, Material, NotNegative, Positive
 from softform_core.simulation.materials import shear_modulus
 
@@ -108,18 +107,6 @@ def drawn_specimen(draw: np.random.Generator) -> dict[str, Any]:
 def drawn_elements(nominal: RodShape, draw: np.random.Generator) -> int:
     """Elements of each section, other than the simulator's."""
     return max(2, round(nominal.elements * draw.uniform(0.6, 0.9)))
-
-
-def simulator(body: RodBody) -> RodProblem:
-    """The rod as described."""
-    return RodProblem(build_rod(body))
-
-
-def batched(body: RodBody, device: str) -> SampledRod:
-    """The rod for data sets, many at once on a device."""
-    from softform_core.bodies.rod.batched import BatchedRods  # seldom asked for
-
-    return BatchedRods(simulator(body), body.frames["tip"], device)
 
 
 def real_simulator(body: RodBody, real: RealRod) -> RodProblem:

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.bodies.rod.equilibrium import RodEquilibria, RodProblem, solve_equilibria, tip_sensitivities
+from softform_core.bodies.rod.equilibrium import RodProblem, solve_equilibria, tip_sensitivities
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE
 from softform_core.simulation.sampled_body import Solved
 
@@ -24,7 +24,7 @@ class SampledRod:
 
     def solve(self, actuators: Array, by_actuation: Array) -> Solved:
         """Tips under values (b, k) of the actuators, and their Jacobians by the implicit function theorem."""
-        found, singly = self._equilibria(actuators)
+        found = solve_equilibria(self._problem, actuators)
         jacobians = np.full((len(actuators), self._dimensions, by_actuation.shape[2]), np.nan)
         done = np.flatnonzero([not reason for reason in found.failures])
         moves = tip_sensitivities(self._problem, found.strains[done], actuators[done])
@@ -35,7 +35,4 @@ class SampledRod:
             for reason, firm in zip(found.failures, finite, strict=True)
         ]
         outputs = {"tip": found.tips[:, : self._dimensions], "jacobian": jacobians}
-        return Solved(outputs, found.iterations, failures, singly)
-
-    def _equilibria(self, actuators: Array) -> tuple[RodEquilibria, NDArray[np.bool_] | None]:
-        return solve_equilibria(self._problem, actuators), None
+        return Solved(outputs, found.iterations, failures)

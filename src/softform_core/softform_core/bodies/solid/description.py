@@ -1,12 +1,13 @@
 """The solid as a description: a cylinder of soft segments with chambers, rigid plates between them."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from softform_core.arrays import Array
+from softform_core.bodies.loads.description import LoadList
 from softform_core.robots.body import Body, Outline
 from softform_core.robots.description import Description, Material, NotNegative, Place, Positive
 
@@ -86,9 +87,12 @@ class SolidBody(Body):
         fibre_modulus: Stiffness of the fibres around the outer wall, over its whole volume, Pa.
         plate_stiffness: Modulus of the plates over the material's.
         gravity: m/s^2; +z where it hangs.
+        loads: Cables and grips; their inputs follow the chambers'.
     """
 
-    physics: ClassVar[str] = "softform_core.bodies.solid.reality"
+    physics: ClassVar[str] = "softform_core.bodies.solid.simulator"
+    realities: ClassVar[str] = "softform_core.bodies.solid.reality"
+    pictures: ClassVar[str] = "softform_core.bodies.solid.picture"
     kind: Literal["solid", "solid_rod"]
     length: Positive
     segments: Annotated[int, Field(ge=1, le=9)]
@@ -101,6 +105,7 @@ class SolidBody(Body):
     fibre_modulus: NotNegative
     plate_stiffness: Annotated[float, Field(ge=1.0, le=1e4)] = 100.0
     gravity: Place
+    loads: LoadList = []
 
     @model_validator(mode="after")
     def _plates_fit(self) -> "SolidBody":
@@ -108,6 +113,8 @@ class SolidBody(Body):
             raise ValueError(
                 f"plate {self.plate:g} m leaves no room for {self.segments} segments in the length of {self.length:g} m"
             )
+        if self.loads and self.kind == "solid_rod":
+            raise ValueError("loads: a solid as a rod has chambers only")
         return self
 
     @property
@@ -117,8 +124,9 @@ class SolidBody(Body):
 
     @property
     def inputs(self) -> list[str]:
-        """Names of the chambers, segment by segment: c1 … ck."""
-        return [f"c{index + 1}" for index in range(self.segments * self.cross_section.chambers)]
+        """Names of the chambers, segment by segment: c1 … ck; then those of the loads."""
+        chambers = [f"c{index + 1}" for index in range(self.segments * self.cross_section.chambers)]
+        return [*chambers, *(name for load in self.loads for name in load.inputs)]
 
     @property
     def size(self) -> float:
@@ -141,12 +149,12 @@ class SolidBody(Body):
         return np.asarray(np.ptp(vertices[faces, 2], axis=1) > 1e-6 * self.length)
 
     def outlines(self) -> list[Outline]:
-        """The chambers of each segment, seen from the end; a circle of the area of each."""
+        """The chambers of each segment, seen from the end, a circle of the area of each; then the loads."""
         section = self.cross_section
         middle = 0.5 * (section.inner + section.outer)
         width = section.outer - section.inner
         angles = 2.0 * np.pi * np.arange(section.chambers) / section.chambers
-        return [
+        chambers = [
             Outline(
                 f"segment {segment + 1} of {self.segments}, from the end",
                 "ellipse",
@@ -158,21 +166,18 @@ class SolidBody(Body):
             for segment in range(self.segments)
             for angle in angles
         ]
-
-    def picture(self, robot: Any) -> Any:
-        """The robot at rest, at corners of its range, and cut across and along; each shape is solved anew."""
-        from softform_core.bodies.solid.picture import draw
-
-        return draw(robot, self)
+        return chambers + [outline for load in self.loads for outline in load.outlines(self.size)]
 
     @property
-    def second_model(self) -> "SolidBody":
-        """The solid as a rod."""
-        return self.model_copy(update={"kind": "solid_rod"})
+    def second_model(self) -> "SolidBody | None":
+        """The solid as a rod, if it has chambers only."""
+        return None if self.loads else self.model_copy(update={"kind": "solid_rod"})
 
     @property
     def alike_inputs(self) -> NDArray[np.int64]:
-        """Each chamber, then the others of its segment, counter-clockwise and clockwise."""
+        """Each chamber, then the others of its segment, counter-clockwise and clockwise; none where there are loads."""
+        if self.loads:
+            return super().alike_inputs
         chambers = self.cross_section.chambers
         around = np.arange(chambers)
         orders = [(first + side * around) % chambers for first in range(chambers) for side in (1, -1)]
@@ -189,7 +194,7 @@ class SolidBody(Body):
             Two pairs like the arguments for each chamber of a segment, if the rows can be shared out among them.
         """
         chambers, rows = self.cross_section.chambers, control_points.shape[1]
-        if rows % chambers or self.gravity[:2] != (0.0, 0.0):
+        if rows % chambers or self.gravity[:2] != (0.0, 0.0) or self.loads:
             return [(actuation, control_points)]
         pressures = actuation.reshape(-1, self.segments, chambers)
         # Rows of control points lie evenly around the base, which does not move; how far before u = 0 the first one

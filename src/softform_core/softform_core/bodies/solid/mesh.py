@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, kron, vstack
 
 from softform_core.arrays import Array
+from softform_core.bodies.elements import TURNED_TRIANGLE, line_shapes
 from softform_core.bodies.solid.cross_section import SectionMesh
 from softform_core.bodies.solid.description import SolidBody
-from softform_core.bodies.solid.elements import TURNED_TRIANGLE, line_shapes
 
 _SPACING = 0.018
 """Distance of the surface's points along the body, of its length; around there are three a cell."""

@@ -13,10 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 
 from softform_core.arrays import Array
+from softform_core.bodies.elements import volume_element
+from softform_core.bodies.loads.description import AnyLoad
+from softform_core.bodies.loads.load import Load
+from softform_core.bodies.loads.on_mesh import loads_on_mesh
 from softform_core.bodies.pattern import HessianPattern, hessian_pattern, nested_dissection
 from softform_core.bodies.solid.cross_section import mesh_section
 from softform_core.bodies.solid.description import Cells, SolidBody
-from softform_core.bodies.solid.elements import volume_element
 from softform_core.bodies.solid.mesh import SolidMesh, extrude, surface_points
 from softform_core.errors import SoftformError
 from softform_core.robots.description import Material
@@ -49,6 +52,7 @@ class Solid:
         surface: (P, V) weights of the nodes in the points of the surface.
         faces: (F, 3) over those points, outwards.
         modulus: Shear modulus of the soft material, Pa.
+        loads: What acts on it besides pressure and weight.
     """
 
     nodes: Array
@@ -73,11 +77,13 @@ class Solid:
     surface: csr_matrix
     faces: NDArray[np.int32]
     modulus: float
+    loads: tuple[Load, ...] = ()
 
     @cached_property
     def pattern(self) -> HessianPattern:
         """Sparsity of the Hessian, ordered once for this mesh."""
-        return hessian_pattern([self.elements, self.rectangles, self.caps], self.is_fixed, nested_dissection)
+        joined = [group for load in self.loads for group in load.groups]
+        return hessian_pattern([self.elements, self.rectangles, self.caps, *joined], self.is_fixed, nested_dissection)
 
     @cached_property
     def bulk_volumes(self) -> Array:
@@ -141,11 +147,13 @@ def build_solid(
         fibre_modulus=fibre_scale * body.fibre_modulus,
         density=body.density,
         gravity=body.gravity if gravity is None else gravity,
-        cavities=len(body.inputs),
+        cavities=body.segments * body.cross_section.chambers,
         is_fixed=is_fixed,
         springs=springs,
         surface=surface,
         faces=faces,
+        loads=body.loads,
+        support_height=body.plate,
     )
 
 
@@ -173,11 +181,13 @@ def solid_on_mesh(
     springs: Array | None = None,
     surface: csr_matrix | None = None,
     faces: NDArray[np.int32] | None = None,
+    loads: Sequence[AnyLoad] = (),
+    support_height: float = 0.0,
 ) -> Solid:
     """A solid on any mesh of wedges or tetrahedra; without `surface` its points are its nodes. Else as `Solid`.
 
     Raises:
-        SoftformError: If the material is impossible or an element is inside out.
+        SoftformError: If the material is impossible, an element is inside out, or `loads_on_mesh` rejects a load.
     """
     law, coefficients = law_and_coefficients(material)
     stiff = law_and_coefficients(scaled(material, plate_stiffness))[1]
@@ -227,4 +237,5 @@ def solid_on_mesh(
         surface=csr_matrix(np.eye(len(mesh.nodes))) if surface is None else surface,
         faces=np.zeros((0, 3), dtype=np.int32) if faces is None else faces,
         modulus=modulus,
+        loads=loads_on_mesh(loads, mesh.nodes, mesh.elements, modulus, float(shape_volumes.sum()), support_height),
     )

@@ -6,13 +6,12 @@ import numpy as np
 from pydantic import Field
 
 from softform_core.bodies.random_fields import SOLIDS, another_silicone, log_uniform, some_of, tilted
+from softform_core.bodies.solid.cabled import problem_of
 from softform_core.bodies.solid.description import Cells, SolidBody
 from softform_core.bodies.solid.equilibrium import SolidProblem
 from softform_core.bodies.solid.model import build_solid
-from softform_core.bodies.solid.rod import RodOfSolid
 from softform_core.bodies.spread import Values, spread_values
 from softform_core.robots.description import Description, Material, NotNegative, Place, Positive
-from softform_core.simulation.sampled_body import SampledSurface
 
 _CHANCES = {
     "material": 0.8,
@@ -53,16 +52,6 @@ class RealSolid(Description):
 Reality = RealSolid
 
 
-def simulator(body: SolidBody) -> SolidProblem | RodOfSolid:
-    """The solid as described: meshed, or as a rod."""
-    return RodOfSolid(body) if body.kind == "solid_rod" else SolidProblem(build_solid(body))
-
-
-def sampled(body: SolidBody) -> SampledSurface:
-    """The solid for data sets."""
-    return SampledSurface(simulator(body))
-
-
 def real_simulator(nominal: SolidBody, real: RealSolid) -> SolidProblem:
     """The solid of a reality.
 
@@ -82,7 +71,7 @@ def real_simulator(nominal: SolidBody, real: RealSolid) -> SolidProblem:
         clamp_stiffness=real.clamp_stiffness,
         gravity=real.gravity,
     )
-    return SolidProblem(solid)
+    return problem_of(solid)
 
 
 def drawn_reality(nominal: SolidBody, draw: np.random.Generator) -> RealSolid:

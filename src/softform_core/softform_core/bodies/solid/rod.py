@@ -26,6 +26,7 @@ from softform_core.bodies.rod.model import Rod
 from softform_core.bodies.solid.cross_section import mesh_section
 from softform_core.bodies.solid.description import CrossSection, SolidBody
 from softform_core.bodies.solid.mesh import extrude, surface_points
+from softform_core.bodies.weight import diagonal
 from softform_core.simulation.hessian import BlockHessian
 from softform_core.simulation.materials import law_and_coefficients, shear_modulus
 
@@ -102,7 +103,10 @@ class RodOfSolid(RodProblem):
         own = self._hoop_stiffness * self._hoops(unknowns) - self._hoop_push * actuators
         count = gradient.shape[1]
         hessian = np.zeros((len(unknowns), 1, len(self.rest), len(self.rest)))
-        hessian[:, :, :count, :count] = bending.blocks
+        if bending.blocks.shape[1] == 1:
+            hessian[:, :, :count, :count] = bending.blocks
+        else:  # without weight the elements do not feel each other
+            diagonal(hessian[:, 0, :count, :count], self.rod.elements)[:] = bending.blocks
         hessian[:, :, range(count, len(self.rest)), range(count, len(self.rest))] = self._hoop_stiffness
         return np.concatenate([gradient, own], axis=1), BlockHessian(hessian)
 

@@ -44,7 +44,8 @@ class TendonRodBody(RodShape):
     the rod at rest. Below 0 it hangs slack at rest.
     """
 
-    physics: ClassVar[str] = "softform_core.bodies.tendon_rod.reality"
+    physics: ClassVar[str] = "softform_core.bodies.tendon_rod.simulator"
+    realities: ClassVar[str] = "softform_core.bodies.tendon_rod.reality"
     kind: Literal["tendon_rod"]
     tendons: Annotated[list[Tendon], Field(min_length=1)]
 

@@ -5,8 +5,7 @@ of the rod's axis, in the rod's directors, so that its way is
 
     L(q) = sum_e l_e |v_e|,   v = (x1' - kappa3 x2,  x2' + kappa3 x1,  1 + epsilon + kappa1 x2 - kappa2 x1),
 
-and its motor stretches it by d = L(q) - L(0) + u. It pulls and never pushes: its energy k phi(d) is zero for d <= 0,
-k d^2 / 2 less a constant slope for d >= w, and between these a cubic that makes the stiffness continuous.
+and its motor stretches it by d = L(q) - L(0) + u. Its energy is k phi(d), see `bodies.take_up`.
 """
 
 import numpy as np
@@ -14,10 +13,8 @@ import numpy as np
 from softform_core.arrays import Array
 from softform_core.bodies.placement import by_strains
 from softform_core.bodies.rod.model import Rod
+from softform_core.bodies.take_up import taut_energy, taut_slopes
 from softform_core.bodies.tendon_rod.model import Tendons
-
-TAKE_UP = 2e-5
-"""Stretch w over which a slack tendon takes up its stiffness, m."""
 
 
 class TendonEnergy:
@@ -41,10 +38,7 @@ class TendonEnergy:
 
     def energies(self, bends: Array, pulls: Array) -> Array:
         """Energy (n,), J, of all tendons under pulls (n, k) m."""
-        stretch = np.maximum(self.stretches(bends, pulls), 0.0)
-        past = stretch - 0.5 * TAKE_UP
-        taut = np.where(stretch < TAKE_UP, stretch**3 / (6.0 * TAKE_UP), 0.5 * past * past + TAKE_UP**2 / 24.0)
-        return taut @ self._tendons.stiffness
+        return taut_energy(self.stretches(bends, pulls)) @ self._tendons.stiffness
 
     def stretches(self, bends: Array, pulls: Array) -> Array:
         """Stretch d (n, k) m; below 0 by how much a tendon is slack."""
@@ -52,9 +46,8 @@ class TendonEnergy:
 
     def tensions(self, stretches: Array) -> tuple[Array, Array]:
         """Tensions (n, k) N under stretches (n, k), and their derivatives N/m."""
-        taut = np.maximum(stretches, 0.0)
-        slope = np.where(taut < TAKE_UP, taut * taut / (2.0 * TAKE_UP), taut - 0.5 * TAKE_UP)
-        return self._tendons.stiffness * slope, self._tendons.stiffness * np.minimum(taut / TAKE_UP, 1.0)
+        slope, curvature = taut_slopes(stretches)
+        return self._tendons.stiffness * slope, self._tendons.stiffness * curvature
 
     def derivatives(self, bends: Array, pulls: Array) -> tuple[Array, Array, Array]:
         """Gradient (n, E d) and Hessian (n, E d, E d), J, and the part (n, E, d, d) of each element to be added."""

@@ -3,7 +3,6 @@
 import numpy as np
 
 from softform_core.bodies.random_fields import some_of
-from softform_core.bodies.rod.model import build_rod
 from softform_core.bodies.rod.reality import (
     CHANCES,
     RealShape,
@@ -48,12 +47,6 @@ def drawn_reality(nominal: TendonRodBody, draw: np.random.Generator) -> RealTend
     made |= {"tendon_stiffness": draw.uniform(0.02, 0.15)}
     differences = some_of(fields | {"fabrication": TendonFabrication(**made)}, CHANCES, draw)
     return RealTendonRod(**differences, elements=drawn_elements(nominal, draw))
-
-
-def simulator(body: TendonRodBody) -> TendonRodProblem:
-    """The rod and its tendons as described."""
-    rod = build_rod(body)
-    return TendonRodProblem(rod, build_tendons(body, rod))
 
 
 def real_simulator(body: TendonRodBody, real: RealTendonRod) -> TendonRodProblem:

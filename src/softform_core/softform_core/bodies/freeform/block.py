@@ -1,0 +1,90 @@
+"""Boxes, and cylinders and cones along z, without chambers: meshed by a grid whose cells are split, without a mesher.
+
+Each cell of the grid is six tetrahedra around its diagonal (Kuhn). Those of the halves below the middle in x and y are
+mirror images of the others, so that the mesh is its own mirror image, and so that the diagonals of a round one's four
+corners run into them: a cell there would be flat. A square is led to a disc by
+
+    x' = x sqrt(1 - y^2 / 2),   y' = y sqrt(1 - x^2 / 2)
+"""
+
+from itertools import permutations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.arrays import Array
+from softform_core.bodies.elements import TETRAHEDRON_EDGES
+from softform_core.bodies.freeform.description import IN_PLANE, Box, Cylinder, Ellipsoid, FreeformBody, Part
+from softform_core.bodies.freeform.meshed import FreeformMesh, meshed
+
+
+def block_of(body: FreeformBody) -> Box | Cylinder | None:
+    """The one part that is a body whose mesh is a grid; None of another body."""
+    if len(body.shape) > 1 or body.chambers:
+        return None
+    part = body.shape[0]
+    if isinstance(part, Cylinder):
+        upright = part.begin[:2] == part.end[:2] and part.begin[2] == 0.0 < part.end[2]
+        return part if upright else None
+    return part if isinstance(part, Box) else None
+
+
+def mesh_block(body: FreeformBody, part: Box | Cylinder) -> FreeformMesh:
+    """Its mesh.
+
+    Args:
+        body: The description; its rigid parts are the elements whose middle lies in one of them.
+        part: Result of `block_of`.
+    """
+    low, high = part.bounds
+    low = np.maximum(low, [-np.inf, -np.inf, 0.0])
+    halves = np.maximum(1, np.round((high - low)[:2] / (2.0 * body.mesh_size))).astype(int)
+    counts = (*(2 * halves).tolist(), max(1, round(float(high[2] - low[2]) / body.mesh_size)))
+    lines = np.stack(np.meshgrid(*(np.linspace(-1.0, 1.0, 2 * count + 1) for count in counts), indexing="ij"), axis=-1)
+    unit = lines.reshape(-1, 3)
+    if isinstance(part, Cylinder):
+        unit = np.column_stack([unit[:, :2] * np.sqrt(1.0 - 0.5 * unit[:, 1::-1] ** 2), unit[:, 2]])
+        share = 0.5 * (1.0 + unit[:, 2:])
+        radius = part.radius + share * ((part.end_radius or part.radius) - part.radius)
+        nodes = np.column_stack([part.begin[:2] + radius * unit[:, :2], high[2] * share])
+    else:
+        nodes = 0.5 * (low + high) + 0.5 * (high - low) * unit
+    elements = _split_cells(counts)
+    middle = nodes[elements[:, :4]].mean(axis=1)
+    is_rigid = np.any([_within(rigid, middle) for rigid in body.rigid], axis=0) if body.rigid else None
+    nothing = np.zeros(len(elements), dtype=bool)
+    return meshed(nodes, elements, nothing if is_rigid is None else is_rigid, [], IN_PLANE * body.size)
+
+
+def _split_cells(counts: tuple[int, ...]) -> NDArray[np.int64]:
+    """Tetrahedra (E, 10) over a grid with two lines a cell, of so many cells along x, y and z."""
+    shape = tuple(2 * count + 1 for count in counts)
+    cells = np.stack(np.meshgrid(*map(np.arange, counts), indexing="ij"), axis=-1).reshape(-1, 3)
+    mirrored = cells < np.array([counts[0] // 2, counts[1] // 2, 0])
+    elements = []
+    for order in permutations(range(3)):
+        path = np.zeros((4, 3), dtype=np.int64)  # from one corner of a cell to the other, along one axis after another
+        for step, axis in enumerate(order):
+            path[step + 1 :, axis] = 1
+        turned = np.where(mirrored[:, None], 1 - path, path)  # (C, 4, 3)
+        # A mirror image of a tetrahedron is inside out, as is one of an odd order.
+        is_odd = (np.linalg.det(np.eye(3)[list(order)]) < 0.0) ^ (mirrored.sum(axis=1) % 2 == 1)
+        turned[is_odd] = turned[is_odd][:, [0, 2, 1, 3]]
+        corners = 2 * (cells[:, None] + turned)
+        one, other = TETRAHEDRON_EDGES.T
+        places = np.concatenate([corners, (corners[:, one] + corners[:, other]) // 2], axis=1)
+        elements.append(np.ravel_multi_index(tuple(np.moveaxis(places, 2, 0)), shape))
+    return np.concatenate(elements)
+
+
+def _within(part: Part, points: Array) -> NDArray[np.bool_]:
+    """Whether each of the points (P, 3) m lies in a part."""
+    if isinstance(part, Box):
+        return np.asarray(((points >= part.begin) & (points <= part.end)).all(axis=1))
+    if isinstance(part, Ellipsoid):
+        return np.asarray((((points - part.centre) / part.radii) ** 2).sum(axis=1) <= 1.0)
+    along = np.subtract(part.end, part.begin)
+    share = (points - part.begin) @ along / (along @ along)
+    distance = np.linalg.norm(points - part.begin - share[:, None] * along, axis=1)
+    radius = part.radius + share * ((part.end_radius or part.radius) - part.radius)
+    return np.asarray((share >= 0.0) & (share <= 1.0) & (distance <= radius))

@@ -1,0 +1,115 @@
+"""History of a running robot: where each degree of freedom has turned back. Not in the papers.
+
+A body with hysteresis remembers the turns of its actuators, and forgets those of a loop that a wider one has closed
+(Madelung's rules). The driver alone keeps the history, as it alone hears every measurement; all others take it from
+there, so that none rebuilds it from what it happened to hear.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp
+
+import numpy as np
+
+from softform_core.arrays import Array
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
+
+_SMOOTHING_S = 0.2
+"""Time constant of the mean of measured values, s: peaks of their noise are no turns."""
+_LEAST_TURN = 0.002
+"""Shortest way back that counts as a turn, as a share of the range; shorter ones are noise."""
+WIPES = 0.4
+"""Travel after which a body has forgotten what was before, as a share of the range."""
+
+Turn = tuple[float, float]
+"""Time, s since the epoch, and value at which a degree of freedom turned back."""
+
+
+@dataclass(frozen=True)
+class History:
+    """Turning points of each of the m degrees of freedom, the oldest first.
+
+    Attributes:
+        turns: The turns of each; the first is where it was when the driver began to measure.
+        is_known: Whether what was before that cannot matter: each has moved through `WIPES` of its range since.
+    """
+
+    turns: tuple[tuple[Turn, ...], ...] = ()
+    is_known: bool = False
+
+    @classmethod
+    def of_rows(
+        cls, counts: Sequence[int], stamps: Sequence[float], values: Sequence[float], is_known: bool
+    ) -> "History":
+        """Return the history of a message: so many turns of each degree of freedom, one after the other.
+
+        Raises:
+            SoftformError: If the counts do not add up to the rows, or a number is not finite.
+        """
+        if not sum(counts) == len(stamps) == len(values) or not np.isfinite([*stamps, *values]).all():
+            raise SoftformError(
+                f"A history tells of {sum(counts)} turns and has {len(stamps)} times and {len(values)} values.",
+                "See whether driver and node are of one version.",
+            )
+        rows = iter(zip(stamps, values, strict=True))
+        return cls(tuple(tuple(next(rows) for _ in range(count)) for count in counts), is_known)
+
+    @property
+    def sequence(self) -> Array:
+        """All of them at each moment at which one has turned, (h, m); between its turns each moves steadily."""
+        if not self.turns or not all(self.turns):
+            return np.empty((0, len(self.turns)))
+        moments = sorted({stamp for turns in self.turns for stamp, _ in turns})
+        steps = [np.array(turns).T for turns in self.turns]
+        return np.stack([np.interp(moments, stamps, values) for stamps, values in steps], axis=1)
+
+
+class HistoryKeeper:
+    """Keeps the history of one robot, of its measured values; for its driver."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot, self._limits = robot, (robot.actuation_min, robot.actuation_max)
+        span = robot.actuation_max - robot.actuation_min
+        self._least, self._wipes = (_LEAST_TURN * span).tolist(), WIPES * span
+        self._lowest, self._highest = np.full(len(span), np.inf), np.full(len(span), -np.inf)
+        self._turns: tuple[tuple[Turn, ...], ...] = ()
+        self._mean, self._stamp = np.empty(0), 0.0
+
+    @property
+    def history(self) -> History:
+        """The turns until now; the way that each is on, which a new value may prolong, has not turned yet."""
+        is_known = bool((self._highest - self._lowest >= self._wipes).all())
+        return History(tuple(turns[:-1] or turns for turns in self._turns), is_known)
+
+    def note(self, values: Array, stamp: float) -> None:
+        """Take the newest measured values (k,) of the actuators, of a moment in s since the epoch."""
+        passed, self._stamp = stamp - self._stamp, stamp
+        if not self._turns:
+            self._mean = values
+        elif passed < 0.0:  # the clock was set back
+            passed = _SMOOTHING_S
+        self._mean = values + (self._mean - values) * exp(-passed / _SMOOTHING_S)
+        # `Robot.nearest_actuation`, without asking for the limits at each of fifty measurements a second.
+        newest = np.clip(self.robot.actuation_of(self._mean), *self._limits)
+        self._lowest, self._highest = np.minimum(self._lowest, newest), np.maximum(self._highest, newest)
+        before = self._turns or ((),) * len(newest)
+        each = zip(before, newest.tolist(), self._least, strict=True)
+        self._turns = tuple(_turned(turns, (stamp, value), least) for turns, value, least in each)
+
+
+def _turned(turns: tuple[Turn, ...], newest: Turn, least: float) -> tuple[Turn, ...]:
+    """Return the turns of one degree of freedom; the last is how far it has come on the way that it is on."""
+    if len(turns) < 2:
+        return (*turns, newest)
+    (_, before), (_, last), (_, value) = turns[-2], turns[-1], newest
+    if (value - last) * (last - before) >= 0.0 or abs(last - before) < least:
+        turns = (*turns[:-1], newest)  # further on the same way, or on none yet
+    elif abs(value - last) >= least:
+        turns = (*turns, newest)
+    while len(turns) > 3:
+        outer, back, inner, last = (value for _, value in turns[-4:])
+        if abs(back - inner) > min(abs(outer - back), abs(inner - last)):
+            break
+        turns = (*turns[:-3], turns[-1])
+    return turns

@@ -1,0 +1,64 @@
+"""Memory of a body: how its response to commands depends on what its actuators did before.
+
+A model is a function of what its body *feels*. A body without memory feels what is commanded. One that remembers has a
+state; what is commanded changes it, and what is felt follows from both. Only the memory itself knows what a state is.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from softform_core.arrays import Array
+from softform_core.forward.history import History
+
+State = Any
+"""State of a memory: the play of each actuator, a hidden layer, or the unknowns of a simulated body."""
+
+
+class Memory:
+    """The memory of a body that has none, and the base of those that have; actuations are (m,)."""
+
+    def state_after(self, history: History, actuation: Array) -> State:
+        """Return the state of a robot with this history that is at an actuation now."""
+        return None
+
+    def advance(self, state: State, commanded: Array) -> State:
+        """Return the state once the robot has gone straight to a commanded actuation."""
+        return None
+
+    def felt(self, state: State, commanded: Array) -> Array:
+        """Return the actuation that the model takes for a commanded one, where the robot was in a state before."""
+        return commanded
+
+    def command(self, state: State, wanted: Array) -> Array:
+        """Return the command by which a wanted actuation is felt; it may lie beyond the limits."""
+        return wanted
+
+
+NO_MEMORY = Memory()
+
+
+class Commands:
+    """Finds the actuations to command one after the other so that what is wanted is felt.
+
+    Args:
+        memory: Memory of the body's model.
+        state: State that the body is in.
+        commanded: (m,) commanded now.
+        limits: (m,) lowest and highest command. What would take more is not felt in full.
+
+    Attributes:
+        state: The state after the commands that were found so far.
+        felt: (m,) felt now.
+    """
+
+    def __init__(self, memory: Memory, state: State, commanded: Array, limits: tuple[Array, Array]) -> None:
+        self._memory, self.state, self._limits = memory, state, limits
+        self.felt = memory.felt(state, commanded)
+
+    def command(self, wanted: Array) -> Array:
+        """Return the actuation (m,) at which `wanted` (m,) is felt next, as far as the limits allow."""
+        commanded = np.clip(self._memory.command(self.state, wanted), *self._limits)
+        self.felt = self._memory.felt(self.state, commanded)
+        self.state = self._memory.advance(self.state, commanded)
+        return commanded

@@ -1,0 +1,181 @@
+"""The models of one robot that nodes serve, by name: each kind from the package that offers it.
+
+A package adds a kind by an entry point of the group `softform.models`: `name = module:function`. The function takes a
+`ModelRequest` and returns `RobotModels`.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from softform_core.errors import SoftformError
+from softform_core.forward.forward_model import ForwardModel
+from softform_core.forward.surface_model import SurfaceModel
+from softform_core.forward.surface_uncertainty import SurfaceUncertainty
+from softform_core.forward.tip_point import ServedTip, TipPoint
+from softform_core.networks.sim_to_real_card import SurfaceSimToRealCard
+from softform_core.plugins import load_plugin
+from softform_core.robots import Robot
+
+GROUP = "softform.models"
+LEARNED = "learned"
+"""Kind of models that is used if none is named."""
+
+AUTO = "auto"
+NONE = "none"
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """Models that are to be served.
+
+    Attributes:
+        robot: The robot.
+        points: Wanted number of surface points.
+        folder: Folder of the model; None for the robot's own in `models/`.
+        sim_to_real: `auto` for the robot's own sim-to-real model in `models/` if there is one, `none`, or its folder.
+    """
+
+    robot: Robot
+    points: int
+    folder: Path | None = None
+    sim_to_real: str = AUTO
+
+
+@dataclass(frozen=True)
+class LiveModels:
+    """Models of a robot's surface in use at one moment; immutable, so they may be kept as long as needed.
+
+    Attributes:
+        pipeline: The real robot's shapes, as far as they are known.
+        uncertainty: Uncertainty of the points; None where it is not known.
+        card: Card of the sim-to-real model; None without one.
+        since: Time at which it was taken into use.
+    """
+
+    pipeline: SurfaceModel
+    uncertainty: SurfaceUncertainty | None
+    card: SurfaceSimToRealCard | None
+    since: datetime
+
+
+class RobotModels(ABC):
+    """The models of one robot, kept fresh."""
+
+    @property
+    @abstractmethod
+    def current(self) -> ForwardModel:
+        """The real robot, as far as it is known."""
+
+    @property
+    @abstractmethod
+    def simulated(self) -> ForwardModel:
+        """The simulated robot; the same object as `current` where nothing is known of the real one."""
+
+    def mean_error_mm(self, model: ForwardModel) -> float:
+        """Mean error of `current` or `simulated` on data it was not made from, mm; 0 if not known."""
+        return 0.0
+
+    @abstractmethod
+    def description(self) -> dict[str, str]:
+        """Return the description of the models in use, for diagnostics."""
+
+    @property
+    def fault(self) -> str:
+        """Reason why a newer model is not in use; empty if there is none, or it is."""
+        return ""
+
+    def refresh(self) -> str | None:
+        """Look whether the models on disk have changed, and take them into use; returns a line for the log if so."""
+        return None
+
+
+class SurfaceModels(RobotModels):
+    """The models of a robot with surfaces."""
+
+    @property
+    @abstractmethod
+    def models(self) -> LiveModels:
+        """Model, uncertainty and card that belong together."""
+
+    @property
+    @abstractmethod
+    def simulated(self) -> SurfaceModel:
+        """The simulated robot, over the same points."""
+
+    @property
+    def current(self) -> SurfaceModel:
+        """The real robot, as far as it is known."""
+        return self.models.pipeline
+
+
+class TipModels(RobotModels):
+    """The model of a robot's tip."""
+
+    def __init__(self, tip: ServedTip, told: str) -> None:
+        self.tip, self._told = tip, told
+        self._current = TipPoint(tip)
+        self._simulated = self._current if tip.sim_to_real is None else TipPoint(tip.without_sim_to_real)
+
+    @property
+    def current(self) -> TipPoint:
+        """The tip as a model of one point."""
+        return self._current
+
+    @property
+    def simulated(self) -> TipPoint:
+        """The simulated tip as a model of one point."""
+        return self._simulated
+
+    def description(self) -> dict[str, str]:
+        """See `RobotModels.description`."""
+        return {"sim-to-real": self._told}
+
+
+class FixedSurface(SurfaceModels):
+    """One model of a surface that nothing is learned about, such as a simulation."""
+
+    def __init__(self, model: SurfaceModel, kind: str) -> None:
+        self._models, self._kind = LiveModels(model, None, None, datetime.now(UTC)), kind
+
+    @property
+    def models(self) -> LiveModels:
+        """See `SurfaceModels.models`."""
+        return self._models
+
+    @property
+    def simulated(self) -> SurfaceModel:
+        """The model itself."""
+        return self._models.pipeline
+
+    def description(self) -> dict[str, str]:
+        """See `RobotModels.description`."""
+        return {"model": self._kind, "sim-to-real": NONE}
+
+
+def open_models(kind: str, request: ModelRequest) -> RobotModels:
+    """Return the models of a kind for a robot.
+
+    Raises:
+        SoftformError: If there is no such kind, or its models are missing or cannot be used.
+    """
+    found, origin = load_plugin(GROUP, kind, "model")
+    models = found(request)
+    if not isinstance(models, RobotModels):
+        raise SoftformError(f"The model '{kind}' of {origin} gives no RobotModels.", "See docs/extending.md.")
+    return models
+
+
+def open_surface_models(kind: str, request: ModelRequest) -> SurfaceModels:
+    """Open the models of a robot that must have a surface, like `open_models`.
+
+    Raises:
+        SoftformError: For the reasons of `open_models`, and if the models are of a tip.
+    """
+    models = open_models(kind, request)
+    if not isinstance(models, SurfaceModels):
+        raise SoftformError(
+            f"The model '{kind}' predicts a tip of '{request.robot.name}' and no surface.", "Choose another model."
+        )
+    return models
