@@ -2,27 +2,34 @@
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 from driver_operator import operated
+from tf2_msgs.msg import TFMessage
 
 from softform_actuation import conformance
 from softform_actuation.assembly import check_devices, served_by_devices
 from softform_actuation.ceilings import check_ceiling
 from softform_actuation.state_files import OVERRIDE
+from softform_client.client import Mode, PointPath, ShapeClient
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
-from softform_interfaces.msg import ActuatorState, DriverState
+from softform_core.shapes.features import FeaturePoints
+from softform_interfaces.msg import ActuatorState, DriverState, ServoState
 from softform_rig import emulation, faults
 from softform_rig.draw_reality import draw_reality
 from softform_rig.reality import load_reality, true_values
 from softform_rig.rig_settings import RigSettings
 from softform_rig.virtual_rig import VirtualRig
-from softform_ros.qos import ACTUATOR_STATE_READER
+from softform_ros.background_node import BackgroundNode
+from softform_ros.frames import place_from_message
+from softform_ros.qos import ACTUATOR_STATE_READER, TF
 from softform_ros.service_calls import call_driver
 
 ENTRY_POINTS = """
@@ -191,6 +198,31 @@ def test_driver_and_rig_are_launched_commanded_measured_settled_and_stopped(fold
         operator.wait_until(holds_what_it_says, "the poses that are held")
         answer = call_driver(operator.node, "reset", 30.0)
         assert answer is not None and answer.success, answer
+
+
+def test_their_simulator_serves_reach_follow_stream_and_predictions(folder: Path, stacks) -> None:
+    stacks.launched_with({"robot": str(folder / "bar.yaml"), "model": "fem"})
+    places = np.array([[0.004, -0.003, 0.006], [0.002, 0.004, -0.003]])
+    wanted = FeaturePoints.of([[0.0, 0.0]], places[:1], output=["tip"])
+    seen: list[np.ndarray] = []
+
+    def note(message: TFMessage) -> None:
+        for each in message.transforms:
+            if each.child_frame_id == "held_bar/tip":
+                seen.append(place_from_message(each).translation)
+
+    with ShapeClient() as client, BackgroundNode("viewer", "/softform") as node:
+        node.create_subscription(TFMessage, "/tf", note, TF)
+        result = client.reach(None, Mode.PLAN_AND_MOVE, features=wanted)
+        assert result.solve.mean_error < 1e-4 and len(result.actuators.value) == 12
+        deadline = time.monotonic() + 10.0
+        while not seen or np.linalg.norm(seen[-1] - places[0]) > 1.5e-3:
+            assert time.monotonic() < deadline, f"the tip is predicted elsewhere: {seen[-1:]}"
+            time.sleep(0.1)
+        assert max(client.follow(PointPath(places)).errors) < 1e-4
+        states = [state for state, _ in zip(client.stream(repeat(places[0]), 20.0), range(100), strict=False)]
+        assert states[-1].state == ServoState.TRACKING and states[-1].mean_error < 1e-4
+    stacks.close()
 
 
 def true_poses(health: dict[str, dict[str, str]]) -> np.ndarray:

@@ -15,6 +15,7 @@ from softform_core.forward.history import History
 from softform_core.forward.memory import NO_MEMORY, Commands, Memory, State
 from softform_core.robots import Robot
 from softform_interfaces.msg import ActuationHistory, ActuatorState, DriverState
+from softform_ros.conversions import seconds_from_stamp
 from softform_ros.goal_error import GoalError
 from softform_ros.histories import history_from_message
 
@@ -92,6 +93,20 @@ class DriverWatch:
         """Take an `actuation_history`; one of another robot is not noted."""
         with suppress(SoftformError):
             self.history = history_from_message(message, self._robot)
+
+    def note_rest(self, message: DriverState) -> None:
+        """Take where motors hold the robot from a `driver_state`: what is held streams nothing on `actuator_state`."""
+        if message.state != DriverState.HOLDING:
+            return
+        try:
+            held = self._robot.in_order(message.actuator, message.rest_value)
+        except SoftformError:
+            return
+        if np.isfinite(held).all():
+            with self._news:
+                now, stamp = self._clock(), seconds_from_stamp(message.header.stamp)
+                self._measured = MeasuredValues(held, False, stamp, now, True)
+                self._news.notify_all()
 
     def note_state(self, state: int, reason: str, holder: str = "") -> bool:
         """Take a `driver_state`.

@@ -117,6 +117,7 @@ class RobotLink:
         # After a stop the robot must not move by itself when the driver is reset, whether or not it was held just then.
         # A driver that only makes safe has no command: where nothing is held, this link asked for that.
         followed, dead = self.driver.follows, self._lease.note(message)
+        self.driver.note_rest(message)
         stopped = self.driver.note_state(message.state, message.reason, message.holder)
         if dead or (stopped and followed and message.state not in AT_REST):
             self.stop_reason = message.reason

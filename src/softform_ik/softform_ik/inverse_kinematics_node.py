@@ -156,6 +156,7 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         # After a stop the shape must not come back by itself when the driver is reset, nor for a target from before.
         followed = self._driver.follows
         dead = self._lease.note(message)
+        self._driver.note_rest(message)
         stopped = self._driver.note_state(message.state, message.reason, message.holder)
         is_back = not followed and self._driver.follows
         if (dead or stopped or is_back) and self._commander.release(f"The driver: {message.reason}."):

@@ -58,7 +58,7 @@ class ServerContext:
         """Return the robot as a goal sees it; captures are read as (N, 3) m, and `on_look` gets each."""
         values = self.node.parameters
         waiting = HardwareSettings(
-            settle_tolerance=self.robot.tolerances.arrive,
+            settle_tolerance=self.robot.actuator_tolerances.arrive,
             settle_timeout=values["settle_timeout"],
             capture_timeout=values["capture_timeout"],
             captures=values["captures"],
@@ -113,6 +113,8 @@ class ServerContext:
         """
         values = self.node.parameters
         mover = PathMover(MotionSettings(1.0 / values["command_rate"]), self.driver, self.commander, hardware)
-        timing = FollowSettings(values["path_settle_time"], self.robot.tolerances.arrive, most_error_mm)
+        arrive = self.robot.actuator_tolerances.arrive
+        near = arrive if len(arrive) == self.robot.degrees_of_freedom else float(arrive.min())
+        timing = FollowSettings(values["path_settle_time"], near, most_error_mm)
         follow = Follow(solver, timing, mover, tip)
         return FollowServer(self.node, self.robot, follow.run, self.ledger, self.driver, self.commander)

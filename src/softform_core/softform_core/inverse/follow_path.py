@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.tip_point import TipMap, TipPoint
+from softform_core.halton import halton_actuations
 from softform_core.inverse.feature_term import FeatureTerm
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import solve_prepared
@@ -32,6 +33,7 @@ _PULL = 1e-3
 _MOST_ITERATIONS = 60
 _RELATIVE_DECREASE = 1e-9
 _GRID = 9  # values of each actuation among which a start is looked for
+_MOST_STARTS = 9**4
 
 TIP_UV = np.zeros((1, 2))
 """Parameters of a tip: a model of one point gives the same everywhere."""
@@ -99,8 +101,11 @@ def start_near(model: TipMap, point: ArrayLike) -> Array:
     Raises:
         SoftformError: If the point does not fit the model.
     """
-    axes = np.linspace(model.actuation_min, model.actuation_max, _GRID).T
-    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+    low, high = model.actuation_min, model.actuation_max
+    if _GRID ** len(low) > _MOST_STARTS:  # a grid of twelve actuations has 10^11 places
+        grid = np.array(list(halton_actuations(low, high, _MOST_STARTS, seed=0)))
+    else:
+        grid = np.stack(np.meshgrid(*np.linspace(low, high, _GRID).T, indexing="ij"), axis=-1).reshape(-1, len(low))
     target = checked_path(model, np.atleast_2d(point), grid[0])[0][0]
     nearest = int(np.argmin(np.linalg.norm(model.tip(grid) - target, axis=1)))
     return np.asarray(grid[nearest])

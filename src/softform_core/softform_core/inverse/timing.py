@@ -54,7 +54,7 @@ def fastest_schedule(start: Array, waypoints: Array, slew_rate: Array, settle_ti
 
 
 def timed_schedule(
-    start: Array, waypoints: Array, times: Array, slew_rate: Array, settle_time: float, nearness: float = 0.0
+    start: Array, waypoints: Array, times: Array, slew_rate: Array, settle_time: float, nearness: Array | float = 0.0
 ) -> Schedule:
     """Return each waypoint at its time, straight lines between; the last is held until the robot has settled.
 
@@ -73,7 +73,7 @@ def timed_schedule(
     shortest = slew_durations(start, waypoints, slew_rate)
     allowed = np.diff(times, prepend=0.0)
     late = 0.0
-    if float(np.abs(waypoints[0] - start).max()) <= nearness:
+    if (np.abs(waypoints[0] - start) <= nearness).all():
         late = max(0.0, float(shortest[0] - allowed[0]))
     missing = shortest * (1.0 - _ROUNDING) - allowed
     missing[0] -= late

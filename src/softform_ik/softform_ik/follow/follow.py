@@ -34,7 +34,7 @@ class FollowSettings:
     """
 
     settle_time: float = 1.0
-    nearness: float = 250.0
+    nearness: Array | float = 250.0
     most_error_mm: float = float("inf")
 
 

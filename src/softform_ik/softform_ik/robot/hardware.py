@@ -39,7 +39,7 @@ class HardwareSettings:
         captures: Clouds that make one look at the robot: a hole in one may be seen in another.
     """
 
-    settle_tolerance: float = 250.0
+    settle_tolerance: Array | float = 250.0
     settle_timeout: float = 30.0
     capture_timeout: float = 60.0
     captures: int = 1
@@ -228,7 +228,7 @@ class Hardware:
     def _stands_at(self, still: MeasuredValues) -> bool:
         self._driver.check_measured()
         here = self._driver.values
-        return here is not None and float(np.abs(here - still.values).max()) <= self._settings.settle_tolerance
+        return here is not None and bool((np.abs(here - still.values) <= self._settings.settle_tolerance).all())
 
     def _capture(
         self,
