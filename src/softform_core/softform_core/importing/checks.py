@@ -20,13 +20,6 @@ _IN_SI = {
     "s": ("s", 1.0),
     "rad": ("rad", 1.0),
 }
-    "Pa": ("Pa", 1.0),
-    "kPa": ("Pa", PA_PER_KPA),
-    "m": ("m", 1.0),
-    "mm": ("m", 1.0 / MM_PER_M),
-    "s": ("s", 1.0),
-    "rad": ("rad", 1.0),
-}
 _RANGE_SLACK = 1e-6
 _LARGEST = 20.0
 """Places further from the origin than so many sizes of the robot are in another unit."""
