@@ -12,7 +12,7 @@ from softform_client.reach_goal import Code
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.history import History
-from softform_core.forward.memory import NO_MEMORY, Commands, Memory, State
+from softform_core.forward.memory import NO_MEMORY, Commands, Memory
 from softform_core.robots import Robot
 from softform_interfaces.msg import ActuationHistory, ActuatorState, DriverState
 from softform_ros.conversions import seconds_from_stamp
@@ -134,21 +134,15 @@ class DriverWatch:
         with self._news:
             return self._measured.values if self._measured is not None and self._is_fresh() else None
 
-    def state(self, memory: Memory, values: Array) -> tuple[State, Array]:
-        """Return the state of a memory, and actuation (m,), of a robot that is at measured values (k,)."""
-        here = self._robot.nearest_actuation(values)
-        return memory.state_after(self.history, here), here
-
     def felt(self, memory: Memory, values: Array) -> Array:
         """Return the actuation (m,) that the body feels at the newest measured values (k,)."""
-        return memory.felt(*self.state(memory, values))
+        return self.commands(memory, values).felt
 
     def commands(self, memory: Memory, values: Array | None) -> Commands:
         """Return what finds the next commands from the newest values (k,); without them nothing is corrected."""
-        robot = self._robot
         if values is None:
-            memory, values = NO_MEMORY, robot.actuators_of(robot.rest_actuation)
-        return Commands(memory, *self.state(memory, values), (robot.actuation_min, robot.actuation_max))
+            return Commands.of(self._robot, NO_MEMORY, self.history, self._robot.rest_actuation)
+        return Commands.of(self._robot, memory, self.history, self._robot.nearest_actuation(values))
 
     def check_ready(self) -> None:
         """Check that a command would be followed.

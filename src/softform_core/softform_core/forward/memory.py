@@ -10,6 +10,7 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.forward.history import History
+from softform_core.robots import Robot
 
 State = Any
 """State of a memory: the play of each actuator, a hidden layer, or the unknowns of a simulated body."""
@@ -55,6 +56,12 @@ class Commands:
     def __init__(self, memory: Memory, state: State, commanded: Array, limits: tuple[Array, Array]) -> None:
         self._memory, self.state, self._limits = memory, state, limits
         self.felt = memory.felt(state, commanded)
+
+    @classmethod
+    def of(cls, robot: Robot, memory: Memory, history: History, here: Array) -> "Commands":
+        """Return what finds the next commands of a robot with a history that is at an actuation (m,) now."""
+        limits = robot.actuation_min, robot.actuation_max
+        return cls(memory, memory.state_after(history, here), here, limits)
 
     def command(self, wanted: Array) -> Array:
         """Return the actuation (m,) at which `wanted` (m,) is felt next, as far as the limits allow."""

@@ -71,7 +71,7 @@ class SimulatedTip:
 
     @classmethod
     def of(cls, robot: Robot) -> "SimulatedTip":
-        """Return the surface of a robot's own simulator."""
+        """Return the tip of a robot's own simulator."""
         return cls(robot, SimulatedModel(robot, robot.body.simulator()))
 
     sim_to_real = None
@@ -102,20 +102,20 @@ class SimulatedTip:
         tried = list(halton_actuations(self.actuation_min, self.actuation_max, _WORKSPACE, seed=0))
         return float(np.ptp(self.tip(np.array(tried)), axis=0).max())
 
-    @property
-    def _point(self) -> int:
-        return self.model.frames[TIP]
-
     def tip(self, actuation: ArrayLike) -> Array:
         """Return tips (…, n) mm at actuations (…, m)."""
         flat, lead = batch_of(actuation, len(self.actuation_min))
-        tips = np.concatenate([self.model.forward(one[None]).points[:, self._point] for one in flat])
-        return tips[:, : self.dimensions].reshape(*lead, self.dimensions)
+        return self._of_tip([self.model.forward(one[None]).points for one in flat]).reshape(*lead, -1)
 
     def tip_and_jacobian(self, actuation: ArrayLike) -> tuple[Array, Array]:
         """Return tips (…, n) mm and Jacobians (…, n, m) mm per unit at actuations (…, m)."""
         flat, lead = batch_of(actuation, len(self.actuation_min))
         states = [self.model.forward(one[None]) for one in flat]
-        tips = np.concatenate([state.points[:, self._point] for state in states])[:, : self.dimensions]
-        slopes = np.concatenate([self.model.jacobian(state)[:, self._point] for state in states])[:, : self.dimensions]
-        return tips.reshape(*lead, -1), slopes.reshape(*lead, *slopes.shape[1:])
+        slopes = self._of_tip([self.model.jacobian(state) for state in states])
+        return self._of_tip([state.points for state in states]).reshape(*lead, -1), slopes.reshape(
+            *lead, *slopes.shape[1:]
+        )
+
+    def _of_tip(self, values: list[Array]) -> Array:
+        """Return the rows of the tip's n coordinates among values (1, P, 3, ...) of each actuation."""
+        return np.concatenate(values)[:, self.model.frames[TIP], : self.dimensions]

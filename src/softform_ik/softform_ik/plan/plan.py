@@ -127,8 +127,7 @@ class Plan:
         """
         if goal.start is not None:
             start = self._robot.nearest_actuation(goal.start)
-            state = memory.state_after(History(), start)
-            return start, Commands(memory, state, start, (self._robot.actuation_min, self._robot.actuation_max))
+            return start, Commands.of(self._robot, memory, History(), start)
         here = self._driver.values
         if here is None:
             raise GoalError(

@@ -188,9 +188,7 @@ class Course:
             SoftformError: If the target cannot be solved for.
         """
         mode = self.goal.mode
-        self.plan = self._solve(
-            self.hardware.given(self.pipeline), self._actuation(self.goal.seed), RigidTransform(), 0
-        )
+        self.plan = self._solve(self.pipeline, self._actuation(self.goal.seed), RigidTransform(), 0)
         if self.stop():
             return
         if mode.moves:
@@ -303,6 +301,8 @@ class Course:
     def _solve(
         self, model: ForwardModel, start: Array | None, pose: RigidTransform, number: int, held: bool = False
     ) -> IkResult:
+        model = self.hardware.given(model)  # from the state that the robot is in now
+
         def report(iteration: int, best: IkIteration | IkResult) -> None:
             errors = best.mean_error_mm / MM_PER_M, best.max_error_mm / MM_PER_M
             commands = self._commands_for(best.actuation)

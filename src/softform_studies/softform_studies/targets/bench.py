@@ -145,9 +145,7 @@ class RigWithoutNodes(Hardware):
 
     def commands(self, memory: Memory) -> Commands:
         """Return the commands, like `Hardware.commands`."""
-        robot, here = self._robot, self._robot.nearest_actuation(self._values)
-        state = memory.state_after(self._past.history, here)
-        return Commands(memory, state, here, (robot.actuation_min, robot.actuation_max))
+        return Commands.of(self._robot, memory, self._past.history, self._robot.nearest_actuation(self._values))
 
 
 def run(
