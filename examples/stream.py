@@ -11,16 +11,16 @@ import numpy as np
 
 from softform_client.client import ShapeClient
 from softform_core.shapes.random import random_target
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 
 RATE = 50.0  # Hz
 
 
-def breathing(shape: TargetShape, seconds: float) -> Iterator[TargetShape]:
+def breathing(shape: Shape, seconds: float) -> Iterator[Shape]:
     """The shape, up to a tenth lower, once in four seconds."""
     for time in np.arange(0.0, seconds, 1.0 / RATE):
         height = 0.95 + 0.05 * np.cos(2.0 * np.pi * time / 4.0)
-        yield TargetShape(shape.points * [1.0, 1.0, height])
+        yield Shape(shape.points * [1.0, 1.0, height])
 
 
 def main(seconds: float = 8.0) -> float:

@@ -15,7 +15,7 @@ from softform_core.cli.main import main
 from softform_core.robots import load_robot
 from softform_core.shapes.random import random_target
 from softform_core.shapes.read import read_shape
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.shapes.write import write_ply
 from softform_interfaces.msg import ActuatorState, DriverState
 from softform_ros.background_node import BackgroundNode
@@ -42,12 +42,12 @@ def folder(tmp_path_factory, shape):
     place = tmp_path_factory.mktemp("shapes")
     write_ply(place / "target.ply", shape, "mm")
     write_ply(place / "above.ply", shape.transformed(np.eye(3), UP), "mm")
-    write_ply(place / "reversed.ply", TargetShape.from_mesh(shape.points, shape.faces[:, ::-1]), "mm")
-    stick = TargetShape(0.2 * shape.points + [0.0, 0.0, 0.15], faces=shape.faces)
+    write_ply(place / "reversed.ply", Shape.from_mesh(shape.points, shape.faces[:, ::-1]), "mm")
+    stick = Shape(0.2 * shape.points + [0.0, 0.0, 0.15], faces=shape.faces)
     write_ply(place / "stick.ply", stick, "mm")
     (place / "series").mkdir()
     for number, height in enumerate(np.linspace(0.9, 1.0, 10)):
-        write_ply(place / "series" / f"{number}.ply", TargetShape(shape.points * [1.0, 1.0, height]))
+        write_ply(place / "series" / f"{number}.ply", Shape(shape.points * [1.0, 1.0, height]))
     return place
 
 

@@ -26,7 +26,7 @@ from softform_core.forward.tip_model import load_tip_model
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
 from softform_core.shapes.features import FeaturePoints
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ActuatorState, DriverState, MarkerFrame, ServoState
 from softform_ros.background_node import BackgroundNode
@@ -85,7 +85,7 @@ def test_the_tip_is_captured_where_it_is(client, path):
     tip = result.markers.position[0]
     assert np.linalg.norm(path.points[0] - [tip.x, tip.y, tip.z]) < 2e-3 and result.measured.mean_error < 2e-3
     with pytest.raises(GoalFailedError, match="tip and no surface") as failure:
-        client.capture(TargetShape(np.random.default_rng(0).uniform(-0.1, 0.1, (50, 3))))
+        client.capture(Shape(np.random.default_rng(0).uniform(-0.1, 0.1, (50, 3))))
     assert failure.value.code == CaptureCode.INVALID_TARGET
     with pytest.raises(GoalFailedError, match="not captured via 'scanner'"):
         client.capture(via="scanner")
@@ -121,7 +121,7 @@ def test_a_place_that_cannot_be_followed_is_told_and_moves_nothing(client, path,
         next(iter(client.stream([np.zeros(2)])))
     monkeypatch.setattr(client_stream, "_PATIENCE", 0.5)
     with pytest.raises(NotConnectedError, match="No servo listens to /softform/target_shape"):
-        next(iter(client.stream([TargetShape(np.random.default_rng(0).uniform(-0.1, 0.1, (50, 3)))])))
+        next(iter(client.stream([Shape(np.random.default_rng(0).uniform(-0.1, 0.1, (50, 3)))])))
 
 
 def test_the_commands_lead_and_capture_it(stack, path, tmp_path):
@@ -170,7 +170,7 @@ def test_markers_that_make_no_sense_do_not_end_the_node(client, path):
 
 def test_shapes_are_rejected(client, stack):
     with pytest.raises(GoalFailedError, match="tip and no surface.*follow_waypoints"):
-        client.reach(TargetShape(np.random.default_rng(0).uniform(-0.1, 0.1, (50, 3))))
+        client.reach(Shape(np.random.default_rng(0).uniform(-0.1, 0.1, (50, 3))))
 
 
 def wait_until(condition, what, seconds=20.0, until=lambda: False, but=()):

@@ -16,7 +16,7 @@ from softform_core.forward.simulated_surface import SimulatedSurface
 from softform_core.paths import robot_file
 from softform_core.robots import load_robot
 from softform_core.shapes.features import FeaturePoints
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.surface.patch_set import SHEET
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import MeshTopology, PredictedMesh, ServoState
@@ -46,7 +46,7 @@ class Behind(Memory):
     def advance(self, state, commanded):
         return commanded
 
-    def felt(self, state, commanded):
+    def effective(self, state, commanded):
         return (1.0 - SHARE) * commanded + SHARE * state
 
     def command(self, state, wanted):
@@ -109,9 +109,9 @@ def _model_of(site: Path):
     return found["Bulges"](robot.patches, robot.patches.samples(2000), robot.actuation_names)
 
 
-def mesh(model, actuation: Array) -> TargetShape:
+def mesh(model, actuation: Array) -> Shape:
     points = model.points(actuation)
-    return TargetShape.from_mesh(points / MM_PER_M, SHEET.triangles(len(points)))
+    return Shape.from_mesh(points / MM_PER_M, SHEET.triangles(len(points)))
 
 
 def ahead(wanted: Array, before: Array) -> Array:
@@ -224,9 +224,7 @@ def test_an_arm_with_cables_is_served_by_its_finite_elements(cable_arm, stacks):
     model = SimulatedSurface(robot, robot.patches.samples(6000))  # fine: chords of a tube miss it
     stacks.launched_with({"robot": str(cable_arm), "model": "fem"})
     pulls = np.array([[0.0015, 0.0004, 0.0], [0.0006, 0.0014, 0.0003]])
-    shapes = [
-        TargetShape.from_mesh(model.points(pull) / MM_PER_M, robot.patches.triangles(len(model.uv))) for pull in pulls
-    ]
+    shapes = [Shape.from_mesh(model.points(pull) / MM_PER_M, robot.patches.triangles(len(model.uv))) for pull in pulls]
     tip = model.at(robot.point_parameters("tip")).points(pulls[0]).mean(axis=0) / MM_PER_M
     with ShapeClient() as client:
         result = client.reach(shapes[0], Mode.PLAN_AND_MOVE, max_time=60.0)

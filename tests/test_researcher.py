@@ -19,7 +19,7 @@ from softform_core.cli.main import main
 from softform_core.geometry.triangle_tree import TriangleTree
 from softform_core.halton import halton_actuations
 from softform_core.paths import config_dir
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 
 pytestmark = pytest.mark.timeout(600)
@@ -148,7 +148,7 @@ def test_from_files_of_another_program_to_a_shape_that_her_robot_takes(lab: Path
     assert "no physics: it lies between 64 imported shapes, moved as " in stack.log
     hidden = np.array([47.0, 12.0, 30.0])
     wanted = finger(hidden, on_the_bench=True)
-    target = TargetShape.from_mesh(wanted / MM_PER_M, triangles())
+    target = Shape.from_mesh(wanted / MM_PER_M, triangles())
     with ShapeClient("/softform", timeout=30.0) as client:
         result = client.reach(target, Mode.CLOSED_LOOP)
     assert result.measured.valid

@@ -12,7 +12,7 @@ from rclpy.executors import SingleThreadedExecutor
 from softform_client.client import Code, GoalFailedError, Mode, ShapeClient
 from softform_core.robots import load_robot
 from softform_core.shapes.random import random_target
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_interfaces.msg import ActuatorCommand, ActuatorState, DriverState, Surface
 from softform_ros.qos import ACTUATOR_COMMAND, ACTUATOR_STATE_READER, LATCHED_STATE, PREDICTED_SURFACE
 
@@ -88,7 +88,7 @@ def test_planning_alone_moves_nothing(stack, client, target, listener):
 )
 def test_bad_targets_are_rejected_with_a_reason(stack, client, points, reason):
     with pytest.raises(GoalFailedError, match=reason):
-        client.reach(TargetShape(points), Mode.PLAN_ONLY)
+        client.reach(Shape(points), Mode.PLAN_ONLY)
 
 
 def test_bad_seeds_are_rejected_with_a_reason(stack, client, target):
@@ -145,7 +145,7 @@ def test_cancelling_returns_the_best_and_leaves_the_robot_where_it_is(stack, cli
         if feedback.stage == "settling" and not done:
             done.append(client.cancel())
 
-    flat = TargetShape.from_cloud(random_target(load_robot("membrane"), seed=8).points)
+    flat = Shape.from_cloud(random_target(load_robot("membrane"), seed=8).points)
     with pytest.raises(GoalFailedError) as caught:
         client.reach(flat, Mode.PLAN_MOVE_AND_VERIFY, on_feedback=on_feedback)
     assert caught.value.code == Code.CANCELLED

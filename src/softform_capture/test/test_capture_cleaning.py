@@ -10,7 +10,7 @@ from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 
 HALF_TURN_ABOUT_X = [0.1, -0.2, 0.9, 1.0, 0.0, 0.0, 0.0]
 AS_IS = RigidTransform().apply
@@ -23,7 +23,7 @@ def robot():
 
 @pytest.fixture(scope="module")
 def surface(robot):
-    return TargetShape(dem_target(robot).sample(6000).points)
+    return Shape(dem_target(robot).sample(6000).points)
 
 
 def test_a_registration_turns_then_shifts():
@@ -101,11 +101,11 @@ def test_quality_tells_how_much_of_the_robot_is_seen_how_densely_and_how_clean(r
     assert whole.coverage == 1.0
     assert whole.density == pytest.approx(len(surface.points) / np.prod(robot.extent), rel=0.15)
     assert whole.outlier_share == 0.0
-    half = TargetShape(surface.points[surface.points[:, 0] < 0.0])
+    half = Shape(surface.points[surface.points[:, 0] < 0.0])
     assert captured_cloud(half, AS_IS, robot, CloudOptions()).quality.coverage == pytest.approx(0.5, abs=0.04)
     random = np.random.default_rng(1)
     stray = random.uniform([-0.15, -0.15, 0.06], [0.15, 0.15, 0.12], (300, 3))
-    dirty = captured_cloud(TargetShape(np.vstack([surface.points, stray])), AS_IS, robot, CloudOptions()).quality
+    dirty = captured_cloud(Shape(np.vstack([surface.points, stray])), AS_IS, robot, CloudOptions()).quality
     assert dirty.outlier_share == pytest.approx(300 / 6300, rel=0.6)
 
 
@@ -122,7 +122,7 @@ def test_a_scan_becomes_the_cloud_of_the_robot_alone(robot, surface):
     seen = np.vstack([surface.points, table])
     in_scanner = (seen - registration.translation) @ registration.rotation
     options = CloudOptions(remove_outliers=False)
-    cloud = captured_cloud(TargetShape(in_scanner), registration.apply, robot, options).points
+    cloud = captured_cloud(Shape(in_scanner), registration.apply, robot, options).points
     assert np.allclose(cloud, surface.points)
 
 
@@ -130,16 +130,16 @@ def test_a_large_scan_is_thinned_and_a_mesh_is_sampled(robot, surface):
     options = CloudOptions(max_points=1000, remove_outliers=False)
     assert len(captured_cloud(surface, AS_IS, robot, options).points) == 1000
     square = [[-0.1, -0.1, 0.01], [0.1, -0.1, 0.01], [0.1, 0.1, 0.01], [-0.1, 0.1, 0.01]]
-    cloud = captured_cloud(TargetShape.from_mesh(square, [[0, 1, 2], [0, 2, 3]]), AS_IS, robot, options).points
+    cloud = captured_cloud(Shape.from_mesh(square, [[0, 1, 2], [0, 2, 3]]), AS_IS, robot, options).points
     assert len(cloud) == 1000
     assert np.allclose(cloud[:, 2], 0.01)
 
 
 def test_wrong_units_and_a_wrong_registration_are_rejected(robot, surface):
     with pytest.raises(SoftformError, match="in millimetres"):
-        captured_cloud(TargetShape(surface.points * 1000.0), AS_IS, robot, CloudOptions())
+        captured_cloud(Shape(surface.points * 1000.0), AS_IS, robot, CloudOptions())
     with pytest.raises(SoftformError, match="converted from millimetres twice"):
-        captured_cloud(TargetShape(surface.points / 1000.0), AS_IS, robot, CloudOptions())
+        captured_cloud(Shape(surface.points / 1000.0), AS_IS, robot, CloudOptions())
     away = RigidTransform.from_pose([3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
     with pytest.raises(SoftformError, match="registration"):
         captured_cloud(surface, away.apply, robot, CloudOptions())

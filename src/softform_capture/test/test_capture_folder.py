@@ -16,10 +16,10 @@ from softform_capture.scanner.folder_source import (
     capture_time,
 )
 from softform_core.errors import SoftformError
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.shapes.write import write_ply
 
-SURFACE = TargetShape(np.random.default_rng(0).random((500, 3)))
+SURFACE = Shape(np.random.default_rng(0).random((500, 3)))
 
 
 def write_scan(path, captured_at=1_700_000_000.25):

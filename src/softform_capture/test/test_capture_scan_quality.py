@@ -15,7 +15,7 @@ from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.paths import robot_file
 from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import Robot, load_robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.surface.mesh import doubled_areas
 from softform_core.units import MM_PER_M
 from softform_ros.diagnostics import OK, WARN
@@ -55,7 +55,7 @@ class Scanned:
     def cloud(self, shape: Array, below: tuple[float, float] = EVERYWHERE, count: int = SCANNED) -> Array:
         """Points where u and v lie below these, with a tenth of a millimetre of noise."""
         faces = self._faces[(self._middles < below).all(axis=1)]
-        points = TargetShape.from_mesh(shape, faces).sample(count).points
+        points = Shape.from_mesh(shape, faces).sample(count).points
         return points + np.random.default_rng(0).normal(0.0, 1e-4, points.shape)
 
 

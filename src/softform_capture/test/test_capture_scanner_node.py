@@ -18,7 +18,7 @@ from softform_core.geometry.rigid import RigidTransform
 from softform_core.registration.scanner_pose import ScannerRegistration, kept_registration
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.shapes.write import write_ply
 from softform_interfaces.msg import ActuatorState
 from softform_ros import qos
@@ -37,7 +37,7 @@ PATIENCE = 30.0
 
 @pytest.fixture(scope="module")
 def surface():
-    return TargetShape(dem_target(load_robot("membrane")).sample(4000).points)
+    return Shape(dem_target(load_robot("membrane")).sample(4000).points)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def start_scanner(tmp_path, start_process):
 def export(path, surface, captured_at, unit="mm"):
     """What the rig's scanner, or a real one's software, leaves in the folder."""
     registration = RigidTransform.from_pose(POSE)
-    in_scanner = TargetShape((surface.points - registration.translation) @ registration.rotation)
+    in_scanner = Shape((surface.points - registration.translation) @ registration.rotation)
     write_ply(path, in_scanner, unit, [f"captured_at {captured_at:.6f}"])
 
 
@@ -193,7 +193,7 @@ def test_scans_of_a_hand_held_scanner_are_aligned_by_what_the_robot_is_commanded
     commanded = scanner.node.create_publisher(ActuatorState, "actuator_state", qos.ACTUATOR_STATE)
     scanner.start()
     points = load_pipeline(robot, 60 * 60).points(np.array(values)) / 1000.0
-    export(tmp_path / "early.ply", TargetShape(points), time.time())
+    export(tmp_path / "early.ply", Shape(points), time.time())
     _, reason = scanner.wait_for_status("rejected early.ply")
     assert "./softform register SCAN --robot membrane --unit mm --name hand" in reason["last_rejected_reason"]
 
@@ -205,7 +205,7 @@ def test_scans_of_a_hand_held_scanner_are_aligned_by_what_the_robot_is_commanded
     for _ in range(20):
         commanded.publish(state)
         time.sleep(0.05)
-    export(tmp_path / "scan.ply", TargetShape(points), time.time())
+    export(tmp_path / "scan.ply", Shape(points), time.time())
     scanner.wait(lambda: scanner.messages)
     found = points_from_cloud(scanner.messages[0])
     assert np.median(cKDTree(points).query(found)[0]) < 0.001

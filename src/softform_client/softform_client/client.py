@@ -27,7 +27,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
 from softform_core.shapes.features import FeaturePoints
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_interfaces.action import CaptureShape, FollowWaypoints, PlanToShape, ReachShape
 from softform_interfaces.msg import ServoState
 from softform_ros.action_caller import ActionCaller, NotConnectedError
@@ -37,7 +37,7 @@ from softform_ros.service_calls import asked_parameters
 CaptureCode = CaptureShape.Result
 PlanCode = PlanToShape.Result
 
-ShapeLike: TypeAlias = TargetShape | Array | Any
+ShapeLike: TypeAlias = Shape | Array | Any
 """A shape, points (N, 3) m, or a mesh with `vertices` and `faces` in m."""
 
 __all__ = [
@@ -238,7 +238,7 @@ class ShapeClient:
 
     def follow(
         self,
-        path: Path | Sequence[TargetShape],
+        path: Path | Sequence[Shape],
         *,
         times: Sequence[float] | Array | None = None,
         plan_only: bool = False,

@@ -9,16 +9,16 @@ from numpy.typing import ArrayLike
 from softform_client.follow_messages import ActuatorPath, Path, PointPath, ShapePath
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 
 
-def as_shape(given: Any, what: str = "target") -> TargetShape:
+def as_shape(given: Any, what: str = "target") -> Shape:
     """Return a shape, m: given as one, as points (N, 3), or as any mesh with `vertices` (V, 3) and `faces` (F, 3).
 
     Raises:
         SoftformError: If it is something else, such as a path, which names no unit; or cannot be a shape.
     """
-    if isinstance(given, TargetShape):
+    if isinstance(given, Shape):
         return given
     if isinstance(given, str | PathLike):
         raise SoftformError(
@@ -26,23 +26,23 @@ def as_shape(given: Any, what: str = "target") -> TargetShape:
             f"Read it first: read_shape({str(given)!r}, unit='mm'), from softform_core.shapes.read.",
         )
     if hasattr(given, "vertices") and hasattr(given, "faces"):
-        return TargetShape.from_mesh(np.asarray(given.vertices), np.asarray(given.faces))
-    points = _numbers(given, what, "Give a TargetShape, points (N, 3) in metres, or a mesh with vertices and faces.")
+        return Shape.from_mesh(np.asarray(given.vertices), np.asarray(given.faces))
+    points = _numbers(given, what, "Give a Shape, points (N, 3) in metres, or a mesh with vertices and faces.")
     if points.ndim != 2 or points.shape[1] != 3:
         raise SoftformError(
             f"The {what} has shape {points.shape}, and points of a shape have (N, 3).",
             "Give x, y and z in metres for each; actuator values go to follow(ActuatorPath(values)).",
         )
-    return TargetShape.from_cloud(points)
+    return Shape.from_cloud(points)
 
 
-def as_shape_or_values(given: Any) -> TargetShape | Array:
+def as_shape_or_values(given: Any) -> Shape | Array:
     """Return a shape as `as_shape` takes it, or numbers (k,): actuator values, or a place.
 
     Raises:
         SoftformError: If it is neither.
     """
-    if isinstance(given, TargetShape | str | PathLike) or hasattr(given, "vertices"):
+    if isinstance(given, Shape | str | PathLike) or hasattr(given, "vertices"):
         return as_shape(given)
     numbers = _numbers(given, "target", "Give a shape, or a number for each actuator or coordinate.")
     return numbers if numbers.ndim == 1 else as_shape(numbers)
@@ -75,7 +75,7 @@ def as_path(given: Any) -> Path:
         return ShapePath(tuple(as_shape(one, f"waypoint {at + 1}") for at, one in enumerate(given.shapes)))
     if isinstance(given, ActuatorPath):
         return ActuatorPath(_numbers(given.values, "path", "Give actuator values (m, k)."))
-    if isinstance(given, list | tuple) and given and all(isinstance(one, TargetShape) for one in given):
+    if isinstance(given, list | tuple) and given and all(isinstance(one, Shape) for one in given):
         return ShapePath(tuple(given))
     raise SoftformError(
         f"The path is a {type(given).__name__}, which does not tell what its numbers are.",

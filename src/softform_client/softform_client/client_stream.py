@@ -16,13 +16,13 @@ from softform_client.client_inputs import as_shape, as_shape_or_values
 from softform_client.reach_messages import as_light, features_to_message, triangles_to_message
 from softform_core.arrays import Array
 from softform_core.shapes.features import FeaturePoints
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_interfaces.msg import ServoState, TargetMesh, TargetPoints
 from softform_ros import qos
 from softform_ros.action_caller import ActionCaller, NotConnectedError
 from softform_ros.conversions import cloud_from_points, packed_vertices
 
-Target: TypeAlias = TargetShape | FeaturePoints | Array
+Target: TypeAlias = Shape | FeaturePoints | Array
 """A shape (also points (N, 3) m), feature points of a robot's surface, or a place (3,) m of a robot's tip."""
 
 _TOPICS = {
@@ -91,7 +91,7 @@ def _tip_message(place: Array, frame: str, stamp: Time) -> PointStamped:
     return PointStamped(header=Header(frame_id=frame, stamp=stamp), point=Point(x=x, y=y, z=z))
 
 
-def _mesh_message(target: TargetShape, frame: str, stamp: Time) -> TargetMesh:
+def _mesh_message(target: Shape, frame: str, stamp: Time) -> TargetMesh:
     return TargetMesh(
         header=Header(frame_id=frame, stamp=stamp),
         vertices=packed_vertices(target.points),

@@ -134,9 +134,9 @@ class DriverWatch:
         with self._news:
             return self._measured.values if self._measured is not None and self._is_fresh() else None
 
-    def felt(self, memory: Memory, values: Array) -> Array:
+    def effective(self, memory: Memory, values: Array) -> Array:
         """Return the actuation (m,) that the body feels at the newest measured values (k,)."""
-        return self.commands(memory, values).felt
+        return self.commands(memory, values).effective
 
     def commands(self, memory: Memory, values: Array | None) -> Commands:
         """Return what finds the next commands from the newest values (k,); without them nothing is corrected."""

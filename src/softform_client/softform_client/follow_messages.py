@@ -20,7 +20,7 @@ from softform_core.errors import SoftformError
 from softform_core.inverse.timing import check_times
 from softform_core.robots import Robot
 from softform_core.shapes.features import output_parameters
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.shapes.validate import MAX_POINTS, check_count, check_scale
 from softform_interfaces.action import FollowWaypoints
 from softform_interfaces.msg import SolveOptions
@@ -68,7 +68,7 @@ class PointPath:
 class ShapePath:
     """Target shapes, in m."""
 
-    shapes: tuple[TargetShape, ...]
+    shapes: tuple[Shape, ...]
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ def _check_count(count: int, what: str) -> None:
         )
 
 
-def _shape(cloud: PointCloud2, robot: Robot, frame: str, as_it_is: bool) -> TargetShape:
+def _shape(cloud: PointCloud2, robot: Robot, frame: str, as_it_is: bool) -> Shape:
     if cloud.header.frame_id not in ("", frame):
         raise SoftformError(
             f"It is in frame '{cloud.header.frame_id}', not in '{frame}'.", "Leave the frame of each shape empty."
@@ -251,6 +251,6 @@ def goal_to_message(goal: FollowGoal, frame: str, stamp: Time) -> FollowWaypoint
     return message
 
 
-def _cloud_of(shape: TargetShape) -> TargetShape:
+def _cloud_of(shape: Shape) -> Shape:
     """Return a cloud even by area: a mesh's vertices may be few and uneven."""
     return shape if shape.faces is None else shape.sample(_SAMPLED_POINTS)

@@ -11,7 +11,7 @@ from softform_client.reach_messages import faces_from_message, points_from_messa
 from softform_core.arrays import Array
 from softform_core.planning.obstacles import check_obstacle
 from softform_core.robots import Robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_interfaces.action import PlanToShape
 from softform_interfaces.msg import SolveOptions
 from softform_ros.conversions import cloud_from_points
@@ -37,8 +37,8 @@ class PlanGoal:
         accept_unreachable: Whether the nearest shape is wanted even if it misses the target widely.
     """
 
-    target: TargetShape | Array
-    obstacle: TargetShape
+    target: Shape | Array
+    obstacle: Shape
     start: Array | None = None
     clearance: float = 0.0
     max_time: float = 0.0
@@ -62,7 +62,7 @@ def goal_from_message(message: PlanToShape.Goal, robot: Robot, frame: str, now: 
             f"The goal has {'both a target and' if has_target else 'neither a target nor'} goal values.",
             "Give one of them.",
         )
-    target: TargetShape | Array | None = given_values(message.goal, robot, Code.INVALID_TARGET, "goal")
+    target: Shape | Array | None = given_values(message.goal, robot, Code.INVALID_TARGET, "goal")
     if target is None:
         with in_code(Code.INVALID_TARGET):
             points = points_from_message(message.target, frame, now, max_age)
@@ -109,7 +109,7 @@ def goal_to_message(goal: PlanGoal, frame: str, stamp: Time) -> PlanToShape.Goal
             accept_unreachable=goal.accept_unreachable,
         ),
     )
-    if isinstance(goal.target, TargetShape):
+    if isinstance(goal.target, Shape):
         message.target = cloud_from_points(goal.target.points, frame, stamp)
         message.triangles = triangles_to_message(goal.target)
     else:

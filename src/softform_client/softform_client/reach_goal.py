@@ -13,7 +13,7 @@ from softform_core.arrays import Array
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.open_tube import check_goes_around
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.shapes.validate import check_target
 from softform_interfaces.action import ReachShape
 from softform_interfaces.msg import ActuatorValues
@@ -73,7 +73,7 @@ class ReachGoal:
         accept_unreachable: Whether the nearest shape is wanted even if it misses the target widely.
     """
 
-    target: TargetShape | None
+    target: Shape | None
     mode: Mode
     fix_pose: bool = True
     seed: Array | None = None
@@ -132,7 +132,7 @@ def check_header(
         )
 
 
-def check_shape(points: Array, triangles: NDArray[np.int64], robot: Robot) -> TargetShape:
+def check_shape(points: Array, triangles: NDArray[np.int64], robot: Robot) -> Shape:
     """Return the target, (N, 3) m with (F, 3) triangles or none, as a shape.
 
     Raises:
@@ -140,10 +140,10 @@ def check_shape(points: Array, triangles: NDArray[np.int64], robot: Robot) -> Ta
     """
     with in_code(Code.INVALID_TARGET):
         checked = check_target(points, robot)
-        return TargetShape.from_mesh(checked, triangles) if len(triangles) else TargetShape.from_cloud(checked)
+        return Shape.from_mesh(checked, triangles) if len(triangles) else Shape.from_cloud(checked)
 
 
-def check_upright(target: TargetShape | None, robot: Robot) -> None:
+def check_upright(target: Shape | None, robot: Robot) -> None:
     """Reject a target whose outside looks down: a robot's sheet looks up, and only its shape could not tell.
 
     Args:
@@ -165,7 +165,7 @@ def check_upright(target: TargetShape | None, robot: Robot) -> None:
         )
 
 
-def check_whole(target: TargetShape | None, robot: Robot) -> None:
+def check_whole(target: Shape | None, robot: Robot) -> None:
     """Reject a target that is open along its side for a robot whose surface is a tube.
 
     Raises:

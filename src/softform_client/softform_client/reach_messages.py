@@ -25,7 +25,7 @@ from softform_client.reach_goal import (
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.shapes.validate import check_count, check_scale
 from softform_interfaces.action import CaptureShape, ReachShape
 from softform_interfaces.msg import SolveOptions, TargetPoints
@@ -45,7 +45,7 @@ MAX_ROUNDS = 100
 """Most corrections in a closed loop; a few are enough."""
 
 
-def as_light(shape: TargetShape) -> TargetShape:
+def as_light(shape: Shape) -> Shape:
     """Return the shape itself, or of a mesh of more than `MOST_TRIANGLES` a cloud of `SAMPLED_POINTS`, even by area."""
     if shape.faces is None or len(shape.faces) <= MOST_TRIANGLES:
         return shape
@@ -160,7 +160,7 @@ def points_from_message(
 
 def target_from_message(
     message: ReachShape.Goal | CaptureShape.Goal, robot: Robot, frame: str, now: float, max_age: float
-) -> TargetShape:
+) -> Shape:
     """Check the target of a goal and unpack it; arguments as of `goal_from_message`.
 
     Raises:
@@ -172,7 +172,7 @@ def target_from_message(
         with in_code(Code.INVALID_TARGET):
             normals = values_from_cloud(message.target, NORMAL_FIELDS)
         if np.isfinite(normals).all():
-            shape = TargetShape.from_cloud(shape.points, normals)
+            shape = Shape.from_cloud(shape.points, normals)
     return shape
 
 
@@ -217,7 +217,7 @@ def faces_from_message(triangles: Sequence[int]) -> NDArray[np.int64]:
     return np.array(triangles, dtype=np.int64).reshape(-1, 3)
 
 
-def triangles_to_message(shape: TargetShape) -> "array[int]":
+def triangles_to_message(shape: Shape) -> "array[int]":
     """Pack the triangles of a mesh; none of a cloud."""
     return array("I", b"" if shape.faces is None else np.ascontiguousarray(shape.faces, dtype=np.uint32).tobytes())
 
@@ -246,9 +246,9 @@ def goal_to_message(goal: ReachGoal, frame: str, stamp: Time) -> ReachShape.Goal
     )
 
 
-def target_to_message(target: TargetShape | None, frame: str, stamp: Time) -> tuple[PointCloud2, "array[int]"]:
+def target_to_message(target: Shape | None, frame: str, stamp: Time) -> tuple[PointCloud2, "array[int]"]:
     """Pack a target, or none, as the two fields of a goal; large meshes as points (`as_light`)."""
-    light = TargetShape(np.zeros((0, 3))) if target is None else as_light(target)
+    light = Shape(np.zeros((0, 3))) if target is None else as_light(target)
     normals = light.normals if light.faces is None else None
     fields = {} if normals is None else dict(zip(NORMAL_FIELDS, normals.T, strict=True))
     return cloud_from_points(light.points, frame, stamp, fields), triangles_to_message(light)

@@ -11,11 +11,11 @@ from softform_client.client_inputs import as_path, as_shape
 from softform_client.client_stream import _packing
 from softform_core.errors import SoftformError
 from softform_core.shapes.features import FeaturePoints
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 
 AXIS = np.linspace(-0.1, 0.1, 4)
 POINTS = np.stack([*(one.ravel() for one in np.meshgrid(AXIS, AXIS)), np.zeros(16)], axis=1)
-SHAPE = TargetShape(POINTS)
+SHAPE = Shape(POINTS)
 MESH = SimpleNamespace(vertices=[[0, 0, 0], [0.1, 0, 0], [0.1, 0.1, 0], [0, 0.1, 0]], faces=[[0, 1, 2], [0, 2, 3]])
 """As trimesh and others have it."""
 
@@ -88,7 +88,7 @@ def test_shapes_are_a_path(sent):
         (lambda: CLIENT.reach(None, seed="fast"), "The seed is a str and not an array of numbers"),
         (
             lambda: CLIENT.reach({"points": POINTS}),
-            "The target is a dict and not an array of numbers. Give a TargetShape",
+            "The target is a dict and not an array of numbers. Give a Shape",
         ),
         (lambda: CLIENT.reach(np.zeros((16, 3))), "All points of the cloud coincide"),
         (lambda: CLIENT.follow([[0.0, 0.0, 0.1]]), r"The path is a list, .* Say it: PointPath\(points\)"),

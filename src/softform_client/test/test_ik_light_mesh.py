@@ -8,18 +8,18 @@ from softform_client.follow_messages import goal_to_message as follow_message
 from softform_client.reach_goal import Mode, ReachGoal
 from softform_client.reach_messages import MOST_TRIANGLES, SAMPLED_POINTS, as_light, faces_from_message
 from softform_client.reach_messages import goal_to_message as reach_message
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_ros.conversions import points_from_cloud
 
 
-def sheet(side: int) -> TargetShape:
+def sheet(side: int) -> Shape:
     """A square metre of 2 (side - 1)^2 triangles."""
     x, y = (axis.ravel() for axis in np.meshgrid(np.linspace(0.0, 1.0, side), np.linspace(0.0, 1.0, side)))
     corners = np.arange(side * side).reshape(side, side)
     lower, upper = corners[:-1, :-1].ravel(), corners[1:, 1:].ravel()
     right, left = corners[:-1, 1:].ravel(), corners[1:, :-1].ravel()
     faces = np.concatenate([np.stack([lower, right, upper], axis=1), np.stack([lower, upper, left], axis=1)])
-    return TargetShape.from_mesh(np.column_stack([x, y, 0.1 * x * y]), faces)
+    return Shape.from_mesh(np.column_stack([x, y, 0.1 * x * y]), faces)
 
 
 def covers_the_square(points: np.ndarray) -> bool:

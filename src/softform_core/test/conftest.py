@@ -18,7 +18,7 @@ from softform_core.networks.sim_to_real import ShapeInput
 from softform_core.networks.sim_to_real_card import FramesUsed, HeldOutErrors, SurfaceSimToRealCard, Training
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.simulation.warp_device import INSTALL
 from softform_core.surface.patch_set import SHEET
 from softform_core.training.cards import make_sim_to_real_card, network_of
@@ -108,9 +108,9 @@ def random_sim_to_real(seed: int, kernels: int = 100) -> SimToReal:
     )
 
 
-def shape_of(pipeline: ForwardPipeline, actuation: Array) -> TargetShape:
+def shape_of(pipeline: ForwardPipeline, actuation: Array) -> Shape:
     """The pipeline's own surface as a mesh in metres; `pipeline` samples a grid."""
-    return TargetShape(pipeline.points(actuation) / MM_PER_M, None, SHEET.triangles(len(pipeline.uv)))
+    return Shape(pipeline.points(actuation) / MM_PER_M, None, SHEET.triangles(len(pipeline.uv)))
 
 
 @pytest.fixture(scope="session", name="random_forward_kinematics")
@@ -124,7 +124,7 @@ def random_sim_to_real_fixture() -> Callable[..., SimToReal]:
 
 
 @pytest.fixture(scope="session", name="shape_of")
-def shape_of_fixture() -> Callable[[ForwardPipeline, Array], TargetShape]:
+def shape_of_fixture() -> Callable[[ForwardPipeline, Array], Shape]:
     return shape_of
 
 

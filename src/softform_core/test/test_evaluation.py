@@ -3,9 +3,9 @@ import pytest
 
 from softform_core.errors import SoftformError
 from softform_core.evaluation.errors import distances_to_shape, summarise_errors
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 
-SQUARE = TargetShape.from_mesh([[0, 0, 0], [0.3, 0, 0], [0, 0.3, 0], [0.3, 0.3, 0]], [[0, 1, 2], [1, 3, 2]])
+SQUARE = Shape.from_mesh([[0, 0, 0], [0.3, 0, 0], [0, 0.3, 0], [0.3, 0.3, 0]], [[0, 1, 2], [1, 3, 2]])
 
 
 def test_distances_to_a_mesh_are_exact_and_in_millimetres():
@@ -14,7 +14,7 @@ def test_distances_to_a_mesh_are_exact_and_in_millimetres():
 
 
 def test_distances_to_a_dense_cloud_are_those_to_its_surface():
-    cloud = TargetShape.from_cloud(SQUARE.sample(20_000).points)
+    cloud = Shape.from_cloud(SQUARE.sample(20_000).points)
     queries = SQUARE.sample(300, seed=9).points + [0.0, 0.0, 0.004]
     inside = ((queries[:, :2] > 0.01) & (queries[:, :2] < 0.29)).all(axis=1)
     distances = distances_to_shape(queries[inside], cloud)

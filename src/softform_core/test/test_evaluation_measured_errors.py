@@ -8,7 +8,7 @@ from softform_core.evaluation.measured_errors import measure_errors, resting_sur
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import load_robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 
 HIDDEN = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
@@ -21,7 +21,7 @@ def target():
     """The mesh that the shipped model predicts, m."""
     pipeline = load_pipeline(load_robot("membrane"))
     points = pipeline.points(HIDDEN) / MM_PER_M
-    return TargetShape.from_mesh(points, pipeline.patches.triangles(len(points)))
+    return Shape.from_mesh(points, pipeline.patches.triangles(len(points)))
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_holes_and_points_without_return_are_no_errors(target, scan):
     holed = scan.copy()
     holed[np.linalg.norm(holed[:, :2], axis=1) < 0.05] = np.nan
     assert measure_errors(holed, target, HERE, REST).maximum < 1e-9
-    left = TargetShape(target.points, target.normals, target.faces[target.points[target.faces].mean(axis=1)[:, 0] < 0])
+    left = Shape(target.points, target.normals, target.faces[target.points[target.faces].mean(axis=1)[:, 0] < 0])
     measured = measure_errors(scan, left, HERE, REST)
     assert measured.maximum < 0.006 and 0.4 < len(measured.points) / len(scan) < 0.6
 

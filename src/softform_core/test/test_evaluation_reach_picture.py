@@ -10,7 +10,7 @@ from softform_core.evaluation.reach_picture import MeasuredShape, write_picture
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 
 REST = np.full(100, 11.0)
 
@@ -59,7 +59,7 @@ def test_one_way_alone_is_drawn(tmp_path, target, rest):
 def ring(shape, points):
     grid = np.arange(points.shape[0]).reshape(shape)
     a, b, c, d = (part.ravel() for part in (grid[:-1, :-1], grid[:-1, 1:], grid[1:, 1:], grid[1:, :-1]))
-    return TargetShape(points, None, np.concatenate([np.stack([a, b, c], 1), np.stack([a, c, d], 1)]))
+    return Shape(points, None, np.concatenate([np.stack([a, b, c], 1), np.stack([a, c, d], 1)]))
 
 
 def test_a_standing_robot_is_drawn_from_the_front_and_from_the_back(tmp_path):
@@ -67,7 +67,7 @@ def test_a_standing_robot_is_drawn_from_the_front_and_from_the_back(tmp_path):
     angle, height = np.meshgrid(np.linspace(0.0, 2.0 * np.pi, 120), np.linspace(0.0, 0.3, 60))
     points = np.stack([0.05 * np.cos(angle), 0.05 * np.sin(angle), height], axis=-1).reshape(-1, 3)
     errors = np.where(points[:, 0] < 0.0, 5.0, 0.0)
-    cylinder = TargetShape.from_cloud(points)
+    cylinder = Shape.from_cloud(points)
     path = tmp_path / "upright.png"
     measured = MeasuredShape("simulation alone", points, errors, np.arange(len(points)))
     write_picture(path, cylinder, [measured], REST, [2.0], 1.2, {}, ring(angle.shape, points))

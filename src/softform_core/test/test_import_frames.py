@@ -17,7 +17,7 @@ from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
 from softform_core.shapes.read import read_shape
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.shapes.write import write_ply
 from softform_core.training.recorded_frames import read_recorded_frames
 from softform_core.units import MM_PER_M, PA_PER_KPA
@@ -39,7 +39,7 @@ def captures(robot, tmp_path):
     rows = [",".join([*COLUMNS, "scan"])]
     for number, actuation in enumerate(actuations):
         points = pipeline.points(actuation) / MM_PER_M * [1.0, 1.0, 1.05] + [0.5 * (number == 2), 0.0, 0.0]
-        write_ply(tmp_path / f"scan_{number}.ply", TargetShape.from_cloud(points), "mm")
+        write_ply(tmp_path / f"scan_{number}.ply", Shape.from_cloud(points), "mm")
         rows.append(",".join([*(f"{value / PA_PER_KPA:.4f}" for value in actuation), f"scan_{number}.ply"]))
     table = tmp_path / "captures.csv"
     table.write_text("\n".join(rows) + "\n")

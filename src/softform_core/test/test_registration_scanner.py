@@ -19,7 +19,7 @@ from softform_core.geometry.rigid import RigidTransform
 from softform_core.registration.scan_alignment import Reference, Scan, placements
 from softform_core.registration.scanner_pose import NotRegisteredError, kept_registration, scanner_place
 from softform_core.robots import load_robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.shapes.write import write_ply
 from softform_core.units import MM_PER_M
 
@@ -39,7 +39,7 @@ def seen(actuation=(0.0,) * 9, name="membrane", count=2000, share=1.0):
     draw = np.random.default_rng(round(sum(actuation)))
     side = 65 * 65
     points = load_pipeline(robot, side).points(np.array(actuation)) / MM_PER_M
-    points = TargetShape.from_mesh(points, robot.patches.triangles(side)).sample(count).points
+    points = Shape.from_mesh(points, robot.patches.triangles(side)).sample(count).points
     points = points + NOISE * draw.standard_normal(points.shape)
     stray = draw.random(count) < STRAY
     points[stray] += draw.uniform(-0.03, 0.03, (stray.sum(), 3))
@@ -89,7 +89,7 @@ def data(tmp_path):
 @pytest.fixture
 def files(tmp_path):
     def write(name, points, unit="mm", pose=POSE):
-        write_ply(tmp_path / name, TargetShape(pose.apply_inverse(points)), unit)
+        write_ply(tmp_path / name, Shape(pose.apply_inverse(points)), unit)
         return str(tmp_path / name)
 
     return write

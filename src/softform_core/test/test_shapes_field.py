@@ -14,7 +14,7 @@ from softform_core.shapes import read as reading
 from softform_core.shapes.placing import placement
 from softform_core.shapes.polygons import MOST_CORNERS, triangulated
 from softform_core.shapes.read import read_file, read_shape
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 
 SIDE = 21
 X, Y = (axis.ravel() for axis in np.meshgrid(np.linspace(-160.0, 160.0, SIDE), np.linspace(-160.0, 160.0, SIDE)))
@@ -383,22 +383,22 @@ def test_reading_does_not_write(tmp_path):
 
 def test_a_look_tells_parts_holes_unit_place_and_what_lies_beside():
     robot = load_robot("membrane")
-    mesh = TargetShape.from_mesh((DOME + [0.0, 0.0, 40.0]) / 1000.0, FACES)
+    mesh = Shape.from_mesh((DOME + [0.0, 0.0, 40.0]) / 1000.0, FACES)
     centred, pose = moved("place", placement(mesh, robot), mesh)
     look = look_at(centred, robot, pose, (), "mm")
     assert look.box_mm == [[-160.0, -160.0, 0.0], [160.0, 160.0, 24.0]]
     assert (look.parts, look.holes, look.unit_guess, look.beside_robot_share) == (1, 0, "mm", 0.0)
     assert look.pose == "place: moved by (0.00, 0.00, -40.00) mm, turned by 0.00 degrees"
     assert "441 points, 800 triangles, 104017 mm², 320 x 320 x 24 mm, 1 part, no holes, 0 % of" in look.line()
-    holed = TargetShape(mesh.points + [0.08, 0.0, 0.0], None, np.delete(FACES, [190, 590, 230, 630, 631], axis=0))
+    holed = Shape(mesh.points + [0.08, 0.0, 0.0], None, np.delete(FACES, [190, 590, 230, 630, 631], axis=0))
     look = look_at(holed, robot, unit="m")
     assert look.holes == 2 and look.unit_guess == "m" and look.beside_robot_share == pytest.approx(0.25, abs=0.01)
-    soup = TargetShape(mesh.points[FACES].reshape(-1, 3), None, np.arange(2400).reshape(-1, 3))
+    soup = Shape(mesh.points[FACES].reshape(-1, 3), None, np.arange(2400).reshape(-1, 3))
     assert (look_at(soup, robot).parts, look_at(soup, robot).holes) == (1, 0)
-    debris = TargetShape(np.concatenate([mesh.points, mesh.points[:9] + 1.0]))
+    debris = Shape(np.concatenate([mesh.points, mesh.points[:9] + 1.0]))
     look = look_at(debris, robot)
     assert look.parts > 1 and look.holes is None and look.area_mm2 is None
-    assert look_at(TargetShape(np.repeat(debris.points, 2, axis=0)), robot).parts == look.parts
+    assert look_at(Shape(np.repeat(debris.points, 2, axis=0)), robot).parts == look.parts
     assert look_at(debris, robot, "free").beside_robot_share is None
     assert look_at(debris, load_robot("three_chamber")).beside_robot_share is None
 

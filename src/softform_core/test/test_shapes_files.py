@@ -9,7 +9,7 @@ from softform_core.errors import SoftformError
 from softform_core.shapes import read as reading
 from softform_core.shapes.ply_header import read_ply_header
 from softform_core.shapes.read import read_shape
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.shapes.write import write_ply
 
 BALL = trimesh.creation.icosphere(subdivisions=2, radius=0.1)
@@ -68,9 +68,9 @@ def test_an_obj_without_faces_is_a_cloud_and_quads_are_cut(tmp_path):
 def test_what_is_written_is_read_back(tmp_path, points, unit, with_normals, with_faces):
     assume((points == 0.0).all(axis=1).sum() < 2)  # places at the origin count as not measured
     try:
-        shape = TargetShape.from_cloud(points, np.ones_like(points) if with_normals else None)
+        shape = Shape.from_cloud(points, np.ones_like(points) if with_normals else None)
         if with_faces:
-            shape = TargetShape.from_mesh(points, [[0, last - 1, last] for last in range(2, len(points))])
+            shape = Shape.from_mesh(points, [[0, last - 1, last] for last in range(2, len(points))])
     except SoftformError:
         return
     path = tmp_path / "shape.ply"
@@ -85,7 +85,7 @@ def test_what_is_written_is_read_back(tmp_path, points, unit, with_normals, with
 
 
 def test_a_ply_that_states_its_unit_is_not_read_in_another(tmp_path):
-    write_ply(tmp_path / "ball.ply", TargetShape.from_mesh(BALL.vertices, BALL.faces), "mm")
+    write_ply(tmp_path / "ball.ply", Shape.from_mesh(BALL.vertices, BALL.faces), "mm")
     with pytest.raises(SoftformError, match="State the unit mm"):
         read_shape(tmp_path / "ball.ply", "m")
 
@@ -253,7 +253,7 @@ def test_a_huge_file_is_rejected_before_it_is_read(tmp_path, monkeypatch):
 
 
 def test_a_failed_write_keeps_the_old_file_and_leaves_nothing(tmp_path):
-    shape = TargetShape.from_mesh(BALL.vertices, BALL.faces)
+    shape = Shape.from_mesh(BALL.vertices, BALL.faces)
     with pytest.raises(SoftformError, match="cannot be written"):
         write_ply(tmp_path / "none" / "ball.ply", shape)
     target = tmp_path / "ball.ply"

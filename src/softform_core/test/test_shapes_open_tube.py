@@ -8,7 +8,7 @@ from softform_core.errors import SoftformError
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.robots import load_robot
 from softform_core.shapes.open_tube import MOST_OPEN, OPEN_PART, check_goes_around, open_angles
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 
 SAMPLES = 48 * 48
@@ -23,17 +23,17 @@ def shapes(request):
     points = load_pipeline(robot, SAMPLES).points(np.vstack([robot.rest_actuation, corners])) / MM_PER_M
     turn = Rotation.from_rotvec([0.5, -1.0, 2.0]).as_matrix()
     faces = robot.patches.triangles(SAMPLES)
-    return robot, robot.patches.samples(SAMPLES), [TargetShape(one @ turn.T, None, faces) for one in points]
+    return robot, robot.patches.samples(SAMPLES), [Shape(one @ turn.T, None, faces) for one in points]
 
 
 def part(shape, keeps):
     """The faces of a mesh all of whose vertices are kept."""
-    return TargetShape(shape.points, None, shape.faces[keeps[shape.faces].all(axis=1)])
+    return Shape(shape.points, None, shape.faces[keeps[shape.faces].all(axis=1)])
 
 
 def noisy(shape, count):
     points = shape.sample(count).points
-    return TargetShape(points + np.random.default_rng(1).normal(0.0, 1e-3, points.shape))
+    return Shape(points + np.random.default_rng(1).normal(0.0, 1e-3, points.shape))
 
 
 def is_open(shape):
@@ -44,7 +44,7 @@ def is_open(shape):
 def test_whole_tubes_pass(shapes):
     robot, uv, whole = shapes
     for shape in whole:
-        for target in (shape, TargetShape(shape.points), noisy(shape, 20_000), shape.sample(300)):
+        for target in (shape, Shape(shape.points), noisy(shape, 20_000), shape.sample(300)):
             check_goes_around(target, robot)
         check_goes_around(part(shape, uv[:, 1] < 0.3), robot)  # shorter than the robot
 
@@ -82,9 +82,9 @@ def test_holes_do_not_open_a_tube(shapes):
 def test_a_flat_sheet_is_no_tube():
     sheet = np.random.default_rng(0).random((1000, 3)) * [0.3, 0.3, 0.0]
     with pytest.raises(SoftformError, match="open"):
-        check_goes_around(TargetShape(sheet), load_robot("manipulator"))
-    check_goes_around(TargetShape(sheet), load_robot("membrane"))
+        check_goes_around(Shape(sheet), load_robot("manipulator"))
+    check_goes_around(Shape(sheet), load_robot("membrane"))
 
 
 def test_too_few_points_are_not_judged():
-    assert len(open_angles(TargetShape(np.random.default_rng(0).random((100, 3))))) == 0
+    assert len(open_angles(Shape(np.random.default_rng(0).random((100, 3))))) == 0

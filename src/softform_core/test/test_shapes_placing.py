@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_core.shapes.placing import placed, placement
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.surface.patch_set import SHEET
 
 ROBOT = load_robot("membrane")
@@ -19,7 +19,7 @@ def bump():
     """A hill of 40 mm on a rim in z = 0, off its middle."""
     x, y = 0.3 * (SAMPLES.T - 0.5)
     z = 0.04 * (1.0 - (2.0 * SAMPLES[:, 0] - 1.0) ** 2) * (1.0 - (2.0 * SAMPLES[:, 1] - 1.0) ** 4) * (1.0 + x)
-    return TargetShape.from_mesh(np.column_stack([x, y, z]), SHEET.triangles(len(SAMPLES)))
+    return Shape.from_mesh(np.column_stack([x, y, z]), SHEET.triangles(len(SAMPLES)))
 
 
 @pytest.mark.parametrize("tilt", [[0.0, 0.0, 0.0], [0.4, -0.3, 0.0], [np.pi, 0.0, 0.0], [0.0, 2.0, 0.0]])
@@ -34,7 +34,7 @@ def test_a_mesh_comes_to_lie_with_its_rim_in_the_resting_plane(tilt):
 
 
 def test_a_cloud_comes_to_lie_with_its_lowest_points_in_the_resting_plane():
-    lost = TargetShape(bump().points + [0.2, -0.1, 0.5])
+    lost = Shape(bump().points + [0.2, -0.1, 0.5])
     found = placed(lost, ROBOT)
     assert np.percentile(found.points[:, 2], 2.0) == pytest.approx(0.0, abs=1e-3)
     assert found.points[:, 2].max() == pytest.approx(0.04, abs=6e-3)
@@ -133,7 +133,7 @@ def with_a_fin(points, faces):
     ],
 )
 def test_the_rim_is_the_longest_closed_border_of_the_largest_part(points, faces):
-    motion = placement(TargetShape.from_mesh(points, faces), ROBOT)
+    motion = placement(Shape.from_mesh(points, faces), ROBOT)
     assert motion.translation == pytest.approx([0.0, 0.0, -0.04], abs=1e-9)
     assert motion.rotation == pytest.approx(np.eye(3), abs=1e-9)
 
@@ -143,7 +143,7 @@ def test_a_closed_figure_with_a_hole_of_its_scan_lies_on_its_lowest_points():
     at = ball.triangles_center
     holed = ball.faces[(at[:, 0] < 0.093) & (np.linalg.norm(at - [0.0, 0.06, 0.08], axis=1) > 0.012)]
     for faces in (ball.faces, holed):
-        motion = placement(TargetShape.from_mesh(ball.vertices * [1.0, 1.5, 0.3] + [0.3, 0.0, 0.2], faces), ROBOT)
+        motion = placement(Shape.from_mesh(ball.vertices * [1.0, 1.5, 0.3] + [0.3, 0.0, 0.2], faces), ROBOT)
         assert motion.translation == pytest.approx([-0.3, 0.0, 0.03 - 0.2], abs=0.004)
         assert motion.rotation == pytest.approx(np.eye(3), abs=0.03)
 
@@ -151,7 +151,7 @@ def test_a_closed_figure_with_a_hole_of_its_scan_lies_on_its_lowest_points():
 def test_strays_of_a_cloud_do_not_move_it():
     cloud = bump().points
     strays = np.random.default_rng(3).uniform([-0.15, -0.15, -0.3], [0.15, 0.15, 0.6], (12, 3))
-    alone, among = (placement(TargetShape(points), ROBOT) for points in (cloud, np.concatenate([cloud, strays])))
+    alone, among = (placement(Shape(points), ROBOT) for points in (cloud, np.concatenate([cloud, strays])))
     assert among.translation == pytest.approx(alone.translation, abs=2e-4)
     assert among.rotation == pytest.approx(alone.rotation, abs=2e-3)
 
@@ -162,6 +162,6 @@ def test_a_robot_without_a_surface_has_no_place_for_a_target():
 
 
 def test_sides_of_a_seam_may_lie_a_rounding_apart():
-    motion = placement(TargetShape.from_mesh(*noisy(*soup(*lifted_dome()))), ROBOT)
+    motion = placement(Shape.from_mesh(*noisy(*soup(*lifted_dome()))), ROBOT)
     assert motion.translation == pytest.approx([0.0, 0.0, -0.04], abs=1e-5)
     assert motion.rotation == pytest.approx(np.eye(3), abs=1e-4)

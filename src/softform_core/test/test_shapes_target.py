@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
-from softform_core.shapes.target import TargetShape, estimate_normals
+from softform_core.shapes.shape import Shape, estimate_normals
 
 SQUARE = np.array([[0.0, 0.0, 0.0], [0.3, 0.0, 0.0], [0.0, 0.3, 0.0], [0.3, 0.3, 0.0]])
 SQUARE_FACES = np.array([[0, 1, 2], [1, 3, 2]])
@@ -18,13 +18,13 @@ def dome(points):
 def test_a_mesh_is_sampled_uniformly_by_area():
     # A long and a short triangle: by vertices they would share the points evenly.
     vertices = np.array([[0.0, 0.0, 0.0], [0.9, 0.0, 0.0], [0.0, 1.0, 0.0], [-0.1, 0.0, 0.0]])
-    samples = TargetShape.from_mesh(vertices, [[0, 1, 2], [0, 2, 3]]).sample(4000)
+    samples = Shape.from_mesh(vertices, [[0, 1, 2], [0, 2, 3]]).sample(4000)
     assert samples.points.shape == (4000, 3)
     assert np.mean(samples.points[:, 0] > 0.0) == pytest.approx(0.9, abs=0.01)
 
 
 def test_samples_lie_on_the_mesh_with_its_normals_and_repeat():
-    mesh = TargetShape.from_mesh(SQUARE, SQUARE_FACES)
+    mesh = Shape.from_mesh(SQUARE, SQUARE_FACES)
     first, again, other = mesh.sample(500, seed=1), mesh.sample(500, seed=1), mesh.sample(500, seed=2)
     assert np.array_equal(first.points, again.points)
     assert not np.array_equal(first.points, other.points)
@@ -35,7 +35,7 @@ def test_samples_lie_on_the_mesh_with_its_normals_and_repeat():
 
 
 def test_a_cloud_is_thinned_to_distinct_points_of_its_own():
-    cloud = TargetShape.from_cloud(np.random.default_rng(0).random((200, 3)))
+    cloud = Shape.from_cloud(np.random.default_rng(0).random((200, 3)))
     thin = cloud.sample(50)
     assert len({tuple(p) for p in thin.points} & {tuple(p) for p in cloud.points}) == 50
     assert cloud.sample(1000) is cloud
@@ -48,17 +48,17 @@ def test_normals_of_a_cloud_are_those_of_the_surface_and_point_up():
 
 
 def test_vertex_normals_of_a_mesh_follow_its_faces():
-    assert np.allclose(TargetShape.from_mesh(SQUARE, SQUARE_FACES[:, ::-1]).normals, [0.0, 0.0, -1.0])
+    assert np.allclose(Shape.from_mesh(SQUARE, SQUARE_FACES[:, ::-1]).normals, [0.0, 0.0, -1.0])
 
 
 def test_given_normals_are_made_unit_length():
-    cloud = TargetShape.from_cloud(SQUARE, np.tile([0.0, 0.0, 5.0], (4, 1)))
+    cloud = Shape.from_cloud(SQUARE, np.tile([0.0, 0.0, 5.0], (4, 1)))
     assert np.allclose(cloud.normals, [0.0, 0.0, 1.0])
 
 
 def test_a_rigid_motion_moves_points_and_turns_normals():
     quarter_turn = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
-    moved = TargetShape.from_mesh(SQUARE, SQUARE_FACES).transformed(quarter_turn, np.array([1.0, 2.0, 3.0]))
+    moved = Shape.from_mesh(SQUARE, SQUARE_FACES).transformed(quarter_turn, np.array([1.0, 2.0, 3.0]))
     assert np.allclose(moved.points[1], [1.0, 2.0, 2.7])
     assert np.allclose(moved.normals, [1.0, 0.0, 0.0])
     assert moved.faces is not None
@@ -75,12 +75,12 @@ def test_a_rigid_motion_moves_points_and_turns_normals():
 )
 def test_unusable_faces_are_rejected(faces, says):
     with pytest.raises(SoftformError) as caught:
-        TargetShape.from_mesh(SQUARE, faces)
+        Shape.from_mesh(SQUARE, faces)
     assert says in str(caught.value)
 
 
 def test_unusable_normals_are_rejected():
     with pytest.raises(SoftformError, match="normals"):
-        TargetShape.from_cloud(SQUARE, np.full((4, 3), np.nan))
+        Shape.from_cloud(SQUARE, np.full((4, 3), np.nan))
     with pytest.raises(SoftformError, match="normals"):
-        TargetShape.from_cloud(SQUARE, np.ones((3, 3)))
+        Shape.from_cloud(SQUARE, np.ones((3, 3)))

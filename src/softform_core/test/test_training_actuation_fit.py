@@ -58,8 +58,8 @@ def test_gain_and_offset_are_found(network: MlpWeights, simulated: ForwardPipeli
         clouds.append(0.001 * cloud)
         normals.append(normal[chosen])
     found = fit_actuation(simulated, network, Frames(actuation, clouds, normals))
-    offset = found.felt(np.zeros(9))
-    np.testing.assert_allclose(found.felt(np.eye(9)) - offset, np.diag(GAIN), atol=0.015)
+    offset = found.effective(np.zeros(9))
+    np.testing.assert_allclose(found.effective(np.eye(9)) - offset, np.diag(GAIN), atol=0.015)
     np.testing.assert_allclose(offset, OFFSET, atol=45.0)
 
 
@@ -70,7 +70,7 @@ def test_the_play_is_found_beside_gain_and_offset(
     random = np.random.default_rng(3)
     commanded = random.uniform(500.0, 4000.0, (30, 9))
     past = pasts(commanded, np.zeros(9))
-    real = GAIN * Play(np.full(9, 2500.0 * width)).felt_after(past, commanded) + OFFSET
+    real = GAIN * Play(np.full(9, 2500.0 * width)).effective_after(past, commanded) + OFFSET
     clouds, normals = [], []
     for points, normal in zip(simulated.points(real), simulated.normals(real), strict=True):
         chosen = random.choice(len(points), 500, replace=False)
@@ -78,12 +78,12 @@ def test_the_play_is_found_beside_gain_and_offset(
         normals.append(normal[chosen])
     frames = Frames(commanded, clouds, normals, past)
     found = fit_actuation(simulated, network, frames)
-    assert np.abs(found.felt(frames.felt(found.play).actuation) - real).mean() < 25.0
+    assert np.abs(found.effective(frames.effective(found.play).actuation) - real).mean() < 25.0
     if width:
         assert found.play is not None and found.play.width == pytest.approx(np.full(9, 2500.0 * width), rel=0.1)
         without = fit_actuation(simulated, network, replace(frames, past=None))
         assert without.play is None
-        assert np.abs(without.felt(commanded) - real).mean() > 60.0
+        assert np.abs(without.effective(commanded) - real).mean() > 60.0
     else:
         assert found.play is None or found.play.width.max() < 0.01 * 2500.0
 
@@ -130,7 +130,9 @@ def test_markers_tell_what_couples_what_bends_and_how_the_base_sits() -> None:
     predicted = motion.apply(ForwardPipeline(found.before(network), uv, None, robot.patches).points(others))
     before, after = (np.abs(each - real(others)).mean() for each in (simulated.points(others), predicted))
     assert before > 5.0 and after < 0.5, (before, after)
-    np.testing.assert_allclose(found.before(network).forward(others), network.forward(found.felt(others)), atol=1e-6)
+    np.testing.assert_allclose(
+        found.before(network).forward(others), network.forward(found.effective(others)), atol=1e-6
+    )
 
 
 def test_markers_tell_the_play_of_an_arm() -> None:
@@ -140,7 +142,7 @@ def test_markers_tell_the_play_of_an_arm() -> None:
     simulated = ForwardPipeline(network, uv, None, robot.patches)
     commanded = random.uniform(robot.actuation_min, robot.actuation_max, (60, 9))
     past, play = pasts(commanded, robot.rest_actuation), Play(0.06 * network.input_scale)
-    markers = simulated.points(0.9 * play.felt_after(past, commanded)) + random.normal(0.0, 0.2, (60, len(uv), 3))
+    markers = simulated.points(0.9 * play.effective_after(past, commanded)) + random.normal(0.0, 0.2, (60, len(uv), 3))
     frames = MarkerFrames(commanded, [f"m{number}" for number in range(len(uv))], uv, 0.001 * markers, past)
     found, _ = fit_actuation_to_markers(simulated, network, frames)
     assert found.play is not None and found.play.width == pytest.approx(play.width, rel=0.05)
@@ -193,7 +195,7 @@ def arm() -> tuple[MlpWeights, ForwardPipeline]:
     return network, ForwardPipeline(network, robot.patches.samples(900), None, robot.patches)
 
 
-def felt_by(network: MlpWeights, actuation: Array) -> Array:
+def effective_by(network: MlpWeights, actuation: Array) -> Array:
     x = (actuation - network.input_offset) / network.input_scale
     return actuation + network.input_scale * (0.04 * np.tile([1.0, -1.0, 0.5], 3) + shared(x))
 
@@ -202,7 +204,7 @@ def scans_of(arm: tuple[MlpWeights, ForwardPipeline], count: int) -> Frames:
     network, simulated = arm
     random = np.random.default_rng(6)
     actuation = network.input_offset + network.input_scale * random.uniform(-1.0, 1.0, (count, 9))
-    real = felt_by(network, actuation)
+    real = effective_by(network, actuation)
     clouds, normals = [], []
     for points, normal in zip(simulated.points(real), simulated.normals(real), strict=True):
         chosen = random.choice(len(points), 300, replace=False)
@@ -217,8 +219,8 @@ def test_what_alike_sections_share_is_found(arm: tuple[MlpWeights, ForwardPipeli
     others = network.input_offset + network.input_scale * np.random.default_rng(7).uniform(-1.0, 1.0, (30, 9))
 
     def error(alike: NDArray[np.int64] | None) -> float:
-        found = fit_actuation(simulated, network, frames, alike=alike).felt(others)
-        return float(np.abs((found - felt_by(network, others)) / network.input_scale).mean())
+        found = fit_actuation(simulated, network, frames, alike=alike).effective(others)
+        return float(np.abs((found - effective_by(network, others)) / network.input_scale).mean())
 
     alone, together = error(None), error(SECTIONS)
     assert together < 0.4 * alone, (alone, together)
@@ -229,10 +231,12 @@ def test_the_fitted_correction_chains_with_the_network(arm: tuple[MlpWeights, Fo
     network, simulated = arm
     found = fit_actuation(simulated, network, scans_of(arm, 30), alike=SECTIONS)
     others = network.input_offset + network.input_scale * np.random.default_rng(8).uniform(-1.0, 1.0, (5, 9))
-    np.testing.assert_allclose(found.before(network).forward(others), network.forward(found.felt(others)), atol=1e-4)
+    np.testing.assert_allclose(
+        found.before(network).forward(others), network.forward(found.effective(others)), atol=1e-4
+    )
     aged = gains(GAIN, OFFSET)
     twice = found.after(aged)
-    np.testing.assert_allclose(twice.felt(others), found.felt(GAIN * others + OFFSET), atol=1e-2)
+    np.testing.assert_allclose(twice.effective(others), found.effective(GAIN * others + OFFSET), atol=1e-2)
 
 
 def test_what_is_shared_is_symmetric_and_what_is_fitted_is_what_predicts() -> None:
@@ -241,15 +245,17 @@ def test_what_is_shared_is_symmetric_and_what_is_fitted_is_what_predicts() -> No
     model = AlikeModel(actuation, np.full(9, 50.0), np.full(9, 50.0), SECTIONS)
     unknowns = random.normal(size=len(model.expected(0.3, 0.1)))
     expected = actuation + 50.0 * model.values(unknowns)
-    np.testing.assert_allclose(model.correction(unknowns).felt(actuation), expected, rtol=1e-4)
+    np.testing.assert_allclose(model.correction(unknowns).effective(actuation), expected, rtol=1e-4)
     unknowns[: 2 * 9] = 0.0
     own_weights = 9 * (len(unknowns) - 2 * 9) // 10
     unknowns[-own_weights:] = 0.0
     shared_alone = model.correction(unknowns)
     turned, mirrored_and_exchanged = [2, 0, 1, 5, 3, 4, 8, 6, 7], [6, 8, 7, 0, 2, 1, 3, 5, 4]
     for order in (turned, mirrored_and_exchanged):
-        np.testing.assert_allclose(shared_alone.felt(actuation[:, order]), shared_alone.felt(actuation)[:, order])
-    assert np.abs(shared_alone.felt(actuation) - actuation).max() > 1.0
+        np.testing.assert_allclose(
+            shared_alone.effective(actuation[:, order]), shared_alone.effective(actuation)[:, order]
+        )
+    assert np.abs(shared_alone.effective(actuation) - actuation).max() > 1.0
 
 
 def test_few_frames_and_other_networks_get_gains_and_offsets_alone(arm: tuple[MlpWeights, ForwardPipeline]) -> None:

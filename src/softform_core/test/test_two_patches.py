@@ -33,7 +33,7 @@ from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.registration.markers import register_markers
 from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import Robot, load_robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.simulation.generate import generate
 from softform_core.simulation.sampling import inflations
 from softform_core.simulation.simulated_body import equilibrium_points
@@ -123,7 +123,7 @@ def test_the_halves_meet_and_lie_on_the_simulated_mesh(robot: Robot, pipeline: F
 
 def test_an_unseen_simulated_shape_is_reached(robot: Robot, pipeline: ForwardPipeline):
     body = robot.body.simulator()
-    target = TargetShape.from_mesh(equilibrium_points(body, UNSEEN[None])[0], body.faces.astype(np.int64))
+    target = Shape.from_mesh(equilibrium_points(body, UNSEEN[None])[0], body.faces.astype(np.int64))
     result = solve_inverse_kinematics(
         pipeline, target, IkOptions(robot.actuation_min, robot.actuation_max, fix_pose=True)
     )
@@ -146,12 +146,12 @@ def test_the_transfer_corrects_both_patches_and_its_export_agrees(robot, pipelin
     for simulated, corrected in zip(
         np.split(pipeline.points(UNSEEN), 2), np.split(real.points(UNSEEN), 2), strict=True
     ):
-        true = closest_points_on(TargetShape.from_mesh(TALLER * simulated / MM_PER_M, SHEET.triangles(400)))
+        true = closest_points_on(Shape.from_mesh(TALLER * simulated / MM_PER_M, SHEET.triangles(400)))
         before, after = (true.query(points).distances.mean() for points in (simulated, corrected))
         assert after < 0.25 * before, (after, before)
     network = torch.jit.script(SimToRealNetwork(transfer.members, 1.0, 0.1, robot.patches))
-    felt = network.felt(torch.from_numpy(UNSEEN[None]))[0].numpy()
-    control, points = pipeline.control_points(felt).reshape(1, -1), pipeline.points(felt)[None]
+    effective = network.effective(torch.from_numpy(UNSEEN[None]))[0].numpy()
+    control, points = pipeline.control_points(effective).reshape(1, -1), pipeline.points(effective)[None]
     warped, sigma = network(torch.from_numpy(control), torch.from_numpy(points))
     assert warped[0].numpy() == pytest.approx(real.points(UNSEEN), abs=1e-3)
     spread = SurfaceUncertainty(real, transfer.members, 1.0, 0.1)

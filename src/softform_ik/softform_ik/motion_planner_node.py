@@ -73,7 +73,7 @@ class MotionPlannerNode(SoftformLifecycleNode):
             values["goal_starts"],
             values["goal_time"],
             values["waypoint_spacing"],
-            values["most_miss"]
+            values["max_relative_error"]
             * largest_deformation(models.simulated.points, robot.actuation_min, robot.actuation_max),
         )
         plan = Plan(robot, models, settings, self._driver)

@@ -16,7 +16,7 @@ from softform_ik.follow.motion import MotionSettings, PathMover
 from softform_ik.follow.server import FollowServer
 from softform_ik.follow.solver import PathSolver
 from softform_ik.follow.tip_record import TipRecord
-from softform_ik.reach.course import SolveSettings
+from softform_ik.reach.goal_execution import SolveSettings
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.hardware import Hardware, HardwareSettings
 from softform_ik.stream.intake import ServoIntake

@@ -20,7 +20,7 @@ from softform_ik.capture.server import CaptureServer
 from softform_ik.follow.surface import SurfacePathSolver
 from softform_ik.follow.tip_record import TipRecord
 from softform_ik.goals.goal_server import MovingGoalServer
-from softform_ik.reach.course import ClosedLoopSettings
+from softform_ik.reach.goal_execution import ClosedLoopSettings
 from softform_ik.reach.reach import Reach, ReachSettings
 from softform_ik.reach.server import ReachServer
 from softform_ik.server_context import ServerContext, solve_settings
@@ -47,7 +47,7 @@ class SurfaceServers:
         self._drift = DriftWatch(robot, models, driver)
         hardware = link.hardware(captures, self._read_capture, self._drift.note)
         deformation_mm = largest_deformation(models.simulated.points, robot.actuation_min, robot.actuation_max)
-        most_error_mm = values["most_miss"] * deformation_mm
+        most_error_mm = values["max_relative_error"] * deformation_mm
         solving = solve_settings(values, most_error_mm)
         looping = ClosedLoopSettings(values["max_rounds"], values["gain"], values["least_improvement"])
         reach = Reach(robot, models, ReachSettings(solving, looping), hardware)
@@ -64,7 +64,7 @@ class SurfaceServers:
 
         def predict(still: MeasuredValues) -> PredictedSurface:
             model = models.current
-            return PredictedSurface.of(model, driver.felt(model.memory, still.values))
+            return PredictedSurface.of(model, driver.effective(model.memory, still.values))
 
         devices: dict[str, Scanner | MotionCapture] = {
             SCANNER: Scanner(robot, predict, hardware, resting_surface(models.simulated, robot)),

@@ -38,7 +38,7 @@ class TipServers:
         self._tip = TipRecord()
         simulated = self._model.without_sim_to_real
         deformation_mm = largest_deformation(simulated.tip, robot.actuation_min, robot.actuation_max)
-        most_error_mm = values["most_tip_miss"] * deformation_mm
+        most_error_mm = values["max_relative_tip_error"] * deformation_mm
         hardware = link.hardware(CaptureWatch(), np.asarray)
         self._markers_subscription = node.create_subscription(
             MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS

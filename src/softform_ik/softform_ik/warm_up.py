@@ -4,7 +4,7 @@ from softform_core.forward.surface_model import SurfaceModel
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.robots import Robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 
 
@@ -12,5 +12,5 @@ def warm_up(pipeline: SurfaceModel, robot: Robot) -> None:
     """Solve for the robot's own resting shape, as a mesh and as a cloud."""
     points = pipeline.points(robot.actuation_min) / MM_PER_M
     options = IkOptions(robot.actuation_min, robot.actuation_max, max_iterations=2, fix_pose=False)
-    solve_inverse_kinematics(pipeline, TargetShape(points, None, pipeline.patches.triangles(len(points))), options)
-    solve_inverse_kinematics(pipeline, TargetShape(points), options)
+    solve_inverse_kinematics(pipeline, Shape(points, None, pipeline.patches.triangles(len(points))), options)
+    solve_inverse_kinematics(pipeline, Shape(points), options)

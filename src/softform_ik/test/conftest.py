@@ -31,7 +31,7 @@ from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.surface.patch_set import SHEET
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ActuatorCommand, ActuatorState, DriverState, MarkerFrame
@@ -80,12 +80,12 @@ def remembering(robot):
 @pytest.fixture
 def body(remembering):
     """What such a body does: the shape (P, 3) mm under values, one after the other."""
-    felt = np.zeros(9)
+    effective = np.zeros(9)
 
     def shape(values):
-        nonlocal felt
-        felt = PLAY.follow(felt, values)
-        return remembering.points(felt)
+        nonlocal effective
+        effective = PLAY.follow(effective, values)
+        return remembering.points(effective)
 
     return shape
 
@@ -96,7 +96,7 @@ def shape_of(pipeline):
 
     def shape(values):
         points = pipeline.points(np.asarray(values, dtype=float)) / MM_PER_M
-        return TargetShape.from_mesh(points, SHEET.triangles(len(points)))
+        return Shape.from_mesh(points, SHEET.triangles(len(points)))
 
     return shape
 
@@ -413,7 +413,7 @@ def fresh_robot(request, stand_in, wait_for):
 @pytest.fixture
 def moving_client(client, fresh_robot, wait_for):
     """Until the node has heard of the driver's new state it does not move."""
-    target = TargetShape.from_cloud(np.random.default_rng(0).uniform(-0.1, 0.1, (50, 3)))
+    target = Shape.from_cloud(np.random.default_rng(0).uniform(-0.1, 0.1, (50, 3)))
 
     def accepted():
         try:

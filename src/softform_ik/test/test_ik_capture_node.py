@@ -7,7 +7,7 @@ import pytest
 
 from softform_client.client import CaptureCode, GoalFailedError, Mode, ShapeClient
 from softform_core.geometry.rigid import RigidTransform
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_interfaces.msg import DriverState
 from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import points_from_cloud
@@ -94,9 +94,9 @@ def test_markers_are_captured_where_motion_capture_is_asked_for(held, stand_in, 
 def test_a_bad_goal_names_its_reason(client, stand_in, shape_of):
     target = shape_of(HIDDEN)
     cases = [
-        (TargetShape(np.full((50, 3), np.nan)), {}, CaptureCode.INVALID_TARGET, "NaN"),
-        (TargetShape(target.points * 1000.0), {}, CaptureCode.INVALID_TARGET, "millimetres"),
-        (TargetShape(target.points[:3]), {}, CaptureCode.INVALID_TARGET, "3 points"),
+        (Shape(np.full((50, 3), np.nan)), {}, CaptureCode.INVALID_TARGET, "NaN"),
+        (Shape(target.points * 1000.0), {}, CaptureCode.INVALID_TARGET, "millimetres"),
+        (Shape(target.points[:3]), {}, CaptureCode.INVALID_TARGET, "3 points"),
         (target, {"via": "radar"}, CaptureCode.INVALID_DEVICE, "not captured via 'radar'.*scanner or mocap"),
         (target, {"captures": 21}, CaptureCode.INVALID_CAPTURES, "captures is 21"),
     ]

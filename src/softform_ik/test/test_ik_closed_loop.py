@@ -22,11 +22,11 @@ from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.paths import models_of
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.surface.patch_set import SHEET
 from softform_core.units import MM_PER_M
-from softform_ik.reach import course
-from softform_ik.reach.course import ClosedLoopSettings, SolveSettings
+from softform_ik.reach import goal_execution
+from softform_ik.reach.goal_execution import ClosedLoopSettings, SolveSettings
 from softform_ik.reach.reach import Reach, ReachSettings
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.hardware import Hardware, HardwareSettings
@@ -73,7 +73,7 @@ class RealRobot:
     def surface(self, values):
         """Mesh, m."""
         points = self.forward(np.asarray(values)[None]).points[0] / MM_PER_M
-        return TargetShape.from_mesh(points, SHEET.triangles(len(points)))
+        return Shape.from_mesh(points, SHEET.triangles(len(points)))
 
 
 class Rig:
@@ -128,7 +128,7 @@ class Rig:
 def coarse():
     """Promises are judged at fewer points than the node does: most of a run would go into these."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(course, "_PROMISE_POINTS", 1600)
+        patch.setattr(goal_execution, "_PROMISE_POINTS", 1600)
         yield
 
 

@@ -19,7 +19,7 @@ from softform_client.follow_messages import (
 from softform_client.reach_goal import Code as ReachCode
 from softform_client.shared_codes import CODE_OF_FOLLOWING
 from softform_core.robots import load_robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_interfaces.msg import ActuatorValues
 from softform_ros.conversions import cloud_from_points, stamp_from_seconds
 from softform_ros.goal_error import GoalError
@@ -52,7 +52,7 @@ def along_points(points=((0.0, 0.0, 0.03), (0.01, 0.0, 0.03)), uv=MIDDLE, **chan
 
 
 def along_shapes(*shapes, **changes):
-    return packed(ShapePath(tuple(TargetShape(points) for points in shapes or (sheet(), sheet(0.03)))), **changes)
+    return packed(ShapePath(tuple(Shape(points) for points in shapes or (sheet(), sheet(0.03)))), **changes)
 
 
 def along_values(values=((500.0,) * 9,) * 3, **changes):

@@ -18,11 +18,11 @@ from softform_client.follow_messages import (
 from softform_core.bodies.bellows.skin import outline_of
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.robots import load_robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.simulation.newton import find_equilibria
 from softform_core.units import MM_PER_M
 from softform_ik.follow.surface import SurfacePathSolver
-from softform_ik.reach.course import SolveSettings
+from softform_ik.reach.goal_execution import SolveSettings
 
 ENDS = np.array([[500.0, 3000.0, 1000.0] * 3, [2500.0, 1000.0, 2000.0] * 3])
 MIDDLE = np.array([0.5, 0.5])
@@ -54,7 +54,7 @@ def solved(solver, goal, here=None):
 
 def test_a_path_of_shapes_is_found_again(solver, pipeline):
     hidden = between(np.linspace(0.0, 1.0, 6))
-    shapes = tuple(TargetShape(pipeline.points(values) / MM_PER_M) for values in hidden)
+    shapes = tuple(Shape(pipeline.points(values) / MM_PER_M) for values in hidden)
     found, errors_mm = solved(solver, FollowGoal(ShapePath(shapes)), here=np.full(9, 2500.0))
     assert found == pytest.approx(hidden, abs=60.0)
     assert errors_mm.max() < 0.1
@@ -128,11 +128,11 @@ def test_a_start_measured_beside_the_range_is_taken_into_it(solver, robot):
 
 def test_a_path_is_commanded_so_that_a_body_that_remembers_feels_it(robot, remembering):
     hidden = between([0.0, 0.5, 1.0, 0.5, 0.0])
-    shapes = tuple(TargetShape(remembering.points(values) / MM_PER_M) for values in hidden)
+    shapes = tuple(Shape(remembering.points(values) / MM_PER_M) for values in hidden)
     goal = FollowGoal(ShapePath(shapes))
     found, errors_mm = solved(solver_of(robot, remembering), goal, here=np.full(9, 400.0))
-    felt, play = np.full(9, 400.0), remembering.memory
+    effective, play = np.full(9, 400.0), remembering.memory
     for command, wanted in zip(found, hidden, strict=True):
-        felt = play.follow(felt, command)
-        assert felt == pytest.approx(wanted, abs=60.0)
+        effective = play.follow(effective, command)
+        assert effective == pytest.approx(wanted, abs=60.0)
     assert errors_mm.max() < 0.1 and np.abs(found - hidden).max() > 0.9 * play.width.max()

@@ -11,7 +11,7 @@ from softform_client.reach_goal import Code, Mode, ReachGoal
 from softform_client.reach_messages import goal_from_message, goal_to_message
 from softform_core.robots import load_robot
 from softform_core.shapes.features import FeaturePoints
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_interfaces.msg import ActuatorValues
 from softform_ros.conversions import stamp_from_seconds
 from softform_ros.goal_error import GoalError
@@ -29,7 +29,7 @@ def sheet(side=6):
 
 
 def message(points=None, stamp=None, **changes):
-    target = TargetShape(sheet() if points is None else points)
+    target = Shape(sheet() if points is None else points)
     packed = goal_to_message(ReachGoal(target, Mode.PLAN_ONLY), "base_link", stamp or Time())
     for name, value in changes.items():
         given = ActuatorValues(value=value) if name in ("seed", "preferred") else value
@@ -56,7 +56,7 @@ DOWN = np.tile([0.0, 0.0, -1.0], (36, 1))
 
 @pytest.mark.parametrize(
     "target",
-    [TargetShape(sheet(), None, SIDES[:, ::-1]), TargetShape(sheet(), DOWN)],
+    [Shape(sheet(), None, SIDES[:, ::-1]), Shape(sheet(), DOWN)],
     ids=["mesh", "cloud with normals"],
 )
 def test_a_flat_target_upside_down_is_reported(robot, target):
@@ -70,7 +70,7 @@ def test_a_flat_target_upside_down_is_reported(robot, target):
 
 @pytest.mark.parametrize(
     "target",
-    [TargetShape(sheet()), TargetShape(sheet(), -DOWN), TargetShape(sheet(), None, np.vstack([SIDES, SIDES[:, ::-1]]))],
+    [Shape(sheet()), Shape(sheet(), -DOWN), Shape(sheet(), None, np.vstack([SIDES, SIDES[:, ::-1]]))],
     ids=["cloud", "cloud with normals", "both sides"],
 )
 def test_a_target_that_looks_up_or_to_no_side_passes(robot, target):
@@ -79,7 +79,7 @@ def test_a_target_that_looks_up_or_to_no_side_passes(robot, target):
 
 def test_a_goal_survives_the_trip(robot):
     points = sheet()
-    mesh = TargetShape(points, None, np.array([[0, 6, 7], [0, 7, 1]]))
+    mesh = Shape(points, None, np.array([[0, 6, 7], [0, 7, 1]]))
     sent = ReachGoal(mesh, Mode.CLOSED_LOOP, False, np.full(9, 300.0), 0.002, 1.5, 7, True)
     got = unpack(goal_to_message(sent, "base_link", stamp_from_seconds(NOW - 30.0)), robot)
     assert np.allclose(got.target.points, points, atol=1e-7) and (got.target.faces == mesh.faces).all()
@@ -91,7 +91,7 @@ def test_a_goal_survives_the_trip(robot):
 def test_feature_points_and_wishes_survive_the_trip(robot):
     features = FeaturePoints.of([[0.0, 1.0], [0.5, 0.25]], [[0.1, 0.0, 0.02], [0.0, 0.05, 0.03]], [1.0, 4.0])
     wishes = {"partial": True, "starts": 12, "preferred": np.full(9, 100.0), "preference": 0.5}
-    sent = ReachGoal(TargetShape(sheet()), Mode.PLAN_ONLY, features=features, **wishes)
+    sent = ReachGoal(Shape(sheet()), Mode.PLAN_ONLY, features=features, **wishes)
     got = unpack(goal_to_message(sent, "base_link", stamp_from_seconds(NOW)), robot)
     for name in ("uv", "positions", "weights"):
         assert np.allclose(getattr(got.features, name), getattr(features, name))

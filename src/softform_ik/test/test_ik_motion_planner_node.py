@@ -11,7 +11,7 @@ from lifecycle_msgs.msg import Transition
 from softform_client.plan_messages import Code, PlanGoal, goal_to_message
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.paths import models_dir
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 from softform_interfaces.action import PlanToShape
 from softform_interfaces.msg import DriverState
@@ -55,12 +55,12 @@ def plan(caller, stand_in):
 
 def ball(radius=0.01, center=(0.0, 0.0, 0.12)):
     mesh = trimesh.creation.icosphere(2, radius)
-    return TargetShape.from_mesh(mesh.vertices + np.asarray(center), mesh.faces)
+    return Shape.from_mesh(mesh.vertices + np.asarray(center), mesh.faces)
 
 
 def test_a_plan_leads_from_start_to_shape_and_moves_nothing(plan, stand_in, real):
     seen = []
-    target = TargetShape(real.points(GOAL) / MM_PER_M)
+    target = Shape(real.points(GOAL) / MM_PER_M)
     result = plan(PlanGoal(target, ball(), START, clearance=0.002, max_time=3.0), on_feedback=seen.append)
     assert result.error_code == Code.NONE and result.error_msg == ""
     values = np.array(result.actuators.value).reshape(-1, 9)
@@ -97,7 +97,7 @@ def test_a_rejected_goal_names_its_code_and_reason(plan, stand_in, shape_of):
     nan = ball()
     nan.points[3] = np.nan
     cases = [
-        (PlanGoal(GOAL, TargetShape(np.zeros((0, 3)))), Code.INVALID_OBSTACLES, "0 points"),
+        (PlanGoal(GOAL, Shape(np.zeros((0, 3)))), Code.INVALID_OBSTACLES, "0 points"),
         (PlanGoal(GOAL, nan), Code.INVALID_OBSTACLES, "NaN"),
         (PlanGoal(GOAL, ball(10.0, (0.0, 0.0, 100.0))), Code.INVALID_OBSTACLES, "millimetres"),
         (PlanGoal(GOAL, ball(), clearance=-1.0), Code.INVALID_OBSTACLES, "clearance"),
@@ -107,7 +107,7 @@ def test_a_rejected_goal_names_its_code_and_reason(plan, stand_in, shape_of):
         (PlanGoal(np.full(9, np.nan), ball()), Code.INVALID_TARGET, "finite"),
         (PlanGoal(GOAL, ball(), max_time=float("nan")), Code.INVALID_TARGET, "max_time"),
         (PlanGoal(np.array([]), ball()), Code.INVALID_TARGET, "neither"),
-        (PlanGoal(TargetShape(1000.0 * shape_of(GOAL).points), ball()), Code.INVALID_TARGET, "millimetres"),
+        (PlanGoal(Shape(1000.0 * shape_of(GOAL).points), ball()), Code.INVALID_TARGET, "millimetres"),
     ]
     for goal, code, reason in cases:
         rejected = plan(goal)
@@ -118,7 +118,7 @@ def test_a_rejected_goal_names_its_code_and_reason(plan, stand_in, shape_of):
 
 
 def test_a_target_half_a_metre_away_is_unreachable(plan, shape_of):
-    far = TargetShape(shape_of(GOAL).points + [0.0, 0.0, 0.5])
+    far = Shape(shape_of(GOAL).points + [0.0, 0.0, 0.5])
     result = plan(PlanGoal(far, ball(), START))
     assert result.error_code == Code.UNREACHABLE and "accept_unreachable" in result.error_msg
     accepted = PlanGoal(far, ball(), START, accept_unreachable=True, max_time=1.0)
@@ -132,7 +132,7 @@ def test_what_cannot_be_planned_has_its_code(plan, real):
     top = real.points(START)
     at_start = ball(center=top[top[:, 2].argmax()] / MM_PER_M)
     cases = [
-        (TargetShape.from_mesh(room.vertices, room.faces), Code.INVALID_OBSTACLES),
+        (Shape.from_mesh(room.vertices, room.faces), Code.INVALID_OBSTACLES),
         (at_start, Code.START_IN_COLLISION),
         (at_goal, Code.GOAL_IN_COLLISION),
     ]

@@ -16,7 +16,7 @@ from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.store import FORWARD_KINEMATICS
 from softform_core.paths import models_dir
 from softform_core.shapes.features import FeaturePoints
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import DriverState
 from softform_ros import qos
@@ -115,10 +115,10 @@ def test_a_rejected_goal_names_its_reason(client, stand_in, shape_of):
     bad = target.points.copy()
     bad[7] = np.nan
     cases = [
-        (TargetShape(bad), {}, "NaN"),
-        (TargetShape(np.zeros((0, 3))), {}, "0 points"),
-        (TargetShape(target.points[:3]), {}, "3 points"),
-        (TargetShape(target.points * 1000.0), {}, "millimetres"),
+        (Shape(bad), {}, "NaN"),
+        (Shape(np.zeros((0, 3))), {}, "0 points"),
+        (Shape(target.points[:3]), {}, "3 points"),
+        (Shape(target.points * 1000.0), {}, "millimetres"),
         (replace(target, faces=target.faces + len(target.points)), {}, "face"),
         (target, {"seed": np.zeros(8)}, "9 pressures"),
         (target, {"seed": np.full(9, 6000.0)}, "outside"),
@@ -195,8 +195,8 @@ def test_frames_that_are_stale_or_stand_in_each_other_are_rejected(client, shape
 def test_a_cloud_in_a_cameras_frame_is_reached_as_in_the_robots(client, shape_of, wait_for):
     place = RigidTransform(Rotation.from_euler("xyz", [2.8, 0.3, 1.0]).as_matrix(), np.array([0.05, -0.2, 0.6]))
     target = shape_of(HIDDEN)
-    seen = TargetShape.from_cloud(place.apply_inverse(target.points))
-    expected = client.reach(TargetShape.from_cloud(target.points), tolerance=1e-6)
+    seen = Shape.from_cloud(place.apply_inverse(target.points))
+    expected = client.reach(Shape.from_cloud(target.points), tolerance=1e-6)
     with BackgroundNode("camera", "/lab") as camera, ShapeClient(frame="camera_optical", timeout=30.0) as planner:
         StaticFrames(camera).tell("membrane/base_link", "camera_optical", place)
 
@@ -368,7 +368,7 @@ def test_a_missing_node_is_reported():
     with pytest.raises(NotConnectedError, match="No inverse_kinematics node"):
         ShapeClient(namespace="/elsewhere", timeout=0.5).connect()
     with pytest.raises(NotConnectedError, match="not connected"):
-        ShapeClient().reach(TargetShape(np.zeros((4, 3))))
+        ShapeClient().reach(Shape(np.zeros((4, 3))))
 
 
 @pytest.fixture

@@ -11,17 +11,17 @@ from softform_client.plan_messages import Code as PlanCode
 from softform_client.plan_messages import PlanGoal
 from softform_client.reach_goal import Code, Mode, ReachGoal
 from softform_core.robots import load_robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_ros.goal_error import GoalError
 
 ROBOT = load_robot("manipulator")
-AWAY = TargetShape(np.random.default_rng(0).random((50, 3)) * 0.01 + 0.2)
+AWAY = Shape(np.random.default_rng(0).random((50, 3)) * 0.01 + 0.2)
 
 
 def tube(turns):
     """Cloud of a straight tube, or of what is left of it within so many turns."""
     angle, height = np.random.default_rng(1).random((2, 2000)) * np.array([[2.0 * np.pi * turns], [0.25]])
-    return TargetShape(np.column_stack([0.025 * np.cos(angle), 0.025 * np.sin(angle), height]))
+    return Shape(np.column_stack([0.025 * np.cos(angle), 0.025 * np.sin(angle), height]))
 
 
 def reach(shape, **changes):

@@ -16,7 +16,7 @@ from softform_core.forward.robot_models import LiveModels
 from softform_core.paths import models_dir
 from softform_core.planning.motion_plan import MotionSettings
 from softform_core.planning.planner_settings import PlannerSettings
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.surface.patch_set import SHEET
 from softform_ik.plan.plan import CODE_OF, Plan
 from softform_ik.robot.stop_request import StopRequest
@@ -35,7 +35,7 @@ def live(robot):
 
 def ball():
     mesh = trimesh.creation.icosphere(2, 0.01)
-    return TargetShape.from_mesh(mesh.vertices + [0.0, 0.0, 0.09], mesh.faces)
+    return Shape.from_mesh(mesh.vertices + [0.0, 0.0, 0.09], mesh.faces)
 
 
 def planned(robot, models, goal, on_progress=lambda _: None, stop=None):
@@ -81,10 +81,10 @@ def test_what_fails_has_a_code(robot, live, monkeypatch):
 
 @pytest.mark.parametrize("target", [GOAL, ball()], ids=["values", "shape"])
 def test_a_goal_survives_its_message(robot, target):
-    goal = PlanGoal(target, TargetShape(ball().points), START, 0.002, 12.0, True)
+    goal = PlanGoal(target, Shape(ball().points), START, 0.002, 12.0, True)
     message = goal_to_message(goal, "base_link", stamp_from_seconds(100.0))
     back = goal_from_message(message, robot, "base_link", 100.0, 60.0)
-    if isinstance(target, TargetShape):
+    if isinstance(target, Shape):
         assert (
             back.target.points == pytest.approx(target.points, abs=1e-6) and (back.target.faces == target.faces).all()
         )
@@ -105,11 +105,11 @@ def test_the_commands_of_a_plan_take_a_body_that_remembers_along_it(robot, live,
     driver.note_history(history_message(keeper.history, robot, Time()))
     outcome = Plan(robot, models, SETTINGS, driver).run(PlanGoal(GOAL, ball()), StopRequest(), lambda _: None)
     assert outcome.code == Code.NONE, outcome.message
-    felt = START + play.width
-    assert outcome.plan.actuations[0] == pytest.approx(felt)
+    effective = START + play.width
+    assert outcome.plan.actuations[0] == pytest.approx(effective)
     assert outcome.commands[0] == pytest.approx(START)  # it stays where it is until it goes
     for command, wanted in zip(outcome.commands, outcome.plan.actuations, strict=True):
-        felt = play.follow(felt, command)
-        assert felt == pytest.approx(wanted, abs=0.11 * play.width.max())
+        effective = play.follow(effective, command)
+        assert effective == pytest.approx(wanted, abs=0.11 * play.width.max())
     rates = np.abs(np.diff(outcome.commands, axis=0)) / np.diff(outcome.plan.times)[:, None]
     assert (np.diff(outcome.plan.times) > 0.0).all() and (rates <= robot.actuation_slew * (1.0 + 1e-9)).all()

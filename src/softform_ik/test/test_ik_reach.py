@@ -15,10 +15,10 @@ from softform_client.reach_goal import Code, Mode, ReachGoal
 from softform_core.forward.corrected_pipeline import CorrectedPipeline
 from softform_core.forward.history import HistoryKeeper
 from softform_core.shapes.features import FeaturePoints
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.surface.patch_set import SHEET
 from softform_ik.goals.goal_server import FeedbackThrottle
-from softform_ik.reach.course import Progress, SolveSettings
+from softform_ik.reach.goal_execution import Progress, SolveSettings
 from softform_ik.reach.reach import Reach, ReachSettings
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.hardware import Hardware, HardwareSettings
@@ -408,7 +408,7 @@ def test_a_body_that_remembers_is_commanded_so_that_it_feels_the_plan(robot, rem
     reach = make_reach(robot, remembering, following)
     grid = SHEET.triangles(len(remembering.uv))
     for actuation in (HIDDEN, 0.6 * HIDDEN + 300.0, HIDDEN + 200.0):
-        target = TargetShape.from_mesh(remembering.points(actuation) / 1000.0, grid)
+        target = Shape.from_mesh(remembering.points(actuation) / 1000.0, grid)
         planned = reach.run(ReachGoal(target, Mode.PLAN_ONLY), StopRequest(), lambda _: None)
         outcome = reach.run(ReachGoal(target, mode), StopRequest(), lambda _: None)
         assert outcome.code == Code.NONE, outcome.message
@@ -423,7 +423,7 @@ def test_values_at_the_end_of_the_range_are_commanded_no_further(robot, remember
     following = FollowingRobot(robot, remembering, Clock())
     following.scan = lambda values: body(values) / 1000.0
     grid = SHEET.triangles(len(remembering.uv))
-    target = TargetShape.from_mesh(remembering.points(robot.actuation_max) / 1000.0, grid)
+    target = Shape.from_mesh(remembering.points(robot.actuation_max) / 1000.0, grid)
     goal = ReachGoal(target, Mode.PLAN_MOVE_AND_VERIFY)
     outcome = make_reach(robot, remembering, following).run(goal, StopRequest(), lambda _: None)
     assert outcome.code == Code.NONE and (following.sent[-1] <= robot.actuator_max).all()

@@ -9,9 +9,9 @@ from builtin_interfaces.msg import Time
 from softform_client.driver_watch import DriverWatch
 from softform_client.reach_goal import Code, Mode, ReachGoal
 from softform_core.shapes.features import FeaturePoints
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
-from softform_ik.reach.course import SolveSettings
+from softform_ik.reach.goal_execution import SolveSettings
 from softform_ik.reach.reach import Reach, ReachSettings
 from softform_ik.reach.server import result_to_message
 from softform_ik.robot.stop_request import StopRequest
@@ -53,7 +53,7 @@ def test_feature_points_alone_are_planned_for(plan, pipeline, robot):
 
 def test_an_unreachable_target_is_said_to_be_one(plan, shape_of, robot):
     shape = shape_of(np.full(9, 4500.0))
-    higher = TargetShape(shape.points * [1.0, 1.0, 2.0], None, shape.faces)
+    higher = Shape(shape.points * [1.0, 1.0, 2.0], None, shape.faces)
     outcome = plan(ReachGoal(higher, Mode.PLAN_ONLY))
     message = result_to_message(outcome, robot, "base_link", Time())
     assert outcome.code == Code.NONE and not message.solve.reachable
@@ -65,7 +65,7 @@ def test_an_unreachable_target_is_said_to_be_one(plan, shape_of, robot):
 def noisy(shape_of):
     shape = shape_of(HIDDEN)
     noise = np.random.default_rng(0).normal(0.0, 2e-4, shape.points.shape)
-    return TargetShape(shape.points + noise, None, shape.faces)
+    return Shape(shape.points + noise, None, shape.faces)
 
 
 def test_within_the_models_own_error_a_target_counts_as_reached(plan, noisy):
@@ -102,7 +102,7 @@ def test_a_part_with_a_thing_on_it_is_planned_for_as_one(plan, pipeline, shape_o
     shape = shape_of(HIDDEN).sample(4000)
     part = shape.points[shape.points[:, 0] < 0.05].copy()
     part[np.linalg.norm(part[:, :2] - [-0.08, 0.02], axis=1) < 0.035, 2] += 0.012
-    target = TargetShape(part)
+    target = Shape(part)
     errors = []
     for partial in (True, False):
         solution = plan(ReachGoal(target, Mode.PLAN_ONLY, partial=partial)).solution

@@ -14,7 +14,7 @@ from softform_core.forward.memory import NO_MEMORY
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.servo import Servo, ServoSettings
 from softform_core.inverse.servo_target import ServoTarget
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.surface.patch_set import SHEET
 from softform_core.units import MM_PER_M
 from softform_ik.robot.commander import Commander
@@ -34,7 +34,7 @@ def model(pipeline):
 
 @pytest.fixture(scope="module")
 def shape(pipeline):
-    return closest_points_on(TargetShape(pipeline.at(SHEET.samples(5000)).points(HIDDEN) / MM_PER_M))
+    return closest_points_on(Shape(pipeline.at(SHEET.samples(5000)).points(HIDDEN) / MM_PER_M))
 
 
 class Bench:
@@ -224,13 +224,13 @@ def test_a_failure_holds_the_robot_and_the_thread_lives_on(bench, shape, model, 
 def test_a_stream_leads_a_body_that_remembers_forth_and_back(robot, remembering, wait_for):
     model = remembering.at(SHEET.samples(400))
     bench = Bench(robot, model)
-    felt, seen = np.zeros(9), 0
+    effective, seen = np.zeros(9), 0
 
     def feel():
-        nonlocal felt, seen
+        nonlocal effective, seen
         for values in bench.sent[seen:]:
-            felt, seen = model.memory.follow(felt, values), seen + 1
-        return felt
+            effective, seen = model.memory.follow(effective, values), seen + 1
+        return effective
 
     def is_reached(since):
         return bench.loop.report.converged and bench.loop.report.target_stamp > since
@@ -238,7 +238,7 @@ def test_a_stream_leads_a_body_that_remembers_forth_and_back(robot, remembering,
     bench.loop.start()
     try:
         for wanted in (HIDDEN, 0.7 * HIDDEN + 200.0):
-            shape = closest_points_on(TargetShape(remembering.at(SHEET.samples(5000)).points(wanted) / MM_PER_M))
+            shape = closest_points_on(Shape(remembering.at(SHEET.samples(5000)).points(wanted) / MM_PER_M))
             begun = time.time_ns()
             bench.stream(shape)
             wait_for(lambda since=begun: is_reached(since), "the target to be reached")

@@ -64,7 +64,7 @@ class SurfacePredictions:
         frame, models = self._robot.base_frame, self._models.models
         memory = models.pipeline.memory
         state = memory.state_after(history, actuation)
-        models, actuation = replace(models, pipeline=models.pipeline.given(state)), memory.felt(state, actuation)
+        models, actuation = replace(models, pipeline=models.pipeline.given(state)), memory.effective(state, actuation)
         if self._frames is not None:
             self._frames.publish(models.pipeline, actuation, stamp)
         # A prediction without subscribers would take the cores from servo and driver.

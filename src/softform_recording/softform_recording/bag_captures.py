@@ -19,7 +19,7 @@ from tf2_msgs.msg import TFMessage
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
 from softform_core.shapes.read import Unit
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.shapes.validate import MIN_POINTS
 from softform_core.shapes.validate import measured as measured_points
 from softform_core.shapes.write import write_ply
@@ -141,7 +141,7 @@ def extract_captures(
         found = _settled_scans(bag, scans, actuation, measured, names, frame, settled, unit, seen)
         for number, (stamp, points, values) in enumerate(found):
             file = f"scan_{number:04d}.ply"
-            write_ply(partial / file, TargetShape.from_cloud(points))
+            write_ply(partial / file, Shape.from_cloud(points))
             rows.append(f"{stamp:.6f},{','.join(f'{value:.9g}' for value in values)},{file}")
         if len(rows) == 1:
             raise SoftformError(

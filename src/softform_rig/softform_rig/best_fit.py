@@ -24,7 +24,7 @@ from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.counterpart import Footprint, RestingSurface
 from softform_core.robots import Robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.simulation.simulated_body import rest_points
 from softform_core.units import MM_PER_M
 from softform_rig.gap import random_actuations
@@ -94,7 +94,7 @@ class Fit(NamedTuple):
 def find_best_fit(
     robot: Robot,
     reality: Reality,
-    target: TargetShape,
+    target: Shape,
     starts: int = STARTS,
     seed: int = 0,
     tried: Sequence[Fit] = (),
@@ -133,7 +133,7 @@ def find_best_fit(
     return BestFit(best.mean_mm, best.max_mm, best.actuation, of_starts, time.perf_counter() - begun)
 
 
-def _follower(robot: Robot, reality: Reality, target: TargetShape) -> Callable[[tuple[int, Array]], tuple[int, Fit]]:
+def _follower(robot: Robot, reality: Reality, target: Shape) -> Callable[[tuple[int, Array]], tuple[int, Fit]]:
     """What follows a numbered start, an actuation (m,)."""
     distance = _TrueDistance(robot, reality, target)
     return lambda numbered: (numbered[0], distance.least_squares(numbered[1]))
@@ -142,12 +142,12 @@ def _follower(robot: Robot, reality: Reality, target: TargetShape) -> Callable[[
 class _TrueDistance:
     """Distances of the true surface, at the middle of each triangle, to the target; each solve starts at the last."""
 
-    def __init__(self, robot: Robot, reality: Reality, target: TargetShape) -> None:
+    def __init__(self, robot: Robot, reality: Reality, target: Shape) -> None:
         body = robot.body.real_simulator(reality.body)
         self._model = SimulatedModel(robot, body, lambda at: true_values(reality, robot, robot.actuators_of(at)))
         self._low, self._span = robot.actuation_min, robot.actuation_max - robot.actuation_min
         self._faces, self._target, self._search = body.faces, target, closest_points_on(target)
-        self._rest = RestingSurface(TargetShape.from_mesh(rest_points(body), body.faces))
+        self._rest = RestingSurface(Shape.from_mesh(rest_points(body), body.faces))
         self._footprint = Footprint(self._rest, self._search)
         self._last: tuple[Array, tuple[Array, Array, SimulatedState]] | None = None
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from softform_core.errors import SoftformError
 from softform_core.files import made_folder, write_atomically
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.shapes.write import write_ply
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.scanner import Scan
@@ -28,7 +28,7 @@ def export_scan(folder: Path, scan: Scan, captured_at: float, keep: int) -> Path
     path = folder / f"scan_{round(captured_at * 1000.0):015d}.ply"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_ply(path, TargetShape(scan.points, scan.normals), "mm", [f"captured_at {captured_at:.6f}"])
+        write_ply(path, Shape(scan.points, scan.normals), "mm", [f"captured_at {captured_at:.6f}"])
         # What is dated later than this one was written before the clock was set back.
         for old in sorted(folder.glob(_PATTERN), key=lambda each: (each.name <= path.name, each.name))[:-keep]:
             old.unlink(missing_ok=True)

@@ -35,7 +35,7 @@ class Memory:
         self._played, self._slow = np.zeros(count), np.zeros(count)
 
     def feel(self, values: Array, seconds: float) -> Array:
-        """Values felt (k,), after the actuators have been at `values` (k,) for so long."""
+        """Effective values (k,), after the actuators have been at `values` (k,) for so long."""
         self._played = np.clip(self._played, values - self._hysteresis, values + self._hysteresis)
         self._slow = self._played + (self._slow - self._played) * np.exp(-seconds / self._creep.time)
         return self._played + self._creep.share * (self._slow - self._played)
@@ -57,9 +57,9 @@ _SLIGHT: dict[Quantity, float] = {"pressure": 200.0, "displacement": 5e-4, "posi
 
 
 class _Solved(NamedTuple):
-    """The last equilibrium: values felt (k,), unknowns (m,) and points (P, 3) m."""
+    """The last equilibrium: effective values (k,), unknowns (m,) and points (P, 3) m."""
 
-    felt: Array
+    effective: Array
     unknowns: Array
     points: Array
 
@@ -91,7 +91,7 @@ class LiveBody:
         margin, self._near = _BEYOND * span, _NEAR * span
         self._lowest, self._highest = robot.actuator_min - margin, robot.actuator_max + margin
         self._memory, self._looked_at = Memory(reality, len(robot.actuators)), time.monotonic()
-        self._felt: Array | None = None
+        self._effective: Array | None = None
         self._solved: _Solved | None = None
         self._sensitivity: Array | None = None
         self._points = self.rest
@@ -106,11 +106,11 @@ class LiveBody:
         return self._solver.submit(self._shape, values, held).result()
 
     def tendon_loads(self) -> TendonLoads | None:
-        """What the motors of its tendons felt at the last equilibrium; None before one, and without tendons."""
+        """Loads of the motors of its tendons at the last equilibrium; None before one, and without tendons."""
         solved = self._solved
         if solved is None or not isinstance(self.simulated, PulledBody):
             return None
-        return self.simulated.tendon_loads(solved.unknowns[None], solved.felt[None])
+        return self.simulated.tendon_loads(solved.unknowns[None], solved.effective[None])
 
     def commanded_shape(self, actuation: Array) -> Array:
         """Points (P, 3) m once the devices have held their readings at an actuation (m,) for `HELD_S`.
@@ -147,8 +147,8 @@ class LiveBody:
         return self.simulated.points(unknowns)[0]
 
     def _shape(self, values: Array, held: float | None) -> Array:
-        felt = self._feel(values, held)
-        return self._points if felt is None else self._shape_of(felt)
+        effective = self._feel(values, held)
+        return self._points if effective is None else self._shape_of(effective)
 
     def _feel(self, values: Array, held: float | None) -> Array | None:
         """What the body feels; None far outside the working range."""
@@ -156,45 +156,45 @@ class LiveBody:
         seconds, self._looked_at = now - self._looked_at if held is None else held, now
         if ((values < self._lowest) | (values > self._highest)).any():
             self.failure = f"Values {values.tolist()} {self._robot.unit} lie far outside the robot's working range."
-            self._felt = None
+            self._effective = None
             return None
         return self._memory.feel(values, seconds)
 
-    def _shape_of(self, felt: Array) -> Array:
-        if self._felt is not None and (np.abs(felt - self._felt) <= self._same).all():
+    def _shape_of(self, effective: Array) -> Array:
+        if self._effective is not None and (np.abs(effective - self._effective) <= self._same).all():
             return self._points
-        self._felt = felt
+        self._effective = effective
         started = time.monotonic()
-        self._solve(felt)
+        self._solve(effective)
         self.solves += 1
         self.solve_seconds = time.monotonic() - started
         self.slowest_solve = max(self.slowest_solve, self.solve_seconds)
         return self._points
 
-    def _solve(self, felt: Array) -> None:
-        """Bring the body to equilibrium under the values felt; if it has none, it stays."""
-        if self.simulated.is_slack and (np.abs(felt) < self._same).all():
+    def _solve(self, effective: Array) -> None:
+        """Bring the body to equilibrium under the effective values; if it has none, it stays."""
+        if self.simulated.is_slack and (np.abs(effective) < self._same).all():
             self._solved, self._points, self.failure = None, self.rest, None
             return
         start = None if self._solved is None else self._solved.unknowns[None]
-        found = find_equilibria(self.simulated, felt[None], start)
+        found = find_equilibria(self.simulated, effective[None], start)
         if found.failures[0]:
             self.failure = f"{found.failures[0]} {NO_EQUILIBRIUM_ADVICE}"
             return
-        self._solved = _Solved(felt, found.unknowns[0], self.simulated.points(found.unknowns)[0])
+        self._solved = _Solved(effective, found.unknowns[0], self.simulated.points(found.unknowns)[0])
         self._points, self._sensitivity, self.failure = self._solved.points, None, None
 
     def _shape_between_solves(self, values: Array) -> Array:
-        felt, solved = self._feel(values, None), self._solved
-        if felt is None:
+        effective, solved = self._feel(values, None), self._solved
+        if effective is None:
             return self._points
-        if self.failure is not None or solved is None or (np.abs(felt - solved.felt) > self._near).any():
-            return self._shape_of(felt)
+        if self.failure is not None or solved is None or (np.abs(effective - solved.effective) > self._near).any():
+            return self._shape_of(effective)
         if self._sensitivity is None:
             unknowns = solved.unknowns[None]
-            by_values = equilibrium_sensitivities(self.simulated, unknowns, solved.felt[None])
+            by_values = equilibrium_sensitivities(self.simulated, unknowns, solved.effective[None])
             self._sensitivity = self.simulated.moved_points(unknowns, by_values)[0]
-        moves = self._sensitivity @ (felt - solved.felt)
+        moves = self._sensitivity @ (effective - solved.effective)
         if not np.abs(moves).max() <= _NEAR_M:  # also where the sensitivity is infinite
-            return self._shape_of(felt)
+            return self._shape_of(effective)
         return solved.points + moves

@@ -133,7 +133,7 @@ def _barycentric(mesh: ParametrisedMesh, places: Array) -> tuple[NDArray[np.int6
     return np.asarray(mesh.kept[mesh.faces[inside]], dtype=np.int64), chosen
 
 
-def worn_markers(robot: Robot, body: LiveBody, placement_error: float, seed: int) -> GluedMarkers:
+def described_markers(robot: Robot, body: LiveBody, placement_error: float, seed: int) -> GluedMarkers:
     """The markers that the robot's description asks for: over its surface, or the one on its tip."""
     if not robot.surfaces:
         return GluedMarkers([TIP_MARKER], np.full((1, 3), body.simulated.frames[TIP]), np.array([[1.0, 0.0, 0.0]]))

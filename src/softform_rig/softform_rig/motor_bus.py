@@ -143,7 +143,7 @@ class MotorBus:
         self.misses: Callable[[int, int], bool] = lambda n, number: False
         self._instructions = 0
         self._absent: set[int] = set()
-        self._deaf: set[int] = set()
+        self._silent: set[int] = set()
         self._doubled: set[int] = set()
         self._heard, self._output = b"", bytearray()
         self._time = 0.0
@@ -172,7 +172,7 @@ class MotorBus:
         for fault in showing("cut_bus"):
             self._absent |= {wired.number for wired in self._wired if wired.number >= fault.channel}
         self._doubled = {fault.channel for fault in showing("doubled_motor")}
-        self._deaf = {fault.channel for fault in showing("deaf_motor")}
+        self._silent = {fault.channel for fault in showing("deaf_motor")}
         for name, field in _OF_MOTORS.items():
             affected = {fault.channel for fault in showing(name)}
             for wired in self._wired:
@@ -272,7 +272,7 @@ class MotorBus:
             start, length = struct.unpack_from("<HH", given)
             for place in range(4, len(given) - length, length + 1):
                 for wired in present:
-                    if wired.number == given[place] and wired.number not in self._deaf:
+                    if wired.number == given[place] and wired.number not in self._silent:
                         wired.write(start, given[place + 1 : place + 1 + length], now)
             return
         for wired in present:
@@ -287,7 +287,7 @@ class MotorBus:
             self._answer_read([wired], wired.number, start, length)
         elif code == _WRITE:
             start, data = struct.unpack_from("<H", given)[0], given[2:]
-            error = 0 if wired.number in self._deaf else wired.write(start, data, now)
+            error = 0 if wired.number in self._silent else wired.write(start, data, now)
             if address != _ALL:
                 self._answer(wired, error, b"")
         elif code == _REBOOT:

@@ -22,7 +22,7 @@ from softform_rig.fault_kinds import Fault
 from softform_rig.fault_schedule import FaultEvent, FaultSchedule
 from softform_rig.faulty_markers import check_marker_names, faulty_markers
 from softform_rig.live_body import LiveBody
-from softform_rig.markers import worn_markers
+from softform_rig.markers import described_markers
 from softform_rig.motion_capture import MotionCapture
 from softform_rig.pseudo_terminal import PseudoTerminal
 from softform_rig.reality import Reality
@@ -73,7 +73,7 @@ class VirtualRig:
         """Build everything and compile what is compiled; nothing is opened yet."""
         self.settings, self.body = settings, LiveBody(robot, reality)
         described, seed = reality.motion_capture, settings.seed + 2
-        worn = worn_markers(robot, self.body, described.placement_error, seed)
+        worn = described_markers(robot, self.body, described.placement_error, seed)
         self.cameras = MotionCapture(described, worn, robot.base_markers, self.body.rest, seed)
         self.marker_frames = 0
         for fault in settings.faults:

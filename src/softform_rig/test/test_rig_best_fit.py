@@ -6,7 +6,7 @@ import pytest
 from softform_core.bodies.membrane.reality import RealMembrane
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_rig.best_fit import BestFit, Fit, find_best_fit
 from softform_rig.board_emulation import PressureSensors
 from softform_rig.live_body import LiveBody
@@ -22,11 +22,11 @@ def robot() -> Robot:
     return load_robot("membrane")
 
 
-def raised(robot: Robot, height: float) -> tuple[TargetShape, np.ndarray]:
+def raised(robot: Robot, height: float) -> tuple[Shape, np.ndarray]:
     """A shape of the true body at an actuation, raised."""
     actuation = robot.actuation_min + np.linspace(0.3, 0.7, 9) * (robot.actuation_max - robot.actuation_min)
     live = LiveBody(robot, REALITY)
-    return TargetShape.from_mesh(live.commanded_shape(actuation) + [0.0, 0.0, height], live.faces), actuation
+    return Shape.from_mesh(live.commanded_shape(actuation) + [0.0, 0.0, height], live.faces), actuation
 
 
 def test_a_shape_that_the_body_takes_is_found_from_every_start(robot: Robot) -> None:
@@ -66,4 +66,4 @@ def test_starts_that_disagree_are_told() -> None:
 def test_a_target_beside_the_robot_is_rejected(robot: Robot) -> None:
     target, _ = raised(robot, 0.0)
     with pytest.raises(SoftformError, match="over the target"):
-        find_best_fit(robot, REALITY, TargetShape.from_mesh(target.points + [1.0, 0.0, 0.0], target.faces), 1)
+        find_best_fit(robot, REALITY, Shape.from_mesh(target.points + [1.0, 0.0, 0.0], target.faces), 1)

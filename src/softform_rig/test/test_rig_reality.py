@@ -141,8 +141,8 @@ def test_sensor_errors_reach_the_right_channels(robot: Robot) -> None:
     sensors = board_sensors(robot, robot.devices[0], reality.errors_of(EMULATION), 0.0, 0)
     assert sensors.offset[robot.devices[0].channels] == pytest.approx([0.1 * index for index in range(9)])
     assert sensors.gain[9] == 1.0
-    felt = true_values(reality, robot, np.full(9, 2000.0))
-    assert sensors.gain[:9] * felt + 1000.0 * sensors.offset[:9] == pytest.approx([2000.0] * 9)
+    effective = true_values(reality, robot, np.full(9, 2000.0))
+    assert sensors.gain[:9] * effective + 1000.0 * sensors.offset[:9] == pytest.approx([2000.0] * 9)
 
 
 def test_devices_are_emulated_by_their_kind(robot: Robot) -> None:

@@ -10,7 +10,7 @@ from softform_core.errors import SoftformError
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.networks.sim_to_real import ShapeInput
 from softform_core.robots import load_robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.simulation.simulated_body import rest_points
 from softform_core.surface.bspline import evaluate
 from softform_core.surface.patch_set import SHEET, PatchSet
@@ -49,13 +49,13 @@ def test_the_spline_floor_is_small_and_a_mesh_coarser_than_the_control_grid_can_
     uv = SHEET.samples(400)
     fitted = fitted_surface(rest, shapes, SHEET.triangles(side**2), GRID, uv)
     for points, shape in zip(fitted, shapes, strict=True):
-        truth = closest_points_on(TargetShape(0.001 * shape, None, SHEET.triangles(side**2)))
+        truth = closest_points_on(Shape(0.001 * shape, None, SHEET.triangles(side**2)))
         assert truth.query(points).distances.max() < limit
 
 
 def test_the_warp_floor_reaches_a_surface_that_a_warp_can_reach() -> None:
     points, centers = evaluate(control(20.0), SHEET.samples(900)), evaluate(control(20.0), SHEET.samples(49))
-    truth = closest_points_on(TargetShape(0.001 * mesh(61, 28.0), None, SHEET.triangles(61**2)))
+    truth = closest_points_on(Shape(0.001 * mesh(61, 28.0), None, SHEET.triangles(61**2)))
     before, after = (truth.query(p).distances for p in (points, warped_onto(points, centers, 3e-4, truth)))
     assert after.mean() < 0.05 * before.mean()
     assert after.max() < 0.2 * before.max()

@@ -20,7 +20,7 @@ from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.surface.patch_set import PatchSet
 from softform_core.training.learn_forward_kinematics import recipe_for
 from softform_rig.reality import load_reality
@@ -156,7 +156,7 @@ def test_a_mould_that_is_too_low_and_leans_leaves_a_gap_and_misaligns_layers() -
     x, y = np.meshgrid([-0.1, 0.1], [-0.05, 0.05])
     faces = np.array([[0, 1, 2], [1, 3, 2]])
     flat = np.stack([x.ravel(), y.ravel(), np.zeros(4)], axis=1)
-    path = raster(TargetShape.from_mesh(flat, faces), 0.01)
+    path = raster(Shape.from_mesh(flat, faces), 0.01)
     assert np.allclose(path.axes, [0.0, 0.0, 1.0])
     lines = np.unique(path.places[:, 1].round(6))
     assert np.allclose(np.diff(lines), 0.01) and np.ptp(path.places[:, 0]) > 0.17

@@ -9,7 +9,7 @@ import pytest
 from softform_core.errors import SoftformError
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.robots import load_robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_studies.torsos.bench import (
     ALGORITHM_2,
     TABLE_3,
@@ -140,7 +140,7 @@ def test_people_drawn_by_anny_stand_upright_without_arms():
     assert people.vertices.shape[::2] == (2, 3)
     assert ((people.stature > 1.3) & (people.stature < 2.2)).all()
     assert ((people.crotch < -0.5) & (people.crotch > -0.9)).all()
-    body = TargetShape.from_mesh(people.vertices[0], people.faces)
+    body = Shape.from_mesh(people.vertices[0], people.faces)
     used = np.unique(people.faces)
     at_hips = used[np.abs(body.points[used, 2] + 0.55) < 0.1]
     assert np.abs(body.points[at_hips, 1]).max() < 0.25  # hands would hang beside the hips

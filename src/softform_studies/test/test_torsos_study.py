@@ -8,7 +8,7 @@ from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_rig.live_body import LiveBody
 from softform_rig.reality import load_reality
 from softform_studies.sim_to_real.judge import search_tree
@@ -29,7 +29,7 @@ def reached():
     live = LiveBody(robot, reality)
     actuation = 0.6 * robot.actuation_max
     lifted = live.commanded_shape(actuation) + [0.0, 0.0, LIFT]
-    target = TorsoTarget("B1", TargetShape.from_mesh(lifted, live.faces), np.zeros(3), 1.7, True)
+    target = TorsoTarget("B1", Shape.from_mesh(lifted, live.faces), np.zeros(3), 1.7, True)
     models = LivePipeline(robot, 400, sim_to_real=str(models_dir() / robot.name / "rig_default"))
     ways = {AT_REST: models.simulated, BEFORE: models.simulated, HELD: models.current, OURS: models.current}
     found = {way: _reached(robot, reality, model, target, way) for way, model in ways.items()}

@@ -122,7 +122,7 @@ def deaf(motors: Motors, n: int) -> None:
 
     def look(heard: int, motor: int) -> bool:
         if heard == n:
-            motors.bus._deaf = {2}
+            motors.bus._silent = {2}
         return False
 
     motors.bus.misses = look

@@ -28,7 +28,7 @@ from softform_core.shapes.open_tube import check_goes_around
 from softform_core.shapes.placing import placement
 from softform_core.shapes.random import random_target
 from softform_core.shapes.read import Unit, on_disk, read_shape
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.shapes.validate import check_target
 from softform_core.shapes.write import write_ply
 from softform_core.units import MM_PER_M
@@ -87,7 +87,7 @@ def target_name(request: DemoRequest, robot: Robot) -> str:
     return request.target or ("dem" if is_sheet else "random")
 
 
-def choose_target(request: DemoRequest, robot: Robot) -> TargetShape:
+def choose_target(request: DemoRequest, robot: Robot) -> Shape:
     """Return the target that `request` names, checked against the robot.
 
     Raises:
@@ -220,9 +220,7 @@ def _time_left(tell: Say) -> Callable[[int, float], None]:
     return note
 
 
-def _put_where_it_lies(
-    client: ShapeClient, target: TargetShape, robot: Robot, pose: str, tell: Say
-) -> tuple[TargetShape, str]:
+def _put_where_it_lies(client: ShapeClient, target: Shape, robot: Robot, pose: str, tell: Say) -> tuple[Shape, str]:
     """Return the target where it is to be reached, m, and how it came there; all ways have the same place."""
     if pose == FIXED:
         return target, pose
@@ -236,7 +234,7 @@ def _put_where_it_lies(
     return target, description
 
 
-def reach_in_three_ways(client: ShapeClient, target: TargetShape, pose: str, has_model: bool, tell: Say) -> DemoRun:
+def reach_in_three_ways(client: ShapeClient, target: Shape, pose: str, has_model: bool, tell: Say) -> DemoRun:
     """Plan by the simulation alone, with sim-to-real if there is a model, and in a closed loop; move and measure each.
 
     Returns:

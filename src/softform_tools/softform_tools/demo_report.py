@@ -12,7 +12,7 @@ from softform_core.forward.robot_models import NONE
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import Robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 from softform_interfaces.action import ReachShape
 from softform_rig.best_fit import BestFit, Fit
@@ -40,7 +40,7 @@ class DemoRun:
     simulated: ReachShape.Result
     learned: ReachShape.Result | None
     closed_loop: ReachShape.Result | None
-    target: TargetShape
+    target: Shape
     pose: str
     ended: BaseException | None = None
 
@@ -219,7 +219,7 @@ def table(figures: DemoResult) -> list[str]:
     ]
 
 
-def resting_errors(robot: Robot, target: TargetShape) -> MeasuredErrors:
+def resting_errors(robot: Robot, target: Shape) -> MeasuredErrors:
     """Return errors of the robot at rest, by N_fk, where the target is (robot's frame, m), as of a capture.
 
     Raises:

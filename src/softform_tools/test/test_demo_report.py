@@ -5,7 +5,7 @@ import pytest
 
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.robots import load_robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 from softform_tools.demo_report import resting_errors, values_in_rows
 
@@ -18,7 +18,7 @@ def test_the_robot_at_rest_counts_only_where_the_target_is(share):
     points = np.stack([x.ravel() * share, y.ravel(), np.full(x.size, 0.01)], axis=1)
     grid = np.arange(x.size).reshape(x.shape)
     a, b, c, d = (part.ravel() for part in (grid[:-1, :-1], grid[:-1, 1:], grid[1:, 1:], grid[1:, :-1]))
-    target = TargetShape.from_mesh(points, np.concatenate([np.stack([a, b, c], 1), np.stack([a, c, d], 1)]))
+    target = Shape.from_mesh(points, np.concatenate([np.stack([a, b, c], 1), np.stack([a, c, d], 1)]))
     rest = resting_errors(robot, target)
     assert rest.mean == pytest.approx(0.01, abs=2e-4)
     assert len(rest.points) == pytest.approx(3600 * share, rel=0.05)
@@ -27,7 +27,7 @@ def test_the_robot_at_rest_counts_only_where_the_target_is(share):
 @pytest.mark.parametrize("name", ["mannequin", "compressible"])
 def test_a_robot_that_stands_or_hangs_is_at_rest_where_it_is(name):
     robot = load_robot(name)
-    at_rest = TargetShape.from_cloud(load_pipeline(robot, 2000).points(robot.rest_actuation) / MM_PER_M)
+    at_rest = Shape.from_cloud(load_pipeline(robot, 2000).points(robot.rest_actuation) / MM_PER_M)
     assert resting_errors(robot, at_rest).mean < 1e-3  # two samplings of one surface
 
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from softform_core.cli.main import main
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.shapes.write import write_ply
 
 KEYS = ["points", "triangles", "area_mm2", "box_mm", "parts", "holes", "repaired"]
@@ -21,7 +21,7 @@ def shifted(tmp_path_factory):
     """The landscape, a part of which lies beside the membrane, 5 mm above it."""
     path = tmp_path_factory.mktemp("shape") / "shifted.ply"
     land = dem_target(load_robot("membrane"))
-    write_ply(path, TargetShape(land.points + [0.08, 0.03, 0.005], None, land.faces), "mm")
+    write_ply(path, Shape(land.points + [0.08, 0.03, 0.005], None, land.faces), "mm")
     return path
 
 
@@ -55,7 +55,7 @@ def test_the_look_is_a_line_with_what_was_left_out_and_a_picture(shifted, tmp_pa
     cloud.write_text("0 0 0\n0 0 0\n" + "".join(f"{x} {y} {x * y}\n" for x in (0.1, 0.5, 1.0) for y in (0.0, 0.2, 0.3)))
     result = run(cloud, "--picture", tmp_path / "b.png", "--robot", "manipulator")
     assert "2 points that were not measured" in result.output and (tmp_path / "b.png").is_file()
-    write_ply(cloud.with_suffix(".ply"), TargetShape(TargetShape.from_cloud(np.loadtxt(cloud)[2:]).points * 300.0))
+    write_ply(cloud.with_suffix(".ply"), Shape(Shape.from_cloud(np.loadtxt(cloud)[2:]).points * 300.0))
     assert "its size suggests that its unit is mm, not m" in run(cloud.with_suffix(".ply")).output
 
 

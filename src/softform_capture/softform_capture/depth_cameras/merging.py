@@ -13,7 +13,7 @@ from softform_capture.scanner.workspace import inside_workspace
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_core.shapes.target import estimate_normals
+from softform_core.shapes.shape import estimate_normals
 from softform_core.units import MM_PER_M
 
 NEAREST, FARTHEST = 0.03, 20.0

@@ -9,7 +9,7 @@ from softform_capture.scanner.workspace import Workspace, inside_workspace
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_core.shapes.target import TargetShape, estimate_normals
+from softform_core.shapes.shape import Shape, estimate_normals
 from softform_core.shapes.validate import check_target
 
 MIN_CLOUD_POINTS = 100
@@ -54,9 +54,7 @@ class CapturedCloud:
     quality: ScanQuality
 
 
-def captured_cloud(
-    scan: TargetShape, placed: Callable[[Array], Array], robot: Robot, options: CloudOptions
-) -> CapturedCloud:
+def captured_cloud(scan: Shape, placed: Callable[[Array], Array], robot: Robot, options: CloudOptions) -> CapturedCloud:
     """Return an export's cloud in the scanner's frame, m; `placed` brings points (N, 3) m to the robot's frame.
 
     Raises:
@@ -80,7 +78,7 @@ def cloud_on_robot(points: Array, robot: Robot, options: CloudOptions) -> Captur
         kept = kept[inside_workspace(kept, robot, options.workspace, options.crop_margin)]
     if options.spacing > 0.0 and len(kept):
         kept = thinned_evenly(kept, options.spacing)
-    thinned = TargetShape(kept).sample(options.max_points).points
+    thinned = Shape(kept).sample(options.max_points).points
     kept = thinned[not_stray(thinned)] if options.remove_outliers else thinned
     if len(kept) < MIN_CLOUD_POINTS:
         raise SoftformError(

@@ -10,7 +10,7 @@ from softform_core.errors import SoftformError, reason_of
 from softform_core.periodic import PeriodicThread
 from softform_core.shapes.ply_header import read_ply_header
 from softform_core.shapes.read import EXTENSIONS, Unit, read_shape
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_ros.capture_time import check_capture_time
 
 _Signature = tuple[int, int, int]
@@ -28,7 +28,7 @@ class ScanFile:
     """One export that was read, in the scanner's frame, m, and when the surface was seen, s since the epoch."""
 
     path: Path
-    shape: TargetShape
+    shape: Shape
     captured_at: float
 
 

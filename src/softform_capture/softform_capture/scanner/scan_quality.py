@@ -7,7 +7,7 @@ from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
 from softform_core.robots import Robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.simulation.simulated_body import rest_points
 from softform_core.surface.mesh import doubled_areas
 
@@ -74,7 +74,7 @@ def _seen_area(points: Array, whole: float) -> float:
     Each point stands for a disc's area over the number of points in the disc around it. For random points the sum
     is the area itself if there are many in each disc, and less if there are so few that they leave gaps.
     """
-    examined = TargetShape(points).sample(_EXAMINED_POINTS).points
+    examined = Shape(points).sample(_EXAMINED_POINTS).points
     radius = _RADIUS * float(np.sqrt(whole))
     around = cKDTree(examined).query_ball_point(examined, radius, return_length=True)
     return float(np.pi * radius**2 * (1.0 / around).sum())
@@ -84,7 +84,7 @@ def _measured_area(robot: Robot) -> tuple[float, float]:
     body = robot.body.simulator()
     vertices = rest_points(body)
     own = np.any([robot.body.faces_of(one.patch, vertices, body.faces) for one in robot.surfaces], axis=0)
-    mesh = TargetShape.from_mesh(vertices, body.faces[own])
+    mesh = Shape.from_mesh(vertices, body.faces[own])
     true = float(doubled_areas(vertices, body.faces[own]).sum()) / 2.0
     return true, _seen_area(mesh.sample(10 * _EXAMINED_POINTS).points, true)
 

@@ -58,11 +58,11 @@ class Weight:
         moved = turning @ hat(arm)
         moved[:, :, :3] += stretched[..., None] * (bent.swapaxes(-1, -2) @ before.swapaxes(-1, -2))
         moved[:, :, 3] = self.moment * placed.turned[..., 2]
-        felt = self._gravity @ before
+        local_gravity = self._gravity @ before
         hung = np.stack([(arm[:, :, None] @ behind)[:, :, 0], stretched * TANGENT])
         own = np.zeros((*placed.bends.shape, 4))
-        own[..., :3, :3] = turned_hessian(turns.series, felt, hung, turns.phi)
-        own[..., :3, 3] = own[..., 3, :3] = self.moment * (felt[:, :, None] @ bent)[:, :, 0]
+        own[..., :3, :3] = turned_hessian(turns.series, local_gravity, hung, turns.phi)
+        own[..., :3, 3] = own[..., 3, :3] = self.moment * (local_gravity[:, :, None] @ bent)[:, :, 0]
         free = self._free
         blocks = blocks - own[:, :, free][..., free]
         return weight_terms(self._gravity, moved[:, :, free], turning[:, :, free], blocks)

@@ -33,9 +33,9 @@ class Capture:
     trained_on: bool
     past: Array | None = None
 
-    def felt(self, sim_to_real: SimToReal | None) -> Array:
-        """Return the actuation (k,) that the body felt according to a model; without a model, the commanded one."""
-        return self.actuation if sim_to_real is None else sim_to_real.felt_after(self.past, self.actuation)
+    def effective(self, sim_to_real: SimToReal | None) -> Array:
+        """Return the effective actuation (k,) according to a model; without a model, the commanded one."""
+        return self.actuation if sim_to_real is None else sim_to_real.effective_after(self.past, self.actuation)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from softform_core.evaluation.metrics import chamfer_distance, folded_cells, hau
 from softform_core.evaluation.uncertainty import measurement_noise
 from softform_core.forward.surface_model import SurfaceModel
 from softform_core.inverse.closest_points import closest_points_on
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.surface.patch_set import SHEET, PatchSet
 from softform_core.units import MM_PER_M
 
@@ -41,9 +41,9 @@ class PredictedSurface:
         return cls(pipeline.points(actuation), sigma, pipeline.patches)
 
     @cached_property
-    def mesh(self) -> TargetShape:
+    def mesh(self) -> Shape:
         """The grids as triangles with vertex normals du x dv; metres."""
-        return TargetShape.from_mesh(self.points / MM_PER_M, self.patches.triangles(len(self.points)))
+        return Shape.from_mesh(self.points / MM_PER_M, self.patches.triangles(len(self.points)))
 
     @property
     def normals(self) -> Array:
@@ -127,7 +127,7 @@ def compare_scan(surface: PredictedSurface, cloud: Array) -> Comparison:
     on_surface = back.points[~beside]
     points, along, distances = points[~beside], along[~beside], back.distances[~beside]
 
-    forth = closest_points_on(TargetShape.from_cloud(points / MM_PER_M)).query(predicted)
+    forth = closest_points_on(Shape.from_cloud(points / MM_PER_M)).query(predicted)
     seen = ~forth.on_border
     normals = forth.normals
     if surface.patches.has_tube:  # the normals of a cloud point upwards, those of a tube also downwards

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.inverse.closest_points import closest_points_on
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 
 
@@ -34,7 +34,7 @@ class ErrorSummary:
     max_mm: float
 
 
-def distances_to_shape(points: ArrayLike, target: TargetShape) -> NDArray[np.float64]:
+def distances_to_shape(points: ArrayLike, target: Shape) -> NDArray[np.float64]:
     """Return distances, MILLIMETRES, of (P, 3) m from a target in metres: exact to a mesh, by planes to a cloud.
 
     The inverse kinematics measures with the same search (`inverse.closest_points`), so its errors and these agree.

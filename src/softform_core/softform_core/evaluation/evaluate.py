@@ -56,8 +56,8 @@ def predict_by(simulated: ForwardPipeline, current: ForwardPipeline, uncertainty
         before = PredictedSurface.of(simulated, capture.actuation)
         if uncertainty is None:
             return before, None
-        felt = capture.felt(current.sim_to_real)
-        return before, PredictedSurface.of(current, felt, uncertainty.along_normals(felt))
+        effective = capture.effective(current.sim_to_real)
+        return before, PredictedSurface.of(current, effective, uncertainty.along_normals(effective))
 
     return predict
 
@@ -77,8 +77,8 @@ def predict_all_with(models: LivePipeline, captures: Sequence[Capture], device: 
     before = [PredictedSurface(shape, None, patches) for shape in points]
     after: list[PredictedSurface | None] = [None] * len(before)
     if current is not models.simulated:
-        felt = np.array([capture.felt(current.sim_to_real) for capture in captures])
-        points, sigma = ShapesOnDevice(current, models.models.uncertainty, place).predicted(felt)
+        effective = np.array([capture.effective(current.sim_to_real) for capture in captures])
+        points, sigma = ShapesOnDevice(current, models.models.uncertainty, place).predicted(effective)
         assert sigma is not None
         after = [PredictedSurface(*shape, patches) for shape in zip(points, sigma, strict=True)]
     numbers = (capture.number for capture in captures)

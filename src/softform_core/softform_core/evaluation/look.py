@@ -15,7 +15,7 @@ from softform_core.inverse.counterpart import beside_share
 from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import Robot
 from softform_core.shapes.read import UNITS, Unit
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.surface.mesh import Indices, border_loops, connected, doubled_areas, parts_of, with_seams_joined
 from softform_core.units import MM_PER_M
 
@@ -65,9 +65,7 @@ class Look:
         return ", ".join(words)
 
 
-def look_at(
-    shape: TargetShape, robot: Robot, pose: str = "fixed", repaired: Sequence[str] = (), unit: Unit = "m"
-) -> Look:
+def look_at(shape: Shape, robot: Robot, pose: str = "fixed", repaired: Sequence[str] = (), unit: Unit = "m") -> Look:
     """Look at a shape, m, that lies where it is to be reached by `robot`.
 
     Args:
@@ -100,17 +98,17 @@ def look_at(
     )
 
 
-def resting_mesh(robot: Robot) -> TargetShape:
+def resting_mesh(robot: Robot) -> Shape:
     """Return the surface of a resting robot as a mesh, m.
 
     Raises:
         SoftformError: As `rest_surface`.
     """
     points = rest_surface(robot).points
-    return TargetShape.from_mesh(points, robot.patches.triangles(len(points)))
+    return Shape.from_mesh(points, robot.patches.triangles(len(points)))
 
 
-def moved(name: str, motion: RigidTransform, shape: TargetShape) -> tuple[TargetShape, str]:
+def moved(name: str, motion: RigidTransform, shape: Shape) -> tuple[Shape, str]:
     """Return a shape, m, after a motion of this name, and what that did."""
     shift = MM_PER_M * (motion.apply(centroid(shape.points)) - centroid(shape.points))
     angle = np.degrees(Rotation.from_matrix(motion.rotation).magnitude())
@@ -129,7 +127,7 @@ def _parts_and_holes(points: Array, faces: Indices) -> tuple[int, int]:
     return parts, max(len(border_loops(largest)) - 1, 0)
 
 
-def _parts_of_cloud(shape: TargetShape) -> int:
+def _parts_of_cloud(shape: Shape) -> int:
     """Return parts of a cloud that lie apart."""
     points = np.unique(shape.sample(_SAMPLES).points, axis=0)  # what was scanned twice would have no spacing
     tree = cKDTree(points)

@@ -22,7 +22,7 @@ from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.closest_points import closest_points_on, posed_query
 from softform_core.inverse.counterpart import Footprint, RestingSurface
 from softform_core.robots import Robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 
 MIN_POINTS = 50
@@ -61,10 +61,10 @@ class MeasuredErrors:
 def resting_surface(pipeline: SurfaceModel, robot: Robot) -> RestingSurface:
     """Return the surface of a robot at rest, as a pipeline over `PatchSet.samples` predicts it."""
     points = pipeline.points(robot.rest_actuation) / MM_PER_M
-    return RestingSurface(TargetShape(points, None, pipeline.patches.triangles(len(points))))
+    return RestingSurface(Shape(points, None, pipeline.patches.triangles(len(points))))
 
 
-def measure_errors(captured: Array, target: TargetShape, pose: RigidTransform, rest: RestingSurface) -> MeasuredErrors:
+def measure_errors(captured: Array, target: Shape, pose: RigidTransform, rest: RestingSurface) -> MeasuredErrors:
     """Compare a captured cloud with a target.
 
     Args:

@@ -17,7 +17,7 @@ from softform_core.errors import SoftformError
 from softform_core.evaluation.drawing import HEIGHT_MAP, REST_COLOUR, ColourScale, draw_histogram, error_scales
 from softform_core.evaluation.errors import summarise_errors
 from softform_core.files import write_figure
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 
 Limits = tuple[tuple[float, float], tuple[float, float]]
@@ -55,13 +55,13 @@ class MeasuredShape:
 
 def write_picture(
     path: str | Path,
-    target: TargetShape,
+    target: Shape,
     shapes: Sequence[MeasuredShape],
     rest_errors_mm: Array,
     rounds_mm: Sequence[float],
     best_fit_mm: float | None,
     summary: Mapping[str, str],
-    rest: TargetShape,
+    rest: Shape,
 ) -> None:
     """Write the picture as a PNG file; an existing one is replaced.
 
@@ -151,7 +151,7 @@ class _View:
         return np.linalg.norm((points - self.middle)[:, :2], axis=1) if self.is_upright else points[:, 2]
 
 
-def _view_of(target: TargetShape) -> _View:
+def _view_of(target: Shape) -> _View:
     width, depth, height = target.extent
     middle = 0.5 * (target.points.min(axis=0) + target.points.max(axis=0))
     return _View(height > max(width, depth), middle, _APART * float(depth))
@@ -202,7 +202,7 @@ def _map(
     )
 
 
-def _in_space(axes: Axes3D, shape: MeasuredShape, scale: ColourScale, rest: TargetShape) -> None:
+def _in_space(axes: Axes3D, shape: MeasuredShape, scale: ColourScale, rest: Shape) -> None:
     """Draw a measured shape beside the robot at rest."""
     points, values = _thinned(shape.points, shape.errors_mm, _DRAWN_IN_SPACE)
     axes.plot_trisurf(*MM_PER_M * rest.points.T, triangles=rest.faces, color=REST_COLOUR, alpha=0.2)

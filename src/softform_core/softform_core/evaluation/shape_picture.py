@@ -12,7 +12,7 @@ from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from softform_core.evaluation.drawing import HEIGHT_MAP, MEASURED_COLOUR, REST_COLOUR
 from softform_core.files import write_figure
 from softform_core.inverse.counterpart import lies_beside
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 
 _MOST_FACES = 30_000
@@ -22,7 +22,7 @@ _SAMPLES = 12_000
 _AXES = "xyz"
 
 
-def draw_shape(path: Path, shape: TargetShape, resting: TargetShape | None, title: str) -> None:
+def draw_shape(path: Path, shape: Shape, resting: Shape | None, title: str) -> None:
     """Draw a shape in space and in plan, coloured by height, what lies beside the robot in another colour.
 
     A robot that stands or hangs is seen from the front in place of the plan.

@@ -28,8 +28,8 @@ class ActuationCorrection:
         """Return the correction matrix a + offset; (k, k) and (k,)."""
         return cls(perceptron_of([matrix], [offset], "tanh"))
 
-    def felt(self, actuation: Array) -> Array:
-        """Return the simulation's actuation (..., k) for ones (..., k) commanded, or felt after the past."""
+    def effective(self, actuation: Array) -> Array:
+        """Return the simulation's actuation (..., k) for commanded ones (..., k), or effective ones where known."""
         return self.layers.forward(actuation)
 
     def after(self, first: "ActuationCorrection") -> "ActuationCorrection":

@@ -59,7 +59,7 @@ class ForwardModel(ABC):
         return NO_MEMORY
 
     def given(self, state: State) -> "ForwardModel":
-        """Return the shapes that follow a state of its memory; itself where only what is felt depends on that."""
+        """Return the shapes that follow a state of its memory; itself where the effective actuation says it all."""
         return self
 
     @property

@@ -1,7 +1,8 @@
 """Memory of a body: how its response to commands depends on what its actuators did before.
 
-A model is a function of what its body *feels*. A body without memory feels what is commanded. One that remembers has a
-state; what is commanded changes it, and what is felt follows from both. Only the memory itself knows what a state is.
+A model is a function of the *effective* actuation. In a body without memory that is the commanded one. A body that
+remembers has a state; what is commanded changes it, and the effective actuation follows from both. Only the memory
+itself knows what a state is.
 """
 
 from typing import Any
@@ -27,12 +28,12 @@ class Memory:
         """Return the state once the robot has gone straight to a commanded actuation."""
         return None
 
-    def felt(self, state: State, commanded: Array) -> Array:
+    def effective(self, state: State, commanded: Array) -> Array:
         """Return the actuation that the model takes for a commanded one, where the robot was in a state before."""
         return commanded
 
     def command(self, state: State, wanted: Array) -> Array:
-        """Return the command by which a wanted actuation is felt; it may lie beyond the limits."""
+        """Return the command that has a wanted actuation in effect; it may lie beyond the limits."""
         return wanted
 
 
@@ -40,22 +41,22 @@ NO_MEMORY = Memory()
 
 
 class Commands:
-    """Finds the actuations to command one after the other so that what is wanted is felt.
+    """Finds the actuations to command one after the other so that the wanted ones take effect.
 
     Args:
         memory: Memory of the body's model.
         state: State that the body is in.
         commanded: (m,) commanded now.
-        limits: (m,) lowest and highest command. What would take more is not felt in full.
+        limits: (m,) lowest and highest command. What would take more takes effect in part.
 
     Attributes:
         state: The state after the commands that were found so far.
-        felt: (m,) felt now.
+        effective: (m,) in effect now.
     """
 
     def __init__(self, memory: Memory, state: State, commanded: Array, limits: tuple[Array, Array]) -> None:
         self._memory, self.state, self._limits = memory, state, limits
-        self.felt = memory.felt(state, commanded)
+        self.effective = memory.effective(state, commanded)
 
     @classmethod
     def of(cls, robot: Robot, memory: Memory, history: History, here: Array) -> "Commands":
@@ -64,8 +65,8 @@ class Commands:
         return cls(memory, memory.state_after(history, here), here, limits)
 
     def command(self, wanted: Array) -> Array:
-        """Return the actuation (m,) at which `wanted` (m,) is felt next, as far as the limits allow."""
+        """Return the actuation (m,) that brings `wanted` (m,) into effect next, as far as the limits allow."""
         commanded = np.clip(self._memory.command(self.state, wanted), *self._limits)
-        self.felt = self._memory.felt(self.state, commanded)
+        self.effective = self._memory.effective(self.state, commanded)
         self.state = self._memory.advance(self.state, commanded)
         return commanded

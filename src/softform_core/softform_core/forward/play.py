@@ -1,9 +1,9 @@
-"""Play operator: what a body feels of its actuators after all that they did before. Not in paper 000.
+"""Play operator: what reaches a body of its actuators after all that they did before. Not in paper 000.
 
 A material with hysteresis does not follow an actuator within a width of a reversal. The play operator says just that;
 Prandtl's and Ishlinskii's model of hysteresis is a sum of such operators, and that of soft actuators is compensated by
 its inverse (Kuhnen, European Journal of Control 9, 2003, pp. 407-418). It does not depend on the rate: the sequence of
-actuations is enough to know what is felt.
+actuations is enough to know the effective one.
 """
 
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ by twice the width, again and again."""
 
 
 class PlayState(NamedTuple):
-    """Felt and commanded actuations, (m,) each."""
+    """Effective and commanded actuations, (m,) each."""
 
-    felt: Array
+    effective: Array
     commanded: Array
 
 
@@ -36,40 +36,41 @@ class Play(Memory):
     """The play operator of each actuation.
 
     Attributes:
-        width: (m,) of half the gap, in the unit of the actuation: what is felt lies at most so far from the command.
+        width: (m,) of half the gap, in the unit of the actuation: the largest distance of the effective actuation
+            from the command.
     """
 
     width: Array
 
-    def follow(self, felt: Array, actuation: Array) -> Array:
-        """Return the felt actuation (..., m) at an actuation (..., m), where (..., m) was felt before."""
-        return np.clip(felt, actuation - self.width, actuation + self.width)
+    def follow(self, effective: Array, actuation: Array) -> Array:
+        """Return the effective actuation (..., m) at an actuation (..., m), where (..., m) was in effect before."""
+        return np.clip(effective, actuation - self.width, actuation + self.width)
 
-    def felt_after(self, past: Array, actuation: Array) -> Array:
-        """Return the felt actuation (..., m) at one (..., m) after others (..., h, m), the oldest first.
+    def effective_after(self, past: Array, actuation: Array) -> Array:
+        """Return the effective actuation (..., m) at one (..., m) after others (..., h, m), the oldest first.
 
-        The oldest is taken to be felt as it was commanded.
+        The oldest is taken to have been in effect as commanded.
         """
-        felt = past[..., 0, :] if past.shape[-2] else actuation
+        effective = past[..., 0, :] if past.shape[-2] else actuation
         for place in range(1, past.shape[-2]):
-            felt = self.follow(felt, past[..., place, :])
-        return self.follow(felt, actuation)
+            effective = self.follow(effective, past[..., place, :])
+        return self.follow(effective, actuation)
 
     def state_after(self, history: History, actuation: Array) -> PlayState:
         """See `Memory.state_after`."""
-        return PlayState(self.felt_after(history.sequence, actuation), actuation)
+        return PlayState(self.effective_after(history.sequence, actuation), actuation)
 
     def advance(self, state: PlayState, commanded: Array) -> PlayState:
         """See `Memory.advance`."""
-        return PlayState(self.follow(state.felt, commanded), commanded)
+        return PlayState(self.follow(state.effective, commanded), commanded)
 
-    def felt(self, state: PlayState, commanded: Array) -> Array:
-        """See `Memory.felt`."""
-        return self.follow(state.felt, commanded)
+    def effective(self, state: PlayState, commanded: Array) -> Array:
+        """See `Memory.effective`."""
+        return self.follow(state.effective, commanded)
 
     def command(self, state: PlayState, wanted: Array) -> Array:
-        """Return the inverse play operator; what is commanded stays where what is wanted is felt nearly already."""
-        ahead = wanted - state.felt
+        """Return the inverse play operator; a command stays where the wanted is nearly in effect."""
+        ahead = wanted - state.effective
         moved = wanted + np.copysign(self.width, ahead)
         return np.where(np.abs(ahead) <= _DEAD_BAND * self.width, state.commanded, moved)
 

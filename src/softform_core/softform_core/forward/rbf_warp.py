@@ -53,9 +53,9 @@ class SimToReal:
         """Play between commands and what the body feels, applied before all else; None if it was not learned."""
         return None if self.actuation is None else self.actuation.play
 
-    def felt_after(self, past: Array | None, actuation: Array) -> Array:
-        """Return the felt actuation (..., k) at one (..., k) after others (..., h, k), oldest first, if known."""
-        return actuation if self.play is None or past is None else self.play.felt_after(past, actuation)
+    def effective_after(self, past: Array | None, actuation: Array) -> Array:
+        """Return the effective actuation (..., k) at one (..., k) after others (..., h, k), oldest first, if known."""
+        return actuation if self.play is None or past is None else self.play.effective_after(past, actuation)
 
 
 def gaussians(points: Array, centers: Array, width: float, precision: type[np.floating] = np.float64) -> Floats:

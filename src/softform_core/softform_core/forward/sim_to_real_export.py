@@ -139,10 +139,10 @@ class SimToRealNetwork(nn.Module):
 
         correction = None if first.actuation is None else fold(first.actuation.layers)
         self.correction_activation = "" if correction is None else correction.activation
-        felt = () if correction is None else zip(correction.weights, correction.biases, strict=True)
+        effective = () if correction is None else zip(correction.weights, correction.biases, strict=True)
         self.correction = nn.ModuleList(
             MembersLayer(np.asarray(weight[None], np.float64), np.asarray(bias[None], np.float64))
-            for weight, bias in felt
+            for weight, bias in effective
         )
 
         place, kernel_uv = patches.split(first.kernel_uv)
@@ -165,7 +165,7 @@ class SimToRealNetwork(nn.Module):
         """Warp points of simulated surfaces (Eq. 4).
 
         Args:
-            control_points: (n, C * 3) mm, of N_fk at the actuations `felt`.
+            control_points: (n, C * 3) mm, of N_fk at the actuations `effective`.
             points: (n, P, 3) mm, on the surfaces.
 
         Returns:
@@ -204,7 +204,7 @@ class SimToRealNetwork(nn.Module):
         return (basis @ mean).to(given), sigma.to(given)
 
     @torch.jit.export
-    def felt(self, actuation: Tensor) -> Tensor:
+    def effective(self, actuation: Tensor) -> Tensor:
         """Return the actuations (n, k) of the simulation that explain commanded ones (n, k): those that N_fk takes.
 
         A play of `play_width` has to be applied to the commands before; the module has no memory.

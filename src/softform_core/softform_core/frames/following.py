@@ -77,7 +77,11 @@ class ShapeJudge:
         """Say why a cloud (M, 3) m that `assess_cloud` finds fit cannot be of this actuation (k,); empty if it can."""
         captured = np.asarray(points, dtype=np.float64)
         heights = self._mean_heights(captured, self._reference(actuation))
-        return self._stuck(actuation, heights) or self._misfit(actuation, captured) or self._deaf(actuation, heights)
+        return (
+            self._stuck(actuation, heights)
+            or self._misfit(actuation, captured)
+            or self._unresponsive(actuation, heights)
+        )
 
     def _apparent_actuation(self, actuation: Array, heights: Array) -> Array:
         """Return the actuation (k,) whose simulated shape is nearest to heights (g * g,) mm, NaN if not captured.
@@ -151,7 +155,7 @@ class ShapeJudge:
             return str(error)
         return ""
 
-    def _deaf(self, actuation: Array, heights: Array) -> str:
+    def _unresponsive(self, actuation: Array, heights: Array) -> str:
         apparent = self._apparent_actuation(actuation, heights)
         off = (apparent - actuation) / (self._robot.actuation_max - self._robot.actuation_min)
         wrong = [

@@ -56,9 +56,9 @@ class Frames:
         """Return the number of frames."""
         return len(self.actuation)
 
-    def felt(self, play: Play | None) -> "Frames":
-        """Return the frames with what was felt instead of commanded, where the past and a play are known."""
-        return self if play is None else replace(self, actuation=_felt(self.past, self.actuation, play), past=None)
+    def effective(self, play: Play | None) -> "Frames":
+        """Return the frames with effective instead of commanded actuations, where the past and a play are known."""
+        return self if play is None else replace(self, actuation=_effective(self.past, self.actuation, play), past=None)
 
     def part(self, chosen: NDArray[np.int64]) -> "Frames":
         """Return the frames of these numbers."""
@@ -118,9 +118,9 @@ class MarkerFrames:
         """Mask of the captured markers, (n, M): w_c of Eq. 13."""
         return np.asarray(np.isfinite(self.positions).all(axis=2))
 
-    def felt(self, play: Play | None) -> "MarkerFrames":
-        """Return the frames with what was felt instead of commanded, where the past and a play are known."""
-        return self if play is None else replace(self, actuation=_felt(self.past, self.actuation, play), past=None)
+    def effective(self, play: Play | None) -> "MarkerFrames":
+        """Return the frames with effective instead of commanded actuations, where the past and a play are known."""
+        return self if play is None else replace(self, actuation=_effective(self.past, self.actuation, play), past=None)
 
     def part(self, chosen: NDArray[np.int64]) -> "MarkerFrames":
         """Return the frames of these numbers."""
@@ -128,8 +128,8 @@ class MarkerFrames:
         return MarkerFrames(self.actuation[chosen], self.names, self.uv, self.positions[chosen], past)
 
 
-def _felt(past: Array | None, actuation: Array, play: Play) -> Array:
-    return actuation if past is None else play.felt_after(past, actuation)
+def _effective(past: Array | None, actuation: Array, play: Play) -> Array:
+    return actuation if past is None else play.effective_after(past, actuation)
 
 
 def _check_past(past: Array | None, actuation: Array) -> None:

@@ -18,7 +18,7 @@ from softform_core.importing.vtk import read_vtk
 from softform_core.importing.write import write_samples
 from softform_core.robots import Robot
 from softform_core.shapes.read import Unit, read_shape
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.simulation.store import SimulationStore
 from softform_core.surface.mesh_repair import repair
 
@@ -61,7 +61,7 @@ def read_mesh(path: Path, unit: str, part: str | None = None) -> ElementMesh:
         raise
     except Exception as error:  # damaged files fail in many ways
         raise SoftformError(f"{path} cannot be read ({type(error).__name__}: {error}).", "Export it again.") from error
-    points = TargetShape.from_mesh(in_si(mesh.points, unit, "m"), mesh.faces).points
+    points = Shape.from_mesh(in_si(mesh.points, unit, "m"), mesh.faces).points
     return replace(mesh, points=points, fields={name: in_si(u, unit, "m") for name, u in mesh.fields.items()})
 
 

@@ -11,7 +11,7 @@ from softform_core.errors import SoftformError
 from softform_core.geometry.point_tree import PointTree
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.geometry.triangle_tree import TriangleTree
-from softform_core.shapes.target import NEIGHBOURS, TargetShape, upwards
+from softform_core.shapes.shape import NEIGHBOURS, Shape, upwards
 from softform_core.surface.mesh import border_edges, directed_edges, with_seams_joined
 from softform_core.units import MM_PER_M
 
@@ -59,7 +59,7 @@ class ClosestPoints(Protocol):
         """Return the closest point of each of (P, 3) mm; SoftformError if one is not finite."""
 
 
-def closest_points_on(target: TargetShape) -> ClosestPoints:
+def closest_points_on(target: Shape) -> ClosestPoints:
     """Search structure for a target in metres: `MeshSearch` if it has faces, else `CloudSearch`.
 
     Raises:
@@ -72,7 +72,7 @@ def closest_points_on(target: TargetShape) -> ClosestPoints:
         raise SoftformError("The target has NaN or infinite coordinates.", "Remove these points from the target.")
     if target.faces is not None:
         return MeshSearch(points * MM_PER_M, target.faces)
-    cloud = TargetShape(points, target.normals).sample(MAX_CLOUD_POINTS)
+    cloud = Shape(points, target.normals).sample(MAX_CLOUD_POINTS)
     return CloudSearch(cloud.points * MM_PER_M, cloud.normals)
 
 

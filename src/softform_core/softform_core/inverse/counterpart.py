@@ -14,7 +14,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.closest_points import ClosestPoints, CloudSearch, Matches, MeshSearch, closest_points_on
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 
 BESIDE_PART = 0.002
@@ -41,7 +41,7 @@ class RestingSurface:
         normal: Unit normal (3,) of the plane in which a sheet rests; None of another surface.
     """
 
-    def __init__(self, shape: TargetShape) -> None:
+    def __init__(self, shape: Shape) -> None:
         self.shape = shape
         self.size = float(np.linalg.norm(shape.extent)) * MM_PER_M
         spreads, axes = np.linalg.eigh(np.cov(shape.points.T * MM_PER_M))
@@ -115,7 +115,7 @@ def _spread(values: Array) -> float:
     return float(high - low)
 
 
-def beside_share(target: TargetShape, rest_surface: TargetShape, pose: RigidTransform) -> float:
+def beside_share(target: Shape, rest_surface: Shape, pose: RigidTransform) -> float:
     """Return the share of a target, by area or points, beside the footprint of the resting robot, 0 … 1.
 
     Args:
@@ -126,7 +126,7 @@ def beside_share(target: TargetShape, rest_surface: TargetShape, pose: RigidTran
     return float(lies_beside(pose.apply(target.sample(_SAMPLES).points), rest_surface).mean())
 
 
-def lies_beside(points: Array, rest_surface: TargetShape) -> NDArray[np.bool_]:
+def lies_beside(points: Array, rest_surface: Shape) -> NDArray[np.bool_]:
     """Return which points (N, 3) m of a target lie beside the footprint of the resting robot's mesh, (N,)."""
     rest, points = RestingSurface(rest_surface), points * MM_PER_M
     margin = rest.size * (BESIDE_PART if rest.normal is not None else _FREE_PART)

@@ -25,7 +25,7 @@ from softform_core.inverse.counterpart import BESIDE_PART, Footprint, RestingSur
 from softform_core.inverse.feature_term import FeatureMatches, FeatureTerm
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.robust_loss import tukey_loss, tukey_scale, tukey_weights
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 
 LEAST_SCALE_PART = 0.002
@@ -202,7 +202,7 @@ class Problem:
             assert self.target is not None
             rest = np.clip(0.0, self.options.actuation_min, self.options.actuation_max)
             points = self.pipeline.forward(rest[None]).points[0] / MM_PER_M
-            self._footprint = Footprint(RestingSurface(TargetShape(points)), self.target)
+            self._footprint = Footprint(RestingSurface(Shape(points)), self.target)
         return self._footprint
 
     def lacks_parts(self, at: Evaluation) -> bool:

@@ -24,11 +24,11 @@ from softform_core.inverse.ik_result import IkResult
 from softform_core.inverse.levenberg_marquardt import LevenbergMarquardt
 from softform_core.inverse.surface_target import SurfaceTarget
 from softform_core.shapes.features import FeaturePoints
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 
 __all__ = ["Target", "search_of", "solve_inverse_kinematics", "solve_prepared"]
 
-Target: TypeAlias = TargetShape | SurfaceTarget
+Target: TypeAlias = Shape | SurfaceTarget
 Solve: TypeAlias = Callable[[Problem, Monitor, Evaluation], tuple[Evaluation, Termination]]
 
 _NEAR_PART = 0.001

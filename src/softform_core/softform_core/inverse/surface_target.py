@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.shapes.validate import check_points
 from softform_core.surface.bspline import evaluate
 from softform_core.surface.patch_set import SHEET
@@ -39,7 +39,7 @@ class SurfaceTarget:
         check_points(control.reshape(-1, 3), "control net")
         return cls(control, degree)
 
-    def as_mesh(self) -> TargetShape:
+    def as_mesh(self) -> Shape:
         """Return the surface as a fine mesh; its borders and corners are the surface's own."""
         points = evaluate(self.control_points, SHEET.samples(_SAMPLES), self.degree)
-        return TargetShape.from_mesh(points, SHEET.triangles(_SAMPLES))
+        return Shape.from_mesh(points, SHEET.triangles(_SAMPLES))

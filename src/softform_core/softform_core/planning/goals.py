@@ -16,7 +16,7 @@ from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.inverse import search_of, solve_prepared
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 
 WORSE_BY = 0.1
 """Share of the best mean error by which a solution may be worse, plus `WORSE_BY_MM`."""
@@ -61,7 +61,7 @@ class GoalSolution:
 def goal_solutions(
     pipeline: SurfaceModel,
     robot: Robot,
-    target: TargetShape | PointGoal,
+    target: Shape | PointGoal,
     near: Array,
     starts: int,
     max_seconds: float,

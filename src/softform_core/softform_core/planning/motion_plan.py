@@ -8,7 +8,7 @@ from softform_core.errors import SoftformError
 from softform_core.planning.goals import GoalSolution, PointGoal
 from softform_core.planning.obstacles import Obstacle
 from softform_core.planning.planner_settings import PlannerSettings
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 
 
 class Rejection(enum.Enum):
@@ -42,7 +42,7 @@ class MotionRequest:
     """
 
     start: Array
-    goal: TargetShape | PointGoal | Array
+    goal: Shape | PointGoal | Array
     obstacle: Obstacle
     clearance: float
 

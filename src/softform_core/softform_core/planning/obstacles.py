@@ -9,7 +9,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.geometry.triangle_tree import TriangleTree
 from softform_core.robots import Robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.shapes.validate import check_points, units_within
 from softform_core.units import MM_PER_M
 
@@ -27,7 +27,7 @@ for: holes of a surface that was sampled evenly at random are closed but for one
 _QUERIED_AT_ONCE = 500_000
 
 
-def check_obstacle(points: ArrayLike, faces: ArrayLike | None, robot: Robot) -> TargetShape:
+def check_obstacle(points: ArrayLike, faces: ArrayLike | None, robot: Robot) -> Shape:
     """Return an obstacle as a shape, m, if it can be one.
 
     Args:
@@ -42,8 +42,8 @@ def check_obstacle(points: ArrayLike, faces: ArrayLike | None, robot: Robot) -> 
     checked = check_points(points, "obstacle")
     _check_unit(checked, robot)
     if faces is None or np.size(faces) == 0:
-        return TargetShape(checked)
-    return TargetShape.from_mesh(checked, faces)
+        return Shape(checked)
+    return Shape.from_mesh(checked, faces)
 
 
 def _check_unit(points: Array, robot: Robot) -> None:
@@ -126,7 +126,7 @@ class CloudObstacle:
 Obstacle = MeshObstacle | CloudObstacle
 
 
-def obstacle_of(shape: TargetShape) -> Obstacle:
+def obstacle_of(shape: Shape) -> Obstacle:
     """Prepare a shape that `check_obstacle` returned for queries."""
     points = shape.points * MM_PER_M
     return CloudObstacle(points) if shape.faces is None else MeshObstacle(points, shape.faces)

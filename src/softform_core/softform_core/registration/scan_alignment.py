@@ -20,7 +20,7 @@ from softform_core.geometry.rigid import RigidTransform, centroid
 from softform_core.halton import halton_actuations
 from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import Robot
-from softform_core.shapes.target import TargetShape, estimate_normals
+from softform_core.shapes.shape import Shape, estimate_normals
 from softform_core.surface.mesh import border_edges, directed_edges
 from softform_core.units import MM_PER_M
 
@@ -105,7 +105,7 @@ class Reference:
     @classmethod
     def _of(cls, robot: Robot, points: Array, weights: Array) -> "Reference":
         faces = robot.patches.triangles(_SAMPLES)
-        normals = TargetShape.from_mesh(points, faces).normals
+        normals = Shape.from_mesh(points, faces).normals
         assert normals is not None
         return cls(points, normals, weights, np.unique(directed_edges(faces)[border_edges(faces)]))
 
@@ -154,7 +154,7 @@ class Scan:
     """A scan in its own frame, thinned; its points on an edge of what was seen, and how far within it they lie, m."""
 
     def __init__(self, points: Array) -> None:
-        self.points = TargetShape(points).sample(_FINE).points
+        self.points = Shape(points).sample(_FINE).points
         tree = cKDTree(self.points)
         apart, around = tree.query(self.points, k=min(_EDGE_NEIGHBOURS, len(self.points)))
         self.inset = _INSET * float(np.median(apart[:, 1]))
@@ -163,7 +163,7 @@ class Scan:
         self.edge = self.points[np.linalg.norm(offset.mean(axis=1), axis=1) > _ONE_SIDED * reach]
         side = float(np.ptp(np.percentile(points, [2, 98], axis=0), axis=0).max()) / _CELLS
         even = np.unique(np.floor(points / max(side, 1e-9)), axis=0, return_index=True)[1]
-        self.coarse = TargetShape(points[even]).sample(_COARSE).points
+        self.coarse = Shape(points[even]).sample(_COARSE).points
 
     @cached_property
     def edge_tree(self) -> cKDTree:

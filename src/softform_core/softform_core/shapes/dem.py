@@ -17,7 +17,7 @@ from scipy.ndimage import gaussian_filter
 
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 
 HEIGHT = 0.1
 """Highest point, of the membrane's shorter side."""
@@ -32,7 +32,7 @@ GRID = 81
 """Vertices along each side of the target's mesh."""
 
 
-def dem_target(robot: Robot) -> TargetShape:
+def dem_target(robot: Robot) -> Shape:
     """The landscape as a mesh over the membrane of `robot`, in its frame.
 
     Returns:
@@ -54,7 +54,7 @@ def dem_target(robot: Robot) -> TargetShape:
     height *= HEIGHT * min(width, length) / height.max()
     y, x = np.meshgrid(unit * length / 2, unit * width / 2, indexing="ij")
     vertices = np.stack([x, y, height], axis=-1).reshape(-1, 3)
-    return TargetShape.from_mesh(vertices, _grid_faces(GRID))
+    return Shape.from_mesh(vertices, _grid_faces(GRID))
 
 
 def _square_land() -> np.ndarray:

@@ -9,7 +9,7 @@ from scipy.spatial import cKDTree
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_core.shapes.target import NEIGHBOURS, TargetShape
+from softform_core.shapes.shape import NEIGHBOURS, Shape
 
 MOST_OPEN = np.radians(120.0)
 """A section that leaves more of the circle open is open. Half a tube leaves 180 degrees."""
@@ -26,7 +26,7 @@ _THICKNESS = 0.25  # of a section to either side, of the tube's diameter
 _REACH = 2.5  # of a section, of the diameter: that of half a tube is taken for half as large
 
 
-def check_goes_around(target: TargetShape, robot: Robot) -> None:
+def check_goes_around(target: Shape, robot: Robot) -> None:
     """Reject a target that is open along its side if the surface of `robot` is a tube.
 
     Raises:
@@ -45,7 +45,7 @@ def check_goes_around(target: TargetShape, robot: Robot) -> None:
         )
 
 
-def open_angles(target: TargetShape) -> Array:
+def open_angles(target: Shape) -> Array:
     """Largest angle, rad, that each of some 50 sections leaves open, (n,); those of too few points are left out."""
     points = target.sample(_SAMPLES).points
     if len(points) < _FEWEST_POINTS:

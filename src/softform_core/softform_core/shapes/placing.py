@@ -8,7 +8,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform, centroid
 from softform_core.robots import Robot
-from softform_core.shapes.target import NEIGHBOURS, TargetShape
+from softform_core.shapes.shape import NEIGHBOURS, Shape
 from softform_core.surface.mesh import border_loops, doubled_areas, parts_of, with_seams_joined
 
 _SAMPLES = 20_000
@@ -20,7 +20,7 @@ _ALONE = 10.0
 """Times the usual spacing: a point of a cloud that is so far from its next ones belongs to something else."""
 
 
-def placement(target: TargetShape, robot: Robot) -> RigidTransform:
+def placement(target: Shape, robot: Robot) -> RigidTransform:
     """The motion that centres a target on the resting robot and lays its resting plane on the plane z = 0.
 
     The resting plane is fitted to the rim of a mesh, the longest closed loop of border edges of its largest part; to
@@ -54,25 +54,25 @@ def placement(target: TargetShape, robot: Robot) -> RigidTransform:
     return RigidTransform(turn, shift)
 
 
-def placed(target: TargetShape, robot: Robot) -> TargetShape:
+def placed(target: Shape, robot: Robot) -> Shape:
     """The target at its `placement`; raises as that does."""
     motion = placement(target, robot)
     return target.transformed(motion.rotation, motion.translation)
 
 
-def _body_and_rim(target: TargetShape) -> tuple[TargetShape, Array | None]:
+def _body_and_rim(target: Shape) -> tuple[Shape, Array | None]:
     """The target without what was scanned beside it, and the vertices (n, 3) m of its rim; None if it has none."""
     points = target.points
     if target.faces is None:
         spacing = cKDTree(points).query(points, k=min(NEIGHBOURS, len(points)))[0][:, -1]
         kept = spacing <= _ALONE * np.median(spacing)
-        return TargetShape(points[kept], None if target.normals is None else target.normals[kept]), None
+        return Shape(points[kept], None if target.normals is None else target.normals[kept]), None
     faces = with_seams_joined(points, target.faces)
     _, first = np.unique(np.sort(faces, axis=1), axis=0, return_index=True)
     faces = faces[first[np.diff(np.sort(faces[first], axis=1), axis=1).all(axis=1)]]
     part = parts_of(faces)[1]
     faces = faces[part == np.bincount(part, doubled_areas(points, faces)).argmax()]
-    body = TargetShape(points, None, faces)
+    body = Shape(points, None, faces)
     loops = [points[loop] for loop in border_loops(faces)]
     rim = max(loops, key=lambda loop: np.linalg.norm(loop - np.roll(loop, 1, axis=0), axis=1).sum(), default=None)
     if rim is not None:

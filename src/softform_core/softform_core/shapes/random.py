@@ -3,13 +3,13 @@
 import numpy as np
 
 from softform_core.robots import Robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.simulation.simulated_body import equilibrium_points
 
 __all__ = ["random_target"]
 
 
-def random_target(robot: Robot, seed: int) -> TargetShape:
+def random_target(robot: Robot, seed: int) -> Shape:
     """Mesh, m, of the simulated robot under a random actuation (by `seed`), uniform within the working range.
 
     Raises:
@@ -17,4 +17,4 @@ def random_target(robot: Robot, seed: int) -> TargetShape:
     """
     hidden = np.random.default_rng(seed).uniform(robot.actuation_min, robot.actuation_max)
     body = robot.body.simulator()
-    return TargetShape.from_mesh(equilibrium_points(body, robot.actuators_of(hidden)[None])[0], body.faces)
+    return Shape.from_mesh(equilibrium_points(body, robot.actuators_of(hidden)[None])[0], body.faces)

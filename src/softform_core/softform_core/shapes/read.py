@@ -23,9 +23,9 @@ from softform_core.shapes.obj import read_obj
 from softform_core.shapes.pcd import read_pcd
 from softform_core.shapes.ply import read_ply
 from softform_core.shapes.polygons import triangulated
+from softform_core.shapes.shape import Shape
 from softform_core.shapes.stated_unit import stated_unit
 from softform_core.shapes.stl import read_stl
-from softform_core.shapes.target import TargetShape
 from softform_core.shapes.text import Parsed
 from softform_core.shapes.validate import check_count, check_points, measured, one_place
 from softform_core.shapes.xyz import read_xyz
@@ -68,11 +68,11 @@ class ReadShape:
         notes: What of the file was left out or mended, a sentence each.
     """
 
-    shape: TargetShape
+    shape: Shape
     notes: tuple[str, ...]
 
 
-def read_shape(path: str | Path, unit: Unit = "m") -> TargetShape:
+def read_shape(path: str | Path, unit: Unit = "m") -> Shape:
     """Read a shape as `read_file` does; what was left out or mended is logged."""
     read = read_file(path, unit)
     for note in read.notes:
@@ -157,7 +157,7 @@ def _made(points: Array, polygons: list[NDArray[np.integer]], notes: list[str], 
         raise SoftformError(f"A coordinate is {largest:.3g}.", "The file is damaged: export it again.")
     points = check_points(points, "file")
     points = points / (MM_PER_M if unit == "mm" else 1.0)
-    shape = TargetShape.from_mesh(points, faces) if len(faces) else TargetShape.from_cloud(points)
+    shape = Shape.from_mesh(points, faces) if len(faces) else Shape.from_cloud(points)
     return ReadShape(shape, tuple(notes))
 
 

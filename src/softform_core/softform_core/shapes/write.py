@@ -8,11 +8,11 @@ import numpy as np
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
 from softform_core.shapes.read import Unit
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 
 
-def write_ply(path: str | Path, shape: TargetShape, unit: Unit = "m", comments: Iterable[str] = ()) -> None:
+def write_ply(path: str | Path, shape: Shape, unit: Unit = "m", comments: Iterable[str] = ()) -> None:
     """Write a shape as binary PLY (float32) under a temporary name, then rename it.
 
     A reader that watches the folder never sees half a file; the temporary name does not end in .ply.
@@ -45,7 +45,7 @@ def write_ply(path: str | Path, shape: TargetShape, unit: Unit = "m", comments: 
     write_atomically(path, "\n".join([*header, "end_header", ""]).encode("ascii") + b"".join(body))
 
 
-def write_pcd(path: str | Path, shape: TargetShape) -> None:
+def write_pcd(path: str | Path, shape: Shape) -> None:
     """Write a shape's points as binary PCD 0.7 (float32, m), as `write_ply` does.
 
     Raises:

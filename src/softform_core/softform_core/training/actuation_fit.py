@@ -27,7 +27,7 @@ from softform_core.forward.play import WIDEST, Play
 from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.mlp_weights import MlpWeights
-from softform_core.training.actuation_model import ActuationModel, PerceptronModel, Told
+from softform_core.training.actuation_model import ActuationModel, PerceptronModel, QuadraticMisfit
 from softform_core.training.alike_model import AlikeModel
 from softform_core.units import MM_PER_M
 
@@ -87,9 +87,9 @@ def fit_actuation(
     model = PerceptronModel(frames.actuation, network.input_offset, half)
     clouds = [MM_PER_M * cloud for cloud in frames.clouds]
 
-    def look(felt: Array, _: Array) -> tuple[list[Array], list[Array], list[Array]]:
-        points, normals = simulated.points(felt), simulated.normals(felt)
-        slopes = _slopes(simulated, felt, points, model.half)
+    def look(effective: Array, _: Array) -> tuple[list[Array], list[Array], list[Array]]:
+        points, normals = simulated.points(effective), simulated.normals(effective)
+        slopes = _slopes(simulated, effective, points, model.half)
         rests, rows = [], []
         for frame, (cloud, cloud_normals) in enumerate(zip(clouds, frames.normals, strict=True)):
             nearest = cKDTree(points[frame]).query(cloud)[1]
@@ -108,11 +108,11 @@ def fit_actuation(
     expected = commanded.expected(*deviations)
     unknowns = shared.unknowns(*model.parts(unknowns)[:2])
     for _ in range(_ROUNDS):
-        told, _ = _told(shared, look, unknowns, still)
+        quadratic, _ = _quadratic_misfit(shared, look, unknowns, still)
         if frames.past is not None:
             # The affine fit takes a nonlinear response for a play; the shared function explains it.
-            shared, play = _played(commanded, frames.past, told, expected, unknowns, still)
-        unknowns, _, _ = shared.improved(unknowns, still, told, expected, still)
+            shared, play = _played(commanded, frames.past, quadratic, expected, unknowns, still)
+        unknowns, _, _ = shared.improved(unknowns, still, quadratic, expected, still)
     return replace(shared.correction(unknowns), play=play)
 
 
@@ -135,10 +135,10 @@ def fit_actuation_to_markers(
     simulated, captured = simulated.at(frames.uv[chosen]), MM_PER_M * frames.positions[:, chosen]
     seen = np.asarray(np.isfinite(captured).all(axis=2))
 
-    def look(felt: Array, motion: Array) -> tuple[list[Array], list[Array], list[Array]]:
-        at_rest, turn = simulated.points(felt), Rotation.from_rotvec(motion[:3]).as_matrix()
+    def look(effective: Array, motion: Array) -> tuple[list[Array], list[Array], list[Array]]:
+        at_rest, turn = simulated.points(effective), Rotation.from_rotvec(motion[:3]).as_matrix()
         points = at_rest @ turn.T + motion[3:]
-        slopes = turn @ _slopes(simulated, felt, at_rest, half)
+        slopes = turn @ _slopes(simulated, effective, at_rest, half)
         by_motion = np.zeros((*points.shape, 6))
         by_motion[..., :3] = np.cross(np.eye(3), (points - motion[3:])[..., None, :]).swapaxes(-1, -2)
         by_motion[..., 3:] = np.eye(3)
@@ -162,8 +162,8 @@ def fit_actuation_to_markers(
         model.parts(unknowns)[2][:] = 0.0  # the neurons begin unheard
         moved = motion
         for _ in range(_ROUNDS):
-            told, _ = _told(model, look, unknowns, moved, noise)
-            unknowns, moved, _ = model.improved(unknowns, moved, told, expected, _MOTION)
+            quadratic, _ = _quadratic_misfit(model, look, unknowns, moved, noise)
+            unknowns, moved, _ = model.improved(unknowns, moved, quadratic, expected, _MOTION)
         members.append(unknowns)
         motions.append(moved)
     return replace(model.correction(members), play=play), _transform(np.mean(motions, axis=0))
@@ -183,43 +183,43 @@ def _affine(
     """Fit without neurons; with the play if the commands (n, h, k) before each frame are known.
 
     Returns:
-        The model at the actuations that are felt, the play if there is one, unknowns, motion and noise (mm).
+        The model at the effective actuations, the play if there is one, unknowns, motion and noise (mm).
     """
     unknowns, noise, k = np.zeros(len(expected)), 0.0, len(model.half)
     commanded, play = model, None
     for _ in range(_ITERATIONS):
-        told, noise = _told(model, look, unknowns, motion)
+        quadratic, noise = _quadratic_misfit(model, look, unknowns, motion)
         if past is not None:
-            model, play = _played(commanded, past, told, expected, unknowns, motion)
-        unknowns, motion, _ = model.improved(unknowns, motion, told, expected, _MOTION[: len(motion)])
+            model, play = _played(commanded, past, quadratic, expected, unknowns, motion)
+        unknowns, motion, _ = model.improved(unknowns, motion, quadratic, expected, _MOTION[: len(motion)])
         gains = unknowns[k:].reshape(k, k)
         gains[np.diag_indices(k)] = np.maximum(gains[np.diag_indices(k)], _SMALLEST_GAIN - 1.0)
     return model, play, unknowns, motion, noise
 
 
 def _played(
-    commanded: Model, past: Array, told: Told, expected: Array, unknowns: Array, motion: Array
+    commanded: Model, past: Array, quadratic: QuadraticMisfit, expected: Array, unknowns: Array, motion: Array
 ) -> tuple[Model, Play | None]:
-    """Return the model after the play that explains best what the frames told, the unknowns found anew."""
+    """Return the model after the play that explains best what the frames tell, the unknowns found anew."""
 
-    def felt(width: float) -> Model:
-        return replace(commanded, actuation=Play(width * commanded.half).felt_after(past, commanded.actuation))
+    def effective(width: float) -> Model:
+        return replace(commanded, actuation=Play(width * commanded.half).effective_after(past, commanded.actuation))
 
     def misfit(width: float) -> float:
-        _, _, left = felt(width).improved(unknowns, motion, told, expected, _MOTION[: len(motion)])
+        _, _, left = effective(width).improved(unknowns, motion, quadratic, expected, _MOTION[: len(motion)])
         return left + 0.5 * (width / _PLAY) ** 2
 
     bounds, options = (0.0, WIDEST), {"xatol": _PLAY_TOLERANCE}
     width = float(minimize_scalar(misfit, bounds=bounds, method="bounded", options=options).x)
-    return (felt(width), Play(width * commanded.half)) if width >= _LEAST_PLAY else (commanded, None)
+    return (effective(width), Play(width * commanded.half)) if width >= _LEAST_PLAY else (commanded, None)
 
 
-def _told(
+def _quadratic_misfit(
     model: ActuationModel, look: Look, unknowns: Array, motion: Array, noise: float | None = None
-) -> tuple[Told, float]:
+) -> tuple[QuadraticMisfit, float]:
     """Return what the frames tell with Huber's weights, and their robust scale, mm, which is the default noise."""
-    felt = model.felt(unknowns)
-    rests, rows, moves = look(model.half * felt, motion)
+    effective = model.effective(unknowns)
+    rests, rows, moves = look(model.half * effective, motion)
     every = np.abs(np.concatenate(rests))
     scale = max(1.4826 * float(np.median(every)), 1e-6)
     variance = len(every) / len(rests) / _INDEPENDENT * (scale if noise is None else noise) ** 2
@@ -231,12 +231,14 @@ def _told(
         for part, product in zip(parts, products, strict=True):
             part.append(product)
     matrix, right, by_motion, of_motion, motion_right = (np.array(part) for part in parts)
-    return Told(felt, motion, matrix, right, by_motion, of_motion.sum(axis=0), motion_right.sum(axis=0)), scale
+    return QuadraticMisfit(
+        effective, motion, matrix, right, by_motion, of_motion.sum(axis=0), motion_right.sum(axis=0)
+    ), scale
 
 
-def _slopes(simulated: ForwardPipeline, felt: Array, points: Array, half: Array) -> Array:
+def _slopes(simulated: ForwardPipeline, effective: Array, points: Array, half: Array) -> Array:
     """Return derivatives (n, P, 3, k) of the points (n, P, 3) by the actuations (n, k), mm over half their range."""
-    ahead = [simulated.points(felt + step) for step in np.diag(_STEP * half)]
+    ahead = [simulated.points(effective + step) for step in np.diag(_STEP * half)]
     return np.stack([(moved - points) / _STEP for moved in ahead], axis=-1)
 
 

@@ -25,14 +25,14 @@ _STEPS = 12
 
 
 @dataclass(frozen=True)
-class Told:
+class QuadraticMisfit:
     """Quadratic misfit of n frames, to first order about the relative actuations at which they were looked at.
 
     With the change d (n, k) of these and the change m (q,) of the body's motion, their misfit is
     d . (matrix d / 2 + by_motion m - right) + m . (motion m / 2 - motion_right), over the variance of the noise.
 
     Attributes:
-        felt: (n, k) relative actuations at which they were looked at.
+        effective: (n, k) relative actuations at which they were looked at.
         moved: (q,) the body's motion then.
         matrix: (n, k, k).
         right: (n, k).
@@ -41,7 +41,7 @@ class Told:
         motion_right: (q,).
     """
 
-    felt: Array
+    effective: Array
     moved: Array
     matrix: Array
     right: Array
@@ -60,7 +60,7 @@ class ActuationModel(ABC):
     """The correction at the actuations of n frames, as a function of its unknowns.
 
     Attributes:
-        actuation: (n, k), commanded, or felt after the commands before.
+        actuation: (n, k), commanded, or effective after the commands before.
         middle: (k,) of the working range.
         half: (k,) half of the working range.
     """
@@ -78,7 +78,7 @@ class ActuationModel(ABC):
     def values(self, unknowns: Array) -> Array:
         """Return d (n, k)."""
 
-    def felt(self, unknowns: Array) -> Array:
+    def effective(self, unknowns: Array) -> Array:
         """Return relative actuations (n, k) of the simulation."""
         return np.asarray(self._inputs[0] + self.values(unknowns))
 
@@ -87,14 +87,14 @@ class ActuationModel(ABC):
         """Return the derivative of d by the unknowns, (n, k, number)."""
 
     def improved(
-        self, unknowns: Array, motion: Array, told: Told, expected: Array, expected_motion: Array
+        self, unknowns: Array, motion: Array, quadratic: QuadraticMisfit, expected: Array, expected_motion: Array
     ) -> tuple[Array, Array, float]:
-        """Return unknowns and motion (q,) that explain better what the frames told, beside what is expected.
+        """Return unknowns and motion (q,) that explain better what the frames tell, beside what is expected.
 
         Args:
             unknowns: Unknowns to begin with.
             motion: (q,) the body's motion to begin with.
-            told: Misfit of the frames.
+            quadratic: Misfit of the frames.
             expected: Standard deviations of the unknowns; those of zero stay as they are.
             expected_motion: (q,) those of the motion.
 
@@ -106,18 +106,22 @@ class ActuationModel(ABC):
 
         def cost(trial: Array, moved: Array) -> float:
             prior = np.concatenate([trial[free], moved]) / deviation
-            return told.misfit(self.felt(trial) - told.felt, moved - told.moved) + 0.5 * float(prior @ prior)
+            return quadratic.misfit(self.effective(trial) - quadratic.effective, moved - quadratic.moved) + 0.5 * float(
+                prior @ prior
+            )
 
         damping, reached = _DAMPING, cost(unknowns, motion)
         for _ in range(_STEPS):
-            change, slopes = self.felt(unknowns) - told.felt, self.slopes(unknowns)[..., free]
-            moved = motion - told.moved
-            pulled = np.einsum("nij,nj->ni", told.matrix, change) + told.by_motion @ moved - told.right
+            change, slopes = self.effective(unknowns) - quadratic.effective, self.slopes(unknowns)[..., free]
+            moved = motion - quadratic.moved
+            pulled = np.einsum("nij,nj->ni", quadratic.matrix, change) + quadratic.by_motion @ moved - quadratic.right
             flat = slopes.reshape(-1, number)
-            across = flat.T @ told.by_motion.reshape(len(flat), len(motion))
-            own = flat.T @ (told.matrix @ slopes).reshape(-1, number)
-            matrix = np.block([[own, across], [across.T, told.motion]]) + np.diag(deviation**-2)
-            of_motion = np.einsum("niq,ni->q", told.by_motion, change) + told.motion @ moved - told.motion_right
+            across = flat.T @ quadratic.by_motion.reshape(len(flat), len(motion))
+            own = flat.T @ (quadratic.matrix @ slopes).reshape(-1, number)
+            matrix = np.block([[own, across], [across.T, quadratic.motion]]) + np.diag(deviation**-2)
+            of_motion = (
+                np.einsum("niq,ni->q", quadratic.by_motion, change) + quadratic.motion @ moved - quadratic.motion_right
+            )
             gradient = np.concatenate([flat.T @ pulled.ravel(), of_motion])
             gradient += np.concatenate([unknowns[free], motion]) / deviation**2
             for _ in range(_TRIALS):

@@ -101,7 +101,7 @@ def measure_frames_needed(robot: Robot, store: Path, seed: int, device: str = "c
         pipeline = pipeline_of(robot, weights, grid, trained.sim_to_real)
 
         def predict(capture: Capture) -> tuple[PredictedSurface, None]:
-            return PredictedSurface.of(pipeline, capture.felt(trained.sim_to_real)), None
+            return PredictedSurface.of(pipeline, capture.effective(trained.sim_to_real)), None
 
         return np.array([mean_error(judge(each, recorded.uv, predict)) for each in judging])
 

@@ -83,7 +83,7 @@ def train_sim_to_real_from_markers(
         else:
             actuation = run.start[0].actuation
         if actuation is not None:
-            frames = frames.felt(actuation.play)
+            frames = frames.effective(actuation.play)
             forward_kinematics = actuation.before(forward_kinematics)
     kernels = frames.uv if kernel_uv is None else kernel_uv
     data = WarpData.of(forward_kinematics, frames.actuation, frames.uv, kernels, recipe, patches)
@@ -123,7 +123,7 @@ def unfit_markers(forward_kinematics: MlpWeights, frames: MarkerFrames, patches:
         # Training corrects the actuation by the frames that are left, and has to find no other unfit.
         fit = frames.part(kept)
         correction, _ = fit_actuation_to_markers(simulated, forward_kinematics, fit)
-        faults = _faults(simulated, fit, correction.felt(fit.felt(correction.play).actuation))
+        faults = _faults(simulated, fit, correction.effective(fit.effective(correction.play).actuation))
         flags += [FrameFlag(int(kept[fault.frame]), fault.reason) for fault in faults]
         kept = np.delete(kept, [fault.frame for fault in faults])
         if not faults:

@@ -19,7 +19,7 @@ from softform_core.frames.marker_store import MarkerStore
 from softform_core.frames.store import open_recording
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.robots import Robot
-from softform_core.shapes.target import estimate_normals
+from softform_core.shapes.shape import estimate_normals
 from softform_core.training.marker_learning import unfit_markers
 from softform_core.training.scan_checks import unfit_scans
 from softform_core.units import MM_PER_M

@@ -24,24 +24,24 @@ def commands_from(memory: Memory, here: Array) -> Commands:
     return Commands(memory, memory.state_after(History(), here), here, (LOW, HIGH))
 
 
-def felt_at(play: Play, keeper: HistoryKeeper, values: Array) -> Array:
-    return play.felt(play.state_after(keeper.history, values), values)
+def effective_at(play: Play, keeper: HistoryKeeper, values: Array) -> Array:
+    return play.effective(play.state_after(keeper.history, values), values)
 
 
-def felt_along(commands: Array, felt: Array) -> Array:
+def effective_along(commands: Array, effective: Array) -> Array:
     along = []
     for command in commands:
-        felt = PLAY.follow(felt, command)
-        along.append(felt)
+        effective = PLAY.follow(effective, command)
+        along.append(effective)
     return np.array(along)
 
 
 def test_a_body_stays_behind_on_the_way_and_does_not_follow_a_turn_within_twice_the_width() -> None:
     play = Play(np.array([100.0]))
-    felt = play.follow(np.zeros(1), np.array([1000.0]))
-    assert felt == 900.0
-    assert play.follow(felt, np.array([850.0])) == 900.0
-    assert play.follow(felt, np.array([700.0])) == 800.0
+    effective = play.follow(np.zeros(1), np.array([1000.0]))
+    assert effective == 900.0
+    assert play.follow(effective, np.array([850.0])) == 900.0
+    assert play.follow(effective, np.array([700.0])) == 800.0
 
 
 @given(sequences)
@@ -51,19 +51,19 @@ def test_many_frames_are_felt_as_one_after_the_other(commands: Array) -> None:
     assert np.array_equal(past[0], np.zeros((REMEMBERED, 9)))
     assert np.array_equal(past[-1][-1], commands[-2] if len(commands) > 1 else LOW)
     if len(commands) <= REMEMBERED:  # all of it is remembered
-        np.testing.assert_array_equal(PLAY.felt_after(past, commands), felt_along(commands, LOW))
+        np.testing.assert_array_equal(PLAY.effective_after(past, commands), effective_along(commands, LOW))
 
 
 @given(sequences)
 def test_what_is_wanted_is_felt_as_far_as_the_limits_allow(wanted: Array) -> None:
-    found, felt = commands_from(PLAY, LOW), LOW
+    found, effective = commands_from(PLAY, LOW), LOW
     for each in wanted:
         command = found.command(each)
         assert (command >= LOW).all() and (command <= HIGH).all()
-        felt = PLAY.follow(felt, command)
-        np.testing.assert_array_equal(found.felt, felt)
+        effective = PLAY.follow(effective, command)
+        np.testing.assert_array_equal(found.effective, effective)
         reachable = np.clip(each, LOW + PLAY.width, HIGH - PLAY.width)
-        missed = np.abs(felt - each)
+        missed = np.abs(effective - each)
         assert (missed <= np.abs(reachable - each) + 0.1 * PLAY.width + 1e-9).all()
 
 
@@ -84,7 +84,7 @@ def test_without_a_play_commands_are_what_is_wanted() -> None:
 def test_measured_values_tell_what_is_felt_after_any_way(corners: Array, seed: int) -> None:
     """Slewing at different rates and holding, at 30 Hz with a sensor's noise of 30 Pa."""
     random, stamp = np.random.default_rng(seed), 100.0
-    past, felt, values = HistoryKeeper(ROBOT), np.zeros(9), np.zeros(9)
+    past, effective, values = HistoryKeeper(ROBOT), np.zeros(9), np.zeros(9)
     past.note(values, stamp)
     for corner in corners:
         rate = random.uniform(50.0, 300.0, 9)
@@ -92,9 +92,9 @@ def test_measured_values_tell_what_is_felt_after_any_way(corners: Array, seed: i
         while held < 60:
             held += int((values == corner).all())
             values = values + np.clip(corner - values, -rate, rate)
-            felt, stamp = PLAY.follow(felt, values), stamp + 1.0 / 30.0
+            effective, stamp = PLAY.follow(effective, values), stamp + 1.0 / 30.0
             past.note(values + random.normal(0.0, 30.0, 9), stamp)
-    assert np.abs(felt_at(PLAY, past, values) - felt).max() < 50.0  # without the mean of them, 100
+    assert np.abs(effective_at(PLAY, past, values) - effective).max() < 50.0  # without the mean of them, 100
 
 
 long_ways = arrays(np.float64, st.tuples(st.integers(1, 40), st.just(9)), elements=st.floats(0.0, 5000.0))
@@ -108,11 +108,11 @@ NEXT_TO_NOTHING = np.array([0.0, 626.0, *[0.0] * 14, 6e-253, 0.0, 0.0, 0.0, 1.0]
 def test_turns_tell_any_play_but_for_ways_that_are_noise(ways: Array, width: float) -> None:
     """Seconds apart, so that nothing is averaged; ways of all lengths, the play wide or narrow."""
     play, past = Play(np.full(9, 2500.0 * width)), HistoryKeeper(ROBOT)
-    felt = ways[0]
+    effective = ways[0]
     for second, values in enumerate(ways):
         past.note(values, 100.0 + 10.0 * second)
-        felt = play.follow(felt, values)
-        np.testing.assert_allclose(felt_at(play, past, values), felt, atol=10.0)
+        effective = play.follow(effective, values)
+        np.testing.assert_allclose(effective_at(play, past, values), effective, atol=10.0)
 
 
 def test_a_clock_that_is_set_back_loses_no_turn() -> None:
@@ -120,7 +120,7 @@ def test_a_clock_that_is_set_back_loses_no_turn() -> None:
     for stamp, pressure in ((100.0, 0.0), (110.0, 2000.0), (50.0, 2000.0), (60.0, 1800.0)):
         past.note(np.full(9, pressure), stamp)
     expected = np.minimum(2000.0 - PLAY.width, 1800.0 + PLAY.width)
-    assert felt_at(PLAY, past, np.full(9, 1800.0)) == pytest.approx(expected)
+    assert effective_at(PLAY, past, np.full(9, 1800.0)) == pytest.approx(expected)
 
 
 def test_hours_at_one_place_cost_no_memory() -> None:
@@ -149,5 +149,5 @@ def test_rows_that_do_not_add_up_are_rejected() -> None:
 def test_a_robot_of_unknown_history_feels_what_is_measured() -> None:
     wanted = np.full(9, 1200.0)
     first = commands_from(PLAY, np.full(9, 1000.0))
-    assert first.felt == pytest.approx(1000.0)
+    assert first.effective == pytest.approx(1000.0)
     np.testing.assert_allclose(first.command(wanted), wanted + PLAY.width)

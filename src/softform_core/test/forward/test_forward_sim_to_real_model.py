@@ -83,7 +83,7 @@ def test_the_play_comes_back_as_it_was(random_sim_to_real):
         back = members_of(SavedNetwork(export(SimToRealNetwork([member], 1.0, 0.1))))[0]
         assert (back.play is None) == (actuation.play is None)
         past, commanded = np.zeros((1, 2, 9)), np.full((1, 9), 1000.0)
-        assert np.array_equal(back.felt_after(past, commanded), member.felt_after(past, commanded))
+        assert np.array_equal(back.effective_after(past, commanded), member.effective_after(past, commanded))
 
 
 def test_members_of_different_ensembles_are_rejected(random_sim_to_real):

@@ -88,7 +88,7 @@ def wrong(**attributes: Any) -> ForwardModel:
 
 
 class Stiff(Memory):
-    def felt(self, state: State, commanded: Array) -> Array:
+    def effective(self, state: State, commanded: Array) -> Array:
         return 0.5 * commanded
 
 

@@ -12,7 +12,7 @@ from softform_core.inverse.counterpart import beside_share
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.robots import load_robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 
 ROBOT = load_robot("membrane")
 PIPELINE = load_pipeline(ROBOT)
@@ -29,7 +29,7 @@ def sheet(height=dome, shift=(0.0, 0.0), half=0.16, side=41, kept=lambda xy: xy[
     xy = np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 2)
     faces = Delaunay(xy).simplices
     faces = faces[kept(xy[faces].mean(axis=1))]
-    return TargetShape.from_mesh(np.column_stack([xy + shift, height(xy)]), faces)
+    return Shape.from_mesh(np.column_stack([xy + shift, height(xy)]), faces)
 
 
 def scan(radius=0.07, side=61):
@@ -40,13 +40,11 @@ def scan(radius=0.07, side=61):
     points = hill.points + [0.0, 0.0, 0.004]
     edge = away > radius - 0.004
     points[edge] = points[edge] * [0.96, 0.96, 0.0]
-    return TargetShape.from_mesh(points, faces)
+    return Shape.from_mesh(points, faces)
 
 
 def soup(target):
-    return TargetShape.from_mesh(
-        target.points[target.faces].reshape(-1, 3), np.arange(target.faces.size).reshape(-1, 3)
-    )
+    return Shape.from_mesh(target.points[target.faces].reshape(-1, 3), np.arange(target.faces.size).reshape(-1, 3))
 
 
 def solved(target, **options):
@@ -63,7 +61,7 @@ def solved(target, **options):
         (sheet(lambda xy: 0.0 * xy[:, 0], half=0.08), 0.0),
         (sheet(shift=(0.4, 0.0)), 1.0),
         (soup(sheet(shift=(0.08, 0.0))), 0.25),
-        (TargetShape(sheet(shift=(0.08, 0.0), side=200).points), 0.25),
+        (Shape(sheet(shift=(0.08, 0.0), side=200).points), 0.25),
         (sheet(lambda xy: 0.5 + dome(xy)), 0.0),
     ],
     ids=["over it", "aside", "aside both ways", "larger", "smaller", "elsewhere", "soup", "cloud", "far above"],
@@ -83,12 +81,12 @@ def test_no_part_of_a_shape_that_an_arm_can_take_lies_beside_it(name):
     pipeline = load_pipeline(robot, 1600)
     rest = resting_surface(pipeline, robot).shape
     points = pipeline.points(0.3 * robot.actuation_min + 0.7 * robot.actuation_max) / 1000.0
-    shape = TargetShape(points, None, pipeline.patches.triangles(len(points)))
+    shape = Shape(points, None, pipeline.patches.triangles(len(points)))
     assert beside_share(shape, rest, HERE) < 0.01
     assert beside_share(shape, rest, RigidTransform(np.eye(3), np.array([0.0, 0.0, 1.0]))) > 0.9
 
 
-@pytest.mark.parametrize("target", [scan(), soup(scan()), TargetShape(scan(side=161).sample(6000).points)])
+@pytest.mark.parametrize("target", [scan(), soup(scan()), Shape(scan(side=161).sample(6000).points)])
 def test_what_of_the_robot_lies_beside_a_scan_counts_nowhere(target):
     """By edges alone 81 of 860 points beside the folded rim counted, and the mean was 9 mm."""
     result = solved(target)
@@ -119,14 +117,14 @@ def test_a_steep_target_is_met_below_its_slopes():
 def test_what_stands_on_the_robot_has_no_footprint(turn):
     target = sheet().transformed(Rotation.from_euler("y", turn, degrees=True).as_matrix(), np.zeros(3))
     assert solved(target).mean_error_mm > 15.0
-    stray = TargetShape(np.concatenate([sheet(kept=lambda xy: xy[:, 0] < 0.0).points[:861], [[0.0, 0.0, 9.0]]]))
+    stray = Shape(np.concatenate([sheet(kept=lambda xy: xy[:, 0] < 0.0).points[:861], [[0.0, 0.0, 9.0]]]))
     assert solved(stray).covered.mean() == pytest.approx(0.52, abs=0.04)
 
 
 def test_walls_alone_are_no_error():
     points = np.array([[x, y, z] for x in (-0.1, 0.0, 0.1) for y in (-0.1, 0.1) for z in (0.0, 0.02)])
     faces = np.concatenate([[[k, k + 1, k + 2], [k + 1, k + 3, k + 2]] for k in (0, 4, 8)])
-    assert np.isfinite(solved(TargetShape.from_mesh(points, faces)).mean_error_mm)
+    assert np.isfinite(solved(Shape.from_mesh(points, faces)).mean_error_mm)
 
 
 def test_a_free_target_is_not_moved_off_the_robot():

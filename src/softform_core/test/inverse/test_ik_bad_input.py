@@ -9,7 +9,7 @@ from softform_core.errors import SoftformError
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.robots import load_robot
 from softform_core.shapes.features import FeaturePoints
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.shapes.validate import check_target
 from softform_core.units import MM_PER_M
 
@@ -33,7 +33,7 @@ def is_honest(result, pipeline, options):
 
 def test_an_unreachable_target_says_what_holds_it_up(membrane, shape_of, options):
     shape = shape_of(membrane, np.full(CHAMBERS, 4000.0))
-    higher = TargetShape(shape.points * [1.0, 1.0, 3.0], None, shape.faces)
+    higher = Shape(shape.points * [1.0, 1.0, 3.0], None, shape.faces)
     result = solve_inverse_kinematics(membrane, higher, options)
     assert is_honest(result, membrane, options)
     assert result.mean_error_mm > 5.0
@@ -46,7 +46,7 @@ def test_an_unreachable_target_says_what_holds_it_up(membrane, shape_of, options
 def test_detail_finer_than_a_chamber_is_what_no_motion_lowers(membrane, shape_of, options):
     shape = shape_of(membrane, hidden_actuation(0))
     ripples = 0.002 * np.sin(300.0 * shape.points[:, :1]) * [0.0, 0.0, 1.0]
-    result = solve_inverse_kinematics(membrane, TargetShape(shape.points + ripples, None, shape.faces), options)
+    result = solve_inverse_kinematics(membrane, Shape(shape.points + ripples, None, shape.faces), options)
     assert is_honest(result, membrane, options)
     assert result.reachability.unreachable_mm > 0.9 * result.reachability.residual_mm > 0.5
     cut_short = solve_inverse_kinematics(membrane, shape, replace(options, max_seconds=1e-9))
@@ -68,7 +68,7 @@ def test_feature_points_leave_weak_directions(membrane, options):
 
 def test_a_target_in_millimetres_is_named_and_solved_for_honestly(membrane, shape_of, options):
     shape = shape_of(membrane, hidden_actuation(2))
-    scaled = TargetShape(shape.points * 1000.0, None, shape.faces)
+    scaled = Shape(shape.points * 1000.0, None, shape.faces)
     with pytest.raises(SoftformError, match="millimetres"):
         check_target(scaled.points, load_robot("membrane"))
     result = solve_inverse_kinematics(membrane, scaled, options)
@@ -78,7 +78,7 @@ def test_a_target_in_millimetres_is_named_and_solved_for_honestly(membrane, shap
 def test_a_mirrored_target_is_not_reached_by_turning_it(membrane, shape_of, options):
     """Upside down: bulges became dents, and no turn of the target makes them bulges at the same places."""
     shape = shape_of(membrane, np.array([4500.0, 500, 500, 4500, 500, 500, 500, 500, 500]))
-    mirrored = TargetShape(shape.points * [1.0, 1.0, -1.0], None, shape.faces)
+    mirrored = Shape(shape.points * [1.0, 1.0, -1.0], None, shape.faces)
     for fix_pose in (True, False):
         result = solve_inverse_kinematics(membrane, mirrored, replace(options, fix_pose=fix_pose))
         assert is_honest(result, membrane, options)
@@ -89,11 +89,11 @@ def test_a_mirrored_target_is_not_reached_by_turning_it(membrane, shape_of, opti
 
 def test_a_target_half_outside_counts_where_it_covers_the_robot(membrane, shape_of, options):
     shape = shape_of(membrane, hidden_actuation(3))
-    aside = TargetShape(shape.points + [0.16, 0.0, 0.0], None, shape.faces)
+    aside = Shape(shape.points + [0.16, 0.0, 0.0], None, shape.faces)
     result = solve_inverse_kinematics(membrane, aside, options)
     assert is_honest(result, membrane, options)
     assert 0.3 < result.covered.mean() < 0.8
-    beside = TargetShape(shape.points + [1.0, 0.0, 0.0], None, shape.faces)
+    beside = Shape(shape.points + [1.0, 0.0, 0.0], None, shape.faces)
     missed = solve_inverse_kinematics(membrane, beside, options)
     assert is_honest(missed, membrane, options) and missed.mean_error_mm > 500.0
 
@@ -102,7 +102,7 @@ def test_of_two_surfaces_the_nearer_counts(membrane, shape_of, options):
     hidden = hidden_actuation(4)
     shape = shape_of(membrane, hidden)
     above = shape.points + [0.0, 0.0, 0.12]
-    two = TargetShape(np.concatenate([shape.points, above]))
+    two = Shape(np.concatenate([shape.points, above]))
     result = solve_inverse_kinematics(membrane, two, options)
     assert is_honest(result, membrane, options)
     assert result.mean_error_mm < 0.3 and result.actuation == pytest.approx(hidden, abs=100.0)
@@ -112,9 +112,7 @@ def test_a_target_that_meets_itself_is_fitted_as_it_is(membrane, shape_of, optio
     shape = shape_of(membrane, hidden_actuation(5))
     count = len(shape.points)
     crossing = shape.points * [1.0, 1.0, -1.0] + [0.0, 0.0, 0.03]
-    both = TargetShape(
-        np.concatenate([shape.points, crossing]), None, np.concatenate([shape.faces, shape.faces + count])
-    )
+    both = Shape(np.concatenate([shape.points, crossing]), None, np.concatenate([shape.faces, shape.faces + count]))
     assert is_honest(solve_inverse_kinematics(membrane, both, options), membrane, options)
 
 

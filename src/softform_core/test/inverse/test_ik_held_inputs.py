@@ -16,7 +16,7 @@ from softform_core.inverse.multi_start import solve_globally
 from softform_core.inverse.servo import Servo, ServoSettings
 from softform_core.inverse.servo_target import ServoTarget
 from softform_core.shapes.features import FeaturePoints
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.surface.patch_set import SHEET
 from softform_core.units import MM_PER_M
 
@@ -60,7 +60,7 @@ def held_at(prior):
 
 
 def shape_at(actuation):
-    return TargetShape(MODEL.forward(actuation[None]).points[0] / MM_PER_M, None, SHEET.triangles(SIDE**2))
+    return Shape(MODEL.forward(actuation[None]).points[0] / MM_PER_M, None, SHEET.triangles(SIDE**2))
 
 
 @pytest.fixture(scope="module")

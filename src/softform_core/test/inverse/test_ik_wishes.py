@@ -16,7 +16,7 @@ from softform_core.inverse.quadratic_model import moved, quadratic_model
 from softform_core.inverse.robust_loss import tukey_loss, tukey_scale, tukey_weights
 from softform_core.inverse.surface_target import SurfaceTarget
 from softform_core.shapes.features import FeaturePoints
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 
 CHAMBERS = 9
@@ -103,7 +103,7 @@ def test_a_part_of_a_target_with_strays_is_fitted_where_it_shows_the_shape(membr
     part = shape.points[shape.points[:, 0] < 0.06]
     rng = np.random.default_rng(0)
     strays = part[rng.choice(len(part), len(part) // 2)] + rng.uniform(0.001, 0.01, (len(part) // 2, 1)) * [0, 0, 1]
-    target = TargetShape(np.concatenate([part, strays]))
+    target = Shape(np.concatenate([part, strays]))
     trusting, wary = (
         solve_inverse_kinematics(membrane, target, replace(options, partial=partial)) for partial in (False, True)
     )

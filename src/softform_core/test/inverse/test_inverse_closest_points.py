@@ -13,7 +13,7 @@ from softform_core.errors import SoftformError
 from softform_core.geometry.point_tree import PointTree
 from softform_core.geometry.triangle_tree import TriangleTree
 from softform_core.inverse.closest_points import CloudSearch, MeshSearch, closest_points_on
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.surface.mesh import border_edges
 from softform_core.surface.patch_set import SHEET
 
@@ -124,7 +124,7 @@ def test_distance_to_a_cloud_is_to_its_tangent_planes():
 def test_clouds_get_normals_and_large_ones_are_thinned():
     rng = np.random.default_rng(2)
     points = np.column_stack([rng.uniform(-0.15, 0.15, (80_000, 2)), np.zeros(80_000)])
-    search = closest_points_on(TargetShape(points))
+    search = closest_points_on(Shape(points))
     assert len(search.vertices) == 50_000
     assert search.query(np.array([[10.0, 10.0, 7.0]])).distances == pytest.approx([7.0], abs=1e-6)
 
@@ -204,4 +204,4 @@ def test_points_that_are_not_finite_are_rejected(search, value):
 @pytest.mark.parametrize("points", [np.zeros((0, 3)), np.zeros((3, 3)), np.zeros((5, 2)), np.full((5, 3), np.nan)])
 def test_bad_targets_are_rejected(points):
     with pytest.raises(SoftformError, match="target"):
-        closest_points_on(TargetShape(points))
+        closest_points_on(Shape(points))

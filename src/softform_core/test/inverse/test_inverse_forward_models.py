@@ -17,7 +17,7 @@ from softform_core.inverse.servo import Servo, ServoSettings, ServoState
 from softform_core.inverse.servo_target import ServoTarget
 from softform_core.robots import load_robot
 from softform_core.shapes.features import FeaturePoints
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 
 
@@ -40,7 +40,7 @@ def test_the_jacobian_of_the_simulation_agrees_with_finite_differences(simulatio
 def test_a_shape_is_found_on_the_simulation_itself(simulation):
     robot = load_robot("membrane")
     hidden = np.linspace(4200.0, 1800.0, 9)
-    target = TargetShape(simulation.forward(hidden[None]).points[0] / MM_PER_M, None, _faces(12))
+    target = Shape(simulation.forward(hidden[None]).points[0] / MM_PER_M, None, _faces(12))
     options = IkOptions(robot.actuation_min, robot.actuation_max, relative_decrease=1e-6)
     result = solve_inverse_kinematics(simulation, target, options)
     assert result.mean_error_mm < 0.01

@@ -9,7 +9,7 @@ from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.inverse.out_of_reach import OutOfReachError, check_reach, largest_deformation
 from softform_core.robots import load_robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.surface.patch_set import SHEET
 from softform_core.units import MM_PER_M
 
@@ -33,7 +33,7 @@ def deformation_mm(robot, pipeline):
 
 
 def check(robot, pipeline, deformation_mm, points_mm, partial=False):
-    target = TargetShape.from_mesh(points_mm / MM_PER_M, SHEET.triangles(len(points_mm)))
+    target = Shape.from_mesh(points_mm / MM_PER_M, SHEET.triangles(len(points_mm)))
     options = IkOptions(robot.actuation_min, robot.actuation_max, max_seconds=10.0, partial=partial)
     solution = solve_inverse_kinematics(pipeline, target, options)
     check_reach(solution.mean_error_mm, solution.miss, SHARE * deformation_mm)

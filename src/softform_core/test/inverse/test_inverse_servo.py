@@ -9,7 +9,7 @@ from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.servo import Servo, ServoSettings, ServoState
 from softform_core.inverse.servo_target import ServoTarget
 from softform_core.shapes.features import FeaturePoints
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.surface.patch_set import SHEET
 from softform_core.units import MM_PER_M
 
@@ -57,7 +57,7 @@ def cloud_of(membrane):
         key = (tuple(actuation), change)
         if key not in known:
             points = dense.points(np.asarray(actuation, dtype=float))
-            known[key] = closest_points_on(TargetShape((points if change is None else change(points)) / MM_PER_M))
+            known[key] = closest_points_on(Shape((points if change is None else change(points)) / MM_PER_M))
         return known[key]
 
     return cloud

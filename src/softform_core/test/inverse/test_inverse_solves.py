@@ -11,7 +11,7 @@ from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.inverse.levenberg_marquardt import box_minimum
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.surface.patch_set import SHEET
 
 CHAMBERS = 9
@@ -82,7 +82,7 @@ def test_a_target_with_a_hole_is_fitted_where_it_is(membrane, shape_of, options)
     hidden = hidden_actuation(5)
     whole = shape_of(membrane, hidden)
     centers = whole.points[whole.faces].mean(axis=1)
-    with_hole = TargetShape(whole.points, None, whole.faces[np.linalg.norm(centers[:, :2] - 0.05, axis=1) > 0.05])
+    with_hole = Shape(whole.points, None, whole.faces[np.linalg.norm(centers[:, :2] - 0.05, axis=1) > 0.05])
     result = solve_inverse_kinematics(membrane, with_hole, options)
     deviation = np.linalg.norm(membrane.points(result.actuation) - membrane.points(hidden), axis=1)
     assert deviation.mean() < 0.05 and deviation.max() < 0.3
@@ -94,7 +94,7 @@ def test_a_target_with_a_hole_is_fitted_where_it_is(membrane, shape_of, options)
 def test_half_a_target_with_fixed_pose(membrane, shape_of, options):
     hidden = hidden_actuation(6)
     whole = shape_of(membrane, hidden)
-    left = TargetShape(whole.points, None, whole.faces[whole.points[whole.faces].mean(axis=1)[:, 0] < 0.03])
+    left = Shape(whole.points, None, whole.faces[whole.points[whole.faces].mean(axis=1)[:, 0] < 0.03])
     result = solve_inverse_kinematics(membrane, left, options)
     ours, theirs = membrane.points(result.actuation), membrane.points(hidden)
     assert np.linalg.norm(ours - theirs, axis=1)[theirs[:, 0] < 20.0].max() < 1.0
@@ -106,7 +106,7 @@ def test_a_noisy_scan_without_faces(membrane, shape_of, options):
     fine = ForwardPipeline(membrane_network(membrane), SHEET.samples(3600)).points(hidden) / 1000.0
     scan = fine[rng.choice(len(fine), 2000, replace=False)] + 2e-4 * rng.normal(size=(2000, 3))
     for fix_pose in (True, False):
-        result = solve_inverse_kinematics(membrane, TargetShape(scan), replace(options, fix_pose=fix_pose))
+        result = solve_inverse_kinematics(membrane, Shape(scan), replace(options, fix_pose=fix_pose))
         deviation = np.linalg.norm(membrane.points(result.actuation) - membrane.points(hidden), axis=1)
         assert deviation.mean() < 0.15
 
@@ -192,7 +192,7 @@ def test_options_that_make_no_sense_are_rejected(membrane, shape_of, options, ch
 
 def test_a_bad_target_is_rejected(membrane, options):
     with pytest.raises(SoftformError, match="NaN"):
-        solve_inverse_kinematics(membrane, TargetShape(np.full((5, 3), np.nan)), options)
+        solve_inverse_kinematics(membrane, Shape(np.full((5, 3), np.nan)), options)
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -10,7 +10,7 @@ from softform_core.planning.motion_plan import MotionRequest, MotionSettings, No
 from softform_core.planning.obstacles import CloudObstacle, MeshObstacle
 from softform_core.planning.planner_settings import PlannerSettings
 from softform_core.robots import load_robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 
 SETTINGS = MotionSettings(PlannerSettings(max_seconds=30.0), goal_starts=2)
@@ -48,7 +48,7 @@ def test_a_plan_keeps_its_margin_and_the_slew_rate(surface, robot):
 
 
 def test_a_target_shape_is_reached(surface, robot):
-    target = TargetShape(surface.pipeline.points(GOAL) / MM_PER_M, None, surface.faces)
+    target = Shape(surface.pipeline.points(GOAL) / MM_PER_M, None, surface.faces)
     request = MotionRequest(START, target, ball_over(surface, GOAL, 20.0), 0.001)
     plan = plan_motion(surface, robot, request, SETTINGS)
     assert plan.actuations[-1] == pytest.approx(GOAL, abs=20.0)
@@ -95,7 +95,7 @@ def test_a_start_in_the_margin_is_rejected(surface, robot):
 
 @pytest.mark.parametrize("as_shape", [True, False])
 def test_a_goal_in_the_obstacle_is_rejected_and_not_replaced(surface, robot, as_shape):
-    goal = TargetShape(surface.pipeline.points(GOAL) / MM_PER_M, None, surface.faces) if as_shape else GOAL
+    goal = Shape(surface.pipeline.points(GOAL) / MM_PER_M, None, surface.faces) if as_shape else GOAL
     request = MotionRequest(np.zeros(9), goal, ball_over(surface, GOAL, -3.0), 0.001)
     error = rejection(surface, robot, request, SETTINGS)
     assert error.rejection is Rejection.GOAL_IN_COLLISION and "keep" in str(error)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from softform_client.shared_codes import CODE_OF_CAPTURING, in_codes
 from softform_core.arrays import Array
 from softform_core.evaluation.measured_errors import MeasuredErrors
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_ik.capture.devices import MotionCapture, Scanner, Seen
 from softform_ik.robot.hardware import Hardware
 from softform_ik.robot.stop_request import Outcome, StopRequest, stop_messages
@@ -22,7 +22,7 @@ _STOPPED = stop_messages(Code)
 class CaptureGoal:
     """A checked goal, in the robot's frame; its fields are the arguments of `ShapeClient.capture`."""
 
-    target: TargetShape | None
+    target: Shape | None
     captures: int
     via: str
 

@@ -18,7 +18,7 @@ from softform_core.frames.marker_quality import LabelledMarkers, average_markers
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.counterpart import RestingSurface
 from softform_core.robots import TIP_MARKER, Robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 from softform_ik.reach.capture_checks import check_capture
 from softform_ik.robot.hardware import Hardware
@@ -75,7 +75,7 @@ class Scanner:
         points = self._hardware.look_on(still, captures, stop)
         return None if points is None else Seen(check_capture(points, self._predict(still).points, self._robot))
 
-    def compare(self, seen: Seen, still: MeasuredValues, target: TargetShape | None) -> MeasuredErrors:
+    def compare(self, seen: Seen, still: MeasuredValues, target: Shape | None) -> MeasuredErrors:
         """Return distances to a target in m, or to what is predicted for the measured values.
 
         Raises:
@@ -125,7 +125,7 @@ class MotionCapture:
         visible = np.flatnonzero(np.isfinite(positions).all(axis=1))
         return Seen(positions[visible], [names[index] for index in visible])
 
-    def compare(self, seen: Seen, still: MeasuredValues, target: TargetShape | None) -> MeasuredErrors:
+    def compare(self, seen: Seen, still: MeasuredValues, target: Shape | None) -> MeasuredErrors:
         """Compare markers with the surface and a tip with its predicted place, like `Scanner.compare`."""
         if isinstance(self._predict, ServedTip):
             points, errors = self._from_tip(self._predict, seen, still)

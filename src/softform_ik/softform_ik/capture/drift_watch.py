@@ -42,8 +42,8 @@ class DriftWatch:
         if models.card.weights_sha256 != self._model:
             self._model, self._warning = models.card.weights_sha256, ""
             self._errors_mm.clear()
-        felt = self._driver.felt(models.pipeline.memory, settled.values)
-        predicted = PredictedSurface.of(models.pipeline, felt)
+        effective = self._driver.effective(models.pipeline.memory, settled.values)
+        predicted = PredictedSurface.of(models.pipeline, effective)
         try:
             seen = check_capture(points, predicted.points, self._robot)
             distances = compare_scan(predicted, seen).distances

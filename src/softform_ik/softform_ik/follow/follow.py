@@ -77,7 +77,7 @@ class FollowOutcome(Outcome):
 
 
 @dataclass
-class _Course:
+class _Execution:
     """A goal under way; what was found so far can be read after any end."""
 
     actuations: list[Array] = field(default_factory=list)
@@ -98,37 +98,37 @@ class Follow:
 
         A goal that is cancelled while the robot moves leaves it where it is: the values measured then are held.
         """
-        course = _Course()
-        code, message = self._carry_out(goal, course, stop, on_progress)
-        reached = len(course.motion.times)
-        if message and not goal.plan_only and course.schedule is not None:
-            message = f"{message} {reached} of {len(course.actuations)} waypoints were reached."
-        actuations = np.array(course.actuations, dtype=np.float64)
-        due = np.empty(0) if course.schedule is None else course.schedule.due.copy()
-        due[:reached] = course.motion.times
+        execution = _Execution()
+        code, message = self._carry_out(goal, execution, stop, on_progress)
+        reached = len(execution.motion.times)
+        if message and not goal.plan_only and execution.schedule is not None:
+            message = f"{message} {reached} of {len(execution.actuations)} waypoints were reached."
+        actuations = np.array(execution.actuations, dtype=np.float64)
+        due = np.empty(0) if execution.schedule is None else execution.schedule.due.copy()
+        due[:reached] = execution.motion.times
         return FollowOutcome(
             code,
             message,
             self._solver.values(goal, actuations) if len(actuations) else np.empty((0, 0)),
             due,
-            np.array(course.errors_mm),
-            self._measured_errors_mm(goal, course.motion),
-            course.solve_seconds,
+            np.array(execution.errors_mm),
+            self._measured_errors_mm(goal, execution.motion),
+            execution.solve_seconds,
             self._solver.uses_sim_to_real(goal),
         )
 
     def _carry_out(
-        self, goal: FollowGoal, course: _Course, stop: StopRequest, on_progress: Callable[[FollowProgress], None]
+        self, goal: FollowGoal, execution: _Execution, stop: StopRequest, on_progress: Callable[[FollowProgress], None]
     ) -> tuple[int, str]:
         """Return the error code and message of the end."""
         try:
             with in_codes(CODE_OF_FOLLOWING):
                 here = self._mover.here
-                self._solve(goal, here, course, stop, on_progress)
+                self._solve(goal, here, execution, stop, on_progress)
                 if not stop():
-                    course.schedule = self._time(goal, here, course.actuations)
+                    execution.schedule = self._time(goal, here, execution.actuations)
                     if not goal.plan_only:
-                        self._move(goal, course.schedule, course, stop, on_progress)
+                        self._move(goal, execution.schedule, execution, stop, on_progress)
         except Exception as error:
             return failure(error, Code.SOLVER_FAILED, Code.INTERNAL_ERROR)
         return (stop.code, _STOPPED[stop.code]) if stop() else (Code.NONE, "")
@@ -137,21 +137,21 @@ class Follow:
         self,
         goal: FollowGoal,
         here: Array | None,
-        course: _Course,
+        execution: _Execution,
         stop: StopRequest,
         on_progress: Callable[[FollowProgress], None],
     ) -> None:
         started = time.perf_counter()
         for solved in self._solver.solve(goal, here, stop):
-            course.solve_seconds = time.perf_counter() - started
+            execution.solve_seconds = time.perf_counter() - started
             if stop():
                 return
-            course.actuations.append(solved.actuation)
-            course.errors_mm.append(solved.error_mm)
+            execution.actuations.append(solved.actuation)
+            execution.errors_mm.append(solved.error_mm)
             values = self._solver.values(goal, solved.actuation)
-            on_progress(FollowProgress("solving", len(course.actuations), solved.error_mm, values))
+            on_progress(FollowProgress("solving", len(execution.actuations), solved.error_mm, values))
             if not (goal.accept_unreachable or isinstance(goal.path, ActuatorPath)):
-                what = f"waypoint {len(course.actuations)}"
+                what = f"waypoint {len(execution.actuations)}"
                 most_mm = self._settings.most_error_mm
                 check_reachable(solved.error_mm, solved.miss_mm, most_mm, Code.UNREACHABLE, what, solved.cut_short)
 
@@ -170,17 +170,17 @@ class Follow:
         self,
         goal: FollowGoal,
         schedule: Schedule,
-        course: _Course,
+        execution: _Execution,
         stop: StopRequest,
         on_progress: Callable[[FollowProgress], None],
     ) -> None:
         def report(reached: int, values: Array) -> None:
-            on_progress(FollowProgress("moving", reached, course.errors_mm[reached - 1], values))
+            on_progress(FollowProgress("moving", reached, execution.errors_mm[reached - 1], values))
 
         def values_of(actuation: Array) -> Array:
             return self._solver.values(goal, actuation)
 
-        self._mover.follow(schedule, values_of, goal.times is None, stop, course.motion, report)
+        self._mover.follow(schedule, values_of, goal.times is None, stop, execution.motion, report)
 
     def _measured_errors_mm(self, goal: FollowGoal, motion: Motion) -> Array:
         """Return distances of the tip to reached points, mm, NaN where it was not seen or no point was asked for."""

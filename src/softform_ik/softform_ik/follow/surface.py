@@ -17,9 +17,9 @@ from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints, output_parameters
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_ik.follow.solver import PathSolver, SolvedWaypoint
-from softform_ik.reach.course import SolveSettings
+from softform_ik.reach.goal_execution import SolveSettings
 
 
 class SurfacePathSolver(PathSolver):
@@ -81,7 +81,7 @@ class SurfacePathSolver(PathSolver):
         )
 
 
-def _wanted(path: PointPath | ShapePath) -> Iterator[tuple[TargetShape | None, FeaturePoints | None]]:
+def _wanted(path: PointPath | ShapePath) -> Iterator[tuple[Shape | None, FeaturePoints | None]]:
     if isinstance(path, ShapePath):
         yield from ((shape, None) for shape in path.shapes)
         return

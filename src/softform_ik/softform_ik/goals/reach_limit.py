@@ -8,7 +8,7 @@ from softform_ros.goal_error import GoalError
 from softform_ros.parameters import Parameter
 
 REACH_PARAMETER = Parameter(
-    "most_miss",
+    "max_relative_error",
     0.4,
     "a target that is missed by more than this share of the robot's largest deformation is out of reach",
     0.01,
@@ -19,7 +19,7 @@ stay below, of those that are upside down, turned by 45 degrees or a robot's len
 `test_inverse_out_of_reach.py`."""
 
 TIP_REACH_PARAMETER = Parameter(
-    "most_tip_miss",
+    "max_relative_tip_error",
     0.05,
     "a waypoint that a tip misses by more than this share of the largest distance between two of its places is out of "
     "reach",

@@ -24,7 +24,7 @@ from softform_core.planning.motion_plan import (
 from softform_core.planning.obstacles import obstacle_of
 from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.robots import Robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_ik.goals.reach_limit import OVERRIDE
 from softform_ik.robot.stop_request import Outcome, StopRequest, stop_messages
 from softform_ros.goal_error import GoalError, failure
@@ -103,7 +103,7 @@ class Plan:
         stop: StopRequest,
         on_progress: Callable[[Progress], None],
     ) -> MotionPlan:
-        target = goal.target if isinstance(goal.target, TargetShape) else self._robot.nearest_actuation(goal.target)
+        target = goal.target if isinstance(goal.target, Shape) else self._robot.nearest_actuation(goal.target)
         settings = self._settings
         if goal.accept_unreachable:
             settings = replace(settings, most_error_mm=float("inf"))
@@ -120,7 +120,7 @@ class Plan:
         return replace(plan, times=times), self._robot.actuators_of(commands)
 
     def _start(self, goal: PlanGoal, memory: Memory) -> tuple[Array, Commands]:
-        """Return the felt actuation (m,) at the start of a goal, and what finds the commands from there.
+        """Return the effective actuation (m,) at the start of a goal, and what finds the commands from there.
 
         Raises:
             GoalError: If no start is given, and it is not known where the robot is.
@@ -136,4 +136,4 @@ class Plan:
                 "Start the driver and activate it, or give start.",
             )
         found = self._driver.commands(memory, here)
-        return found.felt, found
+        return found.effective, found

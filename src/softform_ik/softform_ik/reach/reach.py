@@ -10,7 +10,7 @@ from softform_core.forward.robot_models import RobotModels
 from softform_core.inverse.ik_result import IkResult
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-from softform_ik.reach.course import ClosedLoopSettings, Course, Progress, Round, SolveSettings, best_of
+from softform_ik.reach.goal_execution import ClosedLoopSettings, GoalExecution, Progress, Round, SolveSettings, best_of
 from softform_ik.robot.hardware import Hardware
 from softform_ik.robot.stop_request import Outcome, StopRequest, stop_messages
 from softform_ros.goal_error import failure
@@ -69,26 +69,28 @@ class Reach:
         if goal.max_rounds:
             looping = replace(looping, max_rounds=goal.max_rounds)
         solving = self._settings.solving
-        course = Course(self._robot, pipeline, simulated, self._hardware, goal, stop, on_progress, solving, looping)
+        execution = GoalExecution(
+            self._robot, pipeline, simulated, self._hardware, goal, stop, on_progress, solving, looping
+        )
         near_mm = max((goal.tolerance or solving.tolerance) * MM_PER_M, self._models.mean_error_mm(pipeline))
 
         def outcome(code: int, message: str) -> ReachOutcome:
-            best = course.best
+            best = execution.best
             reachable = best is not None and best.mean_error_mm <= near_mm
             return ReachOutcome(
                 code,
                 message,
                 best,
-                tuple(course.rounds),
+                tuple(execution.rounds),
                 pipeline is not simulated,
-                course.promised,
+                execution.promised,
                 reachable,
-                course.commands,
+                execution.commands,
             )
 
         try:
-            course.run()
+            execution.run()
         except Exception as error:
             return outcome(*failure(error, Code.SOLVER_FAILED, Code.INTERNAL_ERROR))
         # A goal that ended before it was asked to has done what it was sent for.
-        return outcome(stop.code, _STOPPED[stop.code]) if course.was_cut_short else outcome(Code.NONE, "")
+        return outcome(stop.code, _STOPPED[stop.code]) if execution.was_cut_short else outcome(Code.NONE, "")

@@ -11,7 +11,7 @@ from softform_core.inverse.ik_result import IkResult
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ik.goals.goal_server import MovingGoalServer
-from softform_ik.reach.course import Progress
+from softform_ik.reach.goal_execution import Progress
 from softform_ik.reach.reach import ReachOutcome
 from softform_interfaces.action import ReachShape
 from softform_interfaces.msg import MeasuredFit, SolveReport

@@ -15,7 +15,7 @@ from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.follow_path import tip_wanted_at
 from softform_core.inverse.servo_target import ServoTarget
 from softform_core.robots import Robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.shapes.validate import check_count, check_scale, check_target
 from softform_interfaces.msg import TargetMesh, TargetPoints
 from softform_ros.conversions import nanoseconds_from_stamp, points_from_cloud, unpacked_vertices
@@ -62,14 +62,14 @@ class ServoIntake:
         shape = self._of_mesh(message) if isinstance(message, TargetMesh) else self._of_cloud(message)
         return ServoTarget(stamp, arrived, closest_points_on(shape))
 
-    def _of_cloud(self, cloud: PointCloud2) -> TargetShape:
+    def _of_cloud(self, cloud: PointCloud2) -> Shape:
         check_count(cloud.width * cloud.height, "target")
-        return TargetShape(check_target(points_from_cloud(cloud), self._robot))
+        return Shape(check_target(points_from_cloud(cloud), self._robot))
 
-    def _of_mesh(self, mesh: TargetMesh) -> TargetShape:
+    def _of_mesh(self, mesh: TargetMesh) -> Shape:
         check_count(len(mesh.vertices) // 3, "target")
         points = check_target(unpacked_vertices(mesh.vertices), self._robot)
-        target = TargetShape.from_mesh(points, faces_from_message(mesh.triangles))
+        target = Shape.from_mesh(points, faces_from_message(mesh.triangles))
         check_upright(target, self._robot)
         return target
 

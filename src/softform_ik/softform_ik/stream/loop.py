@@ -176,7 +176,7 @@ class ServoLoop:
                 self._give_way(replace(self.report, state=ServoState.OFF, reason=str(error)), self._period)
                 return
             self._commands = self._driver.commands(self._model().memory, start)
-            self._servo.resume_from(self._commands.felt)
+            self._servo.resume_from(self._commands.effective)
             self._sent_at, self._resumes = time.monotonic(), True
         assert self._commands is not None
         deadline = self._sent_at + (1.0 - _EARLY) * self._period

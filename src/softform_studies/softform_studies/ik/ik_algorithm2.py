@@ -24,7 +24,7 @@ from softform_core.networks.store import load_forward_kinematics
 from softform_core.paths import DEFAULT_ROBOT
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.threads import one_thread
 from softform_studies.ik.autograd_pipeline import AutogradPipeline
 from softform_studies.ik.gradient_descent import descend
@@ -58,17 +58,17 @@ def algorithm2(
     fixed, free = race_options(robot, fix_pose=True), race_options(robot, fix_pose=False)
     clouds = [target.cloud for target in reachable_targets(robot, pipeline, targets)]
 
-    def in_reach() -> Iterator[tuple[str, TargetShape, IkOptions]]:
+    def in_reach() -> Iterator[tuple[str, Shape, IkOptions]]:
         for number, cloud in enumerate(clouds):
             yield f"reachable_{number}", cloud, fixed
             yield f"reachable_{number}_moved", cloud.transformed(_MOVED.rotation, _MOVED.translation), free
 
-    def out_of_reach() -> Iterator[tuple[str, TargetShape, IkOptions]]:
+    def out_of_reach() -> Iterator[tuple[str, Shape, IkOptions]]:
         if not robot.patches.has_tube:
             yield "dem", dem_target(robot), fixed
             yield "dem_free", dem_target(robot), free
         for number, cloud in enumerate(clouds):
-            yield f"stretched_{number}", TargetShape.from_cloud(cloud.points * _STRETCHED + _RAISED_M), fixed
+            yield f"stretched_{number}", Shape.from_cloud(cloud.points * _STRETCHED + _RAISED_M), fixed
 
     kinds = {"reachable": in_reach, "out_of_reach": out_of_reach}
     with one_thread():

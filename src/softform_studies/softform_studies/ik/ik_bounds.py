@@ -18,7 +18,7 @@ from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import search_of, solve_prepared
 from softform_core.robots import load_robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.threads import one_thread
 from softform_core.units import MM_PER_M
 
@@ -54,7 +54,7 @@ class Disturbed:
     """A target, what disturbs it, and how it is asked for; `slew_limited`: within a part of the range of the start."""
 
     kind: str
-    shape: TargetShape
+    shape: Shape
     options: IkOptions
     slew_limited: bool = False
 
@@ -111,22 +111,22 @@ def disturbed_targets(pipeline: ForwardPipeline, options: IkOptions, count: int,
     for number in range(count):
         hidden = rng.uniform(options.actuation_min, options.actuation_max)
         points = fine.points(hidden) / MM_PER_M
-        mesh = TargetShape(points, None, faces)
+        mesh = Shape(points, None, faces)
         match number % 7:
             case 0:
                 yield Disturbed("exact", mesh, options)
             case 1:
-                yield Disturbed("noisy", TargetShape(points + rng.normal(0.0, _NOISE, points.shape)), options)
+                yield Disturbed("noisy", Shape(points + rng.normal(0.0, _NOISE, points.shape)), options)
             case 2:
                 lower = np.maximum(hidden - _LAG_PART * options.range, options.actuation_min)
                 lagging = 0.7 * fine.points(lower) / MM_PER_M + 0.3 * points
-                yield Disturbed("lagging", TargetShape(lagging, None, faces), options)
+                yield Disturbed("lagging", Shape(lagging, None, faces), options)
             case 3:
-                yield Disturbed("unreachable", TargetShape(points * [1.0, 1.0, 2.0], None, faces), options)
+                yield Disturbed("unreachable", Shape(points * [1.0, 1.0, 2.0], None, faces), options)
             case 4:
                 part = points[points[:, 0] < 0.05]
                 strays = part[::8] + rng.uniform(0.005, 0.05, (len(part[::8]), 3))
-                cloud = TargetShape(np.concatenate([part, strays]))
+                cloud = Shape(np.concatenate([part, strays]))
                 yield Disturbed("part with strays", cloud, replace(options, partial=True))
             case 5:
                 moved = mesh.transformed(_AFAR.rotation, _AFAR.translation)

@@ -15,7 +15,7 @@ from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.ik_problem import Problem
 from softform_core.networks.mlp_weights import MlpWeights
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.surface.patch_set import SHEET
 from softform_core.threads import one_thread
 from softform_core.units import MM_PER_M
@@ -60,8 +60,8 @@ def fastest_iteration_ms(points: int, kernels: int, degrees_of_freedom: int) -> 
     pipeline = random_pipeline(points, kernels, degrees_of_freedom)
     low, high = np.zeros(degrees_of_freedom), np.full(degrees_of_freedom, _ACTUATION_MAX)
     dense = pipeline.at(SHEET.samples(10_000))
-    mesh = TargetShape(dense.points(0.5 * high) / MM_PER_M, None, SHEET.triangles(10_000))
-    search = closest_points_on(TargetShape(mesh.sample(CLOUD_POINTS).points))
+    mesh = Shape(dense.points(0.5 * high) / MM_PER_M, None, SHEET.triangles(10_000))
+    search = closest_points_on(Shape(mesh.sample(CLOUD_POINTS).points))
     problem = Problem(pipeline, search, IkOptions(low, high))
     return min(iteration_ms(problem, 0.5 * high) for _ in range(_REPEATS))
 

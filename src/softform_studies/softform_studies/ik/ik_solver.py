@@ -22,7 +22,7 @@ from softform_core.inverse.inverse import solve_inverse_kinematics, solve_prepar
 from softform_core.inverse.levenberg_marquardt import LevenbergMarquardt
 from softform_core.paths import DEFAULT_ROBOT
 from softform_core.robots import Robot, load_robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.threads import one_thread
 from softform_core.units import MM_PER_M
 from softform_studies.ik.ik_prediction import shipped_pipeline
@@ -51,7 +51,7 @@ class ReachableTarget:
     """A shape that the robot takes under an actuation (k,), as a cloud without normals."""
 
     actuation: Array
-    cloud: TargetShape
+    cloud: Shape
 
 
 def reachable_targets(
@@ -68,8 +68,8 @@ def reachable_targets(
     dense, faces = pipeline.at(pipeline.patches.samples(_MESH_POINTS)), pipeline.patches.triangles(_MESH_POINTS)
     for number in range(count):
         actuation = np.random.default_rng([_SEED, number]).uniform(robot.actuation_min, robot.actuation_max)
-        mesh = TargetShape(dense.points(actuation) / MM_PER_M, None, faces)
-        yield ReachableTarget(actuation, TargetShape.from_cloud(mesh.sample(points, seed=number).points))
+        mesh = Shape(dense.points(actuation) / MM_PER_M, None, faces)
+        yield ReachableTarget(actuation, Shape.from_cloud(mesh.sample(points, seed=number).points))
 
 
 def is_best(error_mm: float, best_mm: float) -> bool:

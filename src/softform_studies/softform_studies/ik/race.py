@@ -21,7 +21,7 @@ from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.ik_result import IkResult
 from softform_core.inverse.inverse import search_of
 from softform_core.robots import Robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_studies.ik.ik_solver import from_rest
 
 LIMIT_S = 60.0
@@ -110,7 +110,7 @@ def race_options(robot: Robot, fix_pose: bool) -> IkOptions:
 
 
 def race(
-    ours: Racer, opponents: Mapping[str, Racer], target: TargetShape, options: IkOptions, repeats: int = REPEATS
+    ours: Racer, opponents: Mapping[str, Racer], target: Shape, options: IkOptions, repeats: int = REPEATS
 ) -> Race:
     """Run ours so many times, then every opponent by both rules."""
     best, found = _timed(ours, target, options, repeats)
@@ -126,7 +126,7 @@ def race(
     )
 
 
-def _timed(racer: Racer, target: TargetShape, options: IkOptions, repeats: int) -> tuple[Timing, IkResult]:
+def _timed(racer: Racer, target: Shape, options: IkOptions, repeats: int) -> tuple[Timing, IkResult]:
     """Return the run of median time, after a short one that warms the caches up."""
     racer.solve(racer.model, search_of(target), replace(options, max_iterations=2))
     runs = []

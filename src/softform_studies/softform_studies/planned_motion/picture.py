@@ -22,7 +22,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.evaluation.drawing import MEASURED_COLOUR, PREDICTED_COLOUR, REST_COLOUR
 from softform_core.planning.clearance import FAR_MM
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 from softform_studies.planned_motion.bench import Comparison, Motion
 from softform_studies.planned_motion.scene import BALL_RADIUS, Scene, Stick, unit
@@ -142,7 +142,7 @@ def draw_comparison(comparison: Comparison) -> Figure:
     trials = {"without sim-to-real": comparison.without, "with sim-to-real": comparison.with_sim_to_real}
     motions = {name: trial.drawable() for name, trial in trials.items()}
     figure = Figure(figsize=(16.0, 8.4), dpi=100, layout="constrained")
-    if isinstance(comparison.scene.goal, TargetShape):
+    if isinstance(comparison.scene.goal, Shape):
         grid = figure.add_gridspec(2, 3, width_ratios=[1.0, 1.0, 0.9], height_ratios=[1.15, 1.0])
         _draw_sheets(figure, grid, motions, comparison.scene.stick)
     else:

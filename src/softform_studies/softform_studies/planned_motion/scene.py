@@ -16,7 +16,7 @@ from softform_core.errors import SoftformError
 from softform_core.forward.surface_model import SurfaceModel
 from softform_core.planning.goals import PointGoal
 from softform_core.robots import Robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 from softform_rig.live_body import LiveBody
 from softform_rig.reality import Reality
@@ -52,7 +52,7 @@ class Stick:
         axis = self.ends[0] + place[..., None] * along
         return np.asarray(np.linalg.norm(points - axis, axis=-1) - self.radius)
 
-    def mesh(self) -> TargetShape:
+    def mesh(self) -> Shape:
         """Return its surface, circumscribed: no point of the stick lies outside."""
         sides = 24
         length = float(np.linalg.norm(self.ends[1] - self.ends[0]))
@@ -60,7 +60,7 @@ class Stick:
         capsule.vertices -= [0.0, 0.0, 0.5 * length] if capsule.bounds[0, 2] > -0.25 * length else [0.0, 0.0, 0.0]
         turn = trimesh.geometry.align_vectors([0.0, 0.0, 1.0], self.ends[1] - self.ends[0])
         capsule.apply_transform(turn)
-        return TargetShape.from_mesh(capsule.vertices + self.ends.mean(axis=0), capsule.faces)
+        return Shape.from_mesh(capsule.vertices + self.ends.mean(axis=0), capsule.faces)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Scene:
     """
 
     start: Array
-    goal: TargetShape | PointGoal
+    goal: Shape | PointGoal
     stick: Stick
     ball: Array | None = None
 
@@ -99,7 +99,7 @@ def scene_of(robot: Robot, reality: Reality, seed: int, gap: float = GAP) -> Sce
     )
     live = LiveBody(robot, reality)
     live.commanded_shape(start)
-    target = TargetShape.from_mesh(live.commanded_shape(hidden), live.faces)
+    target = Shape.from_mesh(live.commanded_shape(hidden), live.faces)
     place = generator.uniform(-STICK_PLACE, STICK_PLACE, 2) * robot.extent / 2.0
     angle = generator.uniform(0.0, np.pi)
     return Scene(start, target, _stick_over(target, place, angle, gap))
@@ -112,7 +112,7 @@ def spread_over(vertices: Array, faces: NDArray[np.integer]) -> Array:
     return np.einsum("wc,fcx->fwx", weights, vertices[faces]).reshape(-1, 3)
 
 
-def _stick_over(target: TargetShape, place: Array, angle: float, gap: float) -> Stick:
+def _stick_over(target: Shape, place: Array, angle: float, gap: float) -> Stick:
     """Return a level stick over a place (x, y), lowered until it is `gap` away from the target."""
     assert target.faces is not None
     surface = spread_over(target.points, target.faces)

@@ -12,7 +12,7 @@ from softform_core.forward.rbf_warp import SimToReal
 from softform_core.inverse.closest_points import ClosestPoints, closest_points_on
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.robots import Robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_studies.sim_to_real.make_frames import TrueSurfaces
 
 JUDGED_POINTS = 2500
@@ -63,12 +63,12 @@ class Judge:
 
     def predicted(self, sim_to_real: SimToReal | None) -> Array:
         """Return points (n, P, 3) mm predicted at the held-out actuations, after the commands before them."""
-        return self.pipeline(sim_to_real).points(self.felt(sim_to_real))
+        return self.pipeline(sim_to_real).points(self.effective(sim_to_real))
 
-    def felt(self, sim_to_real: SimToReal | None) -> Array:
-        """Return what is felt (n, k) at the held-out actuations; what was commanded, if the model knows no play."""
+    def effective(self, sim_to_real: SimToReal | None) -> Array:
+        """Return the effective actuations (n, k) at the held-out actuations; commanded ones, if there is no play."""
         actuation = self.held_out.actuation
-        return actuation if sim_to_real is None else sim_to_real.felt_after(self.held_out.past, actuation)
+        return actuation if sim_to_real is None else sim_to_real.effective_after(self.held_out.past, actuation)
 
     def errors(self, predicted: Array) -> Errors:
         """Return errors of points (n, P, 3) mm, predicted for the held-out actuations in their order."""
@@ -99,4 +99,4 @@ class Judge:
 
 def search_tree(vertices: Array, faces: NDArray[np.integer]) -> ClosestPoints:
     """Return the closest points on a mesh of vertices (V, 3) m; queries in mm."""
-    return closest_points_on(TargetShape(vertices, None, faces.astype(np.int64)))
+    return closest_points_on(Shape(vertices, None, faces.astype(np.int64)))

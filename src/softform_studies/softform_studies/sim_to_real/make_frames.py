@@ -16,7 +16,7 @@ from softform_core.registration.base_alignment import base_alignment
 from softform_core.registration.markers import register_markers
 from softform_core.registration.rest_surface import rest_surface_of
 from softform_core.robots import Robot
-from softform_core.shapes.target import estimate_normals
+from softform_core.shapes.shape import estimate_normals
 from softform_core.training.marker_learning import MARKERS
 from softform_rig.gap import random_actuations
 from softform_rig.live_body import LiveBody

@@ -17,7 +17,7 @@ from softform_core.errors import SoftformError
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.inverse.closest_points import ClosestPoints
 from softform_core.robots import Robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.simulation.newton import find_equilibria
 from softform_core.simulation.simulated_body import equilibrium_points, rest_points
 from softform_core.surface.fit import SurfaceFitter
@@ -167,29 +167,29 @@ def memory_floor(robot: Robot, reality: Reality, actuation: Array, seed: int) ->
         SoftformError: If the reality has no shape at an actuation.
     """
     body = robot.body.real_simulator(reality.body)
-    felt = np.array([_felt(robot, reality, each, seed + place) for place, each in enumerate(actuation)])
-    if not np.ptp(felt, axis=1).any():
+    effective = np.array([_effective(robot, reality, each, seed + place) for place, each in enumerate(actuation)])
+    if not np.ptp(effective, axis=1).any():
         return Errors(np.zeros((len(actuation) * HISTORIES, 1)))
     distances = []
-    for of_one in felt:
+    for of_one in effective:
         start = find_equilibria(body, of_one[:1]).unknowns
         found = find_equilibria(body, of_one, np.repeat(start, HISTORIES, axis=0))
         if reason := next(filter(None, found.failures), ""):
             raise SoftformError(f"Reality '{reality.name}' has no shape: {reason}", "Soften its differences.")
         shapes = MM_PER_M * body.points(found.unknowns)
         mean = shapes.mean(axis=0)
-        normals = TargetShape.from_mesh(mean, body.faces).normals
+        normals = Shape.from_mesh(mean, body.faces).normals
         assert normals is not None
         distances.append(np.abs(np.einsum("hvx,vx->hv", shapes - mean, normals)))
     return Errors(math.sqrt(HISTORIES / (HISTORIES - 1)) * np.concatenate(distances))
 
 
-def _felt(robot: Robot, reality: Reality, actuation: Array, seed: int) -> Array:
-    """Return values (`HISTORIES`, k) that the actuators are felt to have at an actuation (m,), after different ones."""
-    felt = []
+def _effective(robot: Robot, reality: Reality, actuation: Array, seed: int) -> Array:
+    """Return effective values (`HISTORIES`, k) at an actuation (m,), after different ones."""
+    effective = []
     for past in random_actuations(robot, HISTORIES * _PAST, seed).reshape(HISTORIES, _PAST, -1):
         memory = Memory(reality, len(robot.actuators))
         for commanded in (*past, actuation):
             last = memory.feel(true_values(reality, robot, robot.actuators_of(commanded)), HELD_S)
-        felt.append(last)
-    return np.array(felt)
+        effective.append(last)
+    return np.array(effective)

@@ -15,7 +15,7 @@ from softform_core.inverse.closest_points import closest_points_on
 from softform_core.paths import models_of
 from softform_core.robots import load_robot
 from softform_core.run_folder import new_run_folder
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ServoState
 from softform_launch.launched_stack import LaunchedStack
@@ -84,7 +84,7 @@ def punctuality(record: StreamingRecord, since: int) -> dict[str, object]:
 
 def surface_error_mm(surface: Array, target: Array) -> float:
     """Return the mean distance of a surface's points to a target, (N, 3) and (M, 3) m, in mm."""
-    return float(closest_points_on(TargetShape(target)).query(surface * MM_PER_M).distances.mean())
+    return float(closest_points_on(Shape(target)).query(surface * MM_PER_M).distances.mean())
 
 
 def processor_shares() -> dict[str, float]:

@@ -163,8 +163,8 @@ class Laboratory:
         """Eq. 4 with control points fitted to the simulator's own shapes (Sec. V-C5), (n, P, 3) mm."""
         robot, patches = self._setting.robot, judge.patches
         simulator = robot.body.simulator()
-        actuation, correction = judge.felt(sim_to_real), sim_to_real.actuation
-        corrected = actuation if correction is None else correction.felt(actuation)
+        actuation, correction = judge.effective(sim_to_real), sim_to_real.actuation
+        corrected = actuation if correction is None else correction.effective(actuation)
         shapes = equilibrium_points(simulator, robot.actuators_of(corrected))
         control = robot.parametrised(rest_points(simulator), simulator.faces).fit(MM_PER_M * shapes)
         points, centers = patches.evaluate(control, judge.uv), patches.evaluate(control, sim_to_real.kernel_uv)

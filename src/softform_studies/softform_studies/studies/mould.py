@@ -22,7 +22,7 @@ from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.paths import models_of
 from softform_core.shapes.dem import dem_target
 from softform_core.shapes.random import random_target
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.simulation.simulated_body import equilibrium_points
 from softform_core.units import MM_PER_M
 from softform_rig.best_fit import find_best_fit
@@ -60,7 +60,7 @@ class Sheet:
         self._scene.add_triangles(
             Tensor.from_numpy(vertices.astype(np.float32)), Tensor.from_numpy(faces.astype(np.uint32))
         )
-        normals = TargetShape.from_mesh(vertices, faces).normals
+        normals = Shape.from_mesh(vertices, faces).normals
         assert normals is not None
         self._vertices, self._faces, self._normals = vertices, faces, normals
 
@@ -85,7 +85,7 @@ class Sheet:
         return ToolPath(places, normals / np.linalg.norm(normals, axis=1, keepdims=True))
 
 
-def raster(target: TargetShape, spacing: float = SPACING) -> ToolPath:
+def raster(target: Shape, spacing: float = SPACING) -> ToolPath:
     """Return parallel lines over a target, there and back."""
     assert target.faces is not None
     low, high = target.points.min(axis=0)[:2] + spacing, target.points.max(axis=0)[:2] - spacing
@@ -129,7 +129,7 @@ def mould(setting: Setting) -> Outcome:
     return Outcome(entries, _draw(list(targets), looks), f"{SPACING * MM_PER_M:g} mm between lines")
 
 
-def _moulds(setting: Setting, models: LivePipeline, target: TargetShape) -> dict[str, Sheet]:
+def _moulds(setting: Setting, models: LivePipeline, target: Shape) -> dict[str, Sheet]:
     """Return the true membrane under the actuation that each way finds."""
     robot, reality = setting.robot, setting.reality
     found = {}

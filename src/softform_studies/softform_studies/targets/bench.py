@@ -20,7 +20,7 @@ from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.counterpart import beside_share
 from softform_core.paths import models_of
 from softform_core.robots import Robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 from softform_ik.reach.reach import Reach, ReachOutcome, ReachSettings
 from softform_ik.robot.hardware import Hardware
@@ -74,19 +74,19 @@ def mesh(
     side: int,
     kept: Callable[[Array], NDArray[np.bool_]] | None = None,
     size: float = _SIZE,
-) -> TargetShape:
+) -> Shape:
     """Return a relief of side^2 vertices over a square, m, of those triangles whose middles are kept."""
     xy = np.stack(np.meshgrid(*[np.linspace(-1.0, 1.0, side)] * 2, indexing="ij"), axis=-1).reshape(-1, 2)
     faces = Delaunay(xy).simplices
     faces = faces if kept is None else faces[kept(xy[faces].mean(axis=1))]
-    return TargetShape.from_mesh(np.column_stack([0.5 * size * xy, _HEIGHT * height(xy)]), faces)
+    return Shape.from_mesh(np.column_stack([0.5 * size * xy, _HEIGHT * height(xy)]), faces)
 
 
-def together(*shapes: TargetShape) -> TargetShape:
+def together(*shapes: Shape) -> Shape:
     """Return several meshes as one."""
     starts = np.cumsum([0, *(len(shape.points) for shape in shapes)])
     faces = [shape.faces + start for shape, start in zip(shapes, starts, strict=False) if shape.faces is not None]
-    return TargetShape.from_mesh(np.concatenate([shape.points for shape in shapes]), np.concatenate(faces))
+    return Shape.from_mesh(np.concatenate([shape.points for shape in shapes]), np.concatenate(faces))
 
 
 def _oval(xy: Array) -> NDArray[np.bool_]:
@@ -99,7 +99,7 @@ def _mask(xy: Array) -> NDArray[np.bool_]:
     return np.asarray(_oval(xy) & ~eyes & (np.linalg.norm(xy[:, None] - holes, axis=2).min(axis=1) > 0.04))
 
 
-def reliefs() -> dict[str, TargetShape]:
+def reliefs() -> dict[str, Shape]:
     """Return the ten by name, m."""
     random = np.random.default_rng(2)
     crumb, hill = mesh(lambda xy: 0.0 * xy[:, 0], 2, size=0.006), mesh(face, 41, _oval, 0.15)
@@ -113,7 +113,7 @@ def reliefs() -> dict[str, TargetShape]:
         "face and debris": together(mesh(face, 81, _oval), *crumbs),
         "figure": mesh(figure, 121, lambda xy: figure(xy) > 0.0),
         "land, coarse": mesh(land, 13),
-        "land, dense and noisy": TargetShape.from_cloud(dense + 2e-4 * random.standard_normal(dense.shape)),
+        "land, dense and noisy": Shape.from_cloud(dense + 2e-4 * random.standard_normal(dense.shape)),
         "two parts": together(*(hill.transformed(np.eye(3), np.array([x, 0.01, 0.0])) for x in (-0.085, 0.085))),
         "off-centre": mesh(land, 61).transformed(np.eye(3), np.array([0.08, -0.04, 0.0])),
         "larger": mesh(lambda xy: land(xy, 7), 81, size=0.48),
@@ -149,7 +149,7 @@ class RigWithoutNodes(Hardware):
 
 
 def run(
-    robot: Robot, reality: Reality, targets: Mapping[str, TargetShape], tell: Callable[[str], None], executor: Executor
+    robot: Robot, reality: Reality, targets: Mapping[str, Shape], tell: Callable[[str], None], executor: Executor
 ) -> dict[str, dict[str, object]]:
     """Return the mean distances, mm, of each target at rest, after each way and of the best fit.
 

@@ -18,7 +18,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.robots import Robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 
 RANGES = {
@@ -115,7 +115,7 @@ class TorsoTarget:
     """
 
     name: str
-    shape: TargetShape
+    shape: Shape
     girths: Array
     stature: float
     fits: bool
@@ -173,7 +173,7 @@ def girths(vertices: Array, faces: NDArray[np.integer]) -> Array:
     return np.array(found)
 
 
-def _cut(vertices: Array, faces: NDArray[np.integer], floor: float, top: float) -> TargetShape:
+def _cut(vertices: Array, faces: NDArray[np.integer], floor: float, top: float) -> Shape:
     """Return the part between two heights, m."""
     import open3d  # takes a second
 
@@ -185,10 +185,10 @@ def _cut(vertices: Array, faces: NDArray[np.integer], floor: float, top: float) 
         part = part.clip_plane(tensor(np.array([0.0, 0.0, height])), tensor(np.array([0.0, 0.0, inwards])))
     points, triangles = part.vertex.positions.numpy(), part.triangle.indices.numpy()
     used, places = np.unique(triangles, return_inverse=True)
-    return TargetShape.from_mesh(points[used].astype(np.float64), places.reshape(-1, 3))
+    return Shape.from_mesh(points[used].astype(np.float64), places.reshape(-1, 3))
 
 
-def _centred(shape: TargetShape, rest: Array) -> TargetShape:
+def _centred(shape: Shape, rest: Array) -> Shape:
     """Move the shape along x until the resting robot, (P, 3) m, is about its middle: necks lean differently."""
     middles = [0.5 * (points[:, 0].min() + points[:, 0].max()) for points in (rest, shape.points)]
     return shape.transformed(np.eye(3), np.array([middles[0] - middles[1], 0.0, 0.0]))

@@ -9,7 +9,7 @@ from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.closest_points import MeshSearch
 from softform_core.inverse.ik_options import Termination
 from softform_core.inverse.inverse import search_of, solve_inverse_kinematics
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.surface.patch_set import SHEET
 from softform_studies.ik.gradient_descent import descend, icp
 
@@ -35,7 +35,7 @@ def test_recovers_the_pose_of_a_moved_target(membrane, shape_of, options):
 def test_both_methods_agree_on_the_objective(membrane, shape_of, options, reachable, fix_pose):
     target = shape_of(membrane, hidden_actuation(8))
     if not reachable:
-        target = TargetShape(target.points * [1.0, 1.0, 1.4] + [0.0, 0.0, 0.004], None, target.faces)
+        target = Shape(target.points * [1.0, 1.0, 1.4] + [0.0, 0.0, 0.004], None, target.faces)
     exact = replace(options, fix_pose=fix_pose, relative_decrease=1e-7, max_iterations=1000)
     ours = solve_inverse_kinematics(membrane, target, exact)
     reference = descend(membrane, search_of(target), exact)

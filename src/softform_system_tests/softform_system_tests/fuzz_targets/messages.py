@@ -28,7 +28,7 @@ from softform_client.actuator_values import values_from_message
 from softform_client.driver_watch import DriverWatch
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 from softform_core.shapes.validate import check_target
 from softform_interfaces import action, msg, srv
 from softform_rig.faults import parse_fault
@@ -128,7 +128,7 @@ def _take_history(message: msg.ActuationHistory) -> None:
 def _take_mesh(message: msg.TargetMesh) -> None:
     points = unpacked_vertices(message.vertices)
     faces = reach_messages.faces_from_message(message.triangles)
-    shape = TargetShape.from_mesh(check_target(points, _ROBOT), faces)
+    shape = Shape.from_mesh(check_target(points, _ROBOT), faces)
     assert shape.faces is not None and shape.faces.max() < len(shape.points)
 
 

@@ -18,8 +18,8 @@ from sensor_msgs.msg import Image, PointCloud2, PointField
 from softform_capture.camera_tracker.image_source import bgr_from_image
 from softform_core.errors import SoftformError
 from softform_core.shapes.read import read_shape
+from softform_core.shapes.shape import Shape
 from softform_core.shapes.stl import HEADER_BYTES, TRIANGLE_BYTES
-from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import MAX_POINTS, MIN_POINTS
 from softform_ros.conversions import points_from_cloud
 
@@ -111,7 +111,7 @@ def fuzz_image(data: bytes) -> None:
     assert 2 * height * width <= len(data)
 
 
-def _read(name: str, data: bytes) -> TargetShape | None:
+def _read(name: str, data: bytes) -> Shape | None:
     """What the bytes are as a file of this name; None if they are rejected."""
     path = Path(_folder().name) / name
     path.write_bytes(data)

@@ -60,7 +60,7 @@ def _write(output: Path, result: Any) -> int:
     """Write cloud or markers; returns how many points there are."""
     import numpy as np
 
-    from softform_core.shapes.target import TargetShape
+    from softform_core.shapes.shape import Shape
     from softform_core.shapes.write import write_pcd, write_ply
     from softform_ros.conversions import points_from_cloud, positions_from_markers
     from softform_tools.commands.tables import write_table
@@ -70,6 +70,6 @@ def _write(output: Path, result: Any) -> int:
         names = np.array(result.markers.name, dtype=object)
         write_table(output, ["name", "x", "y", "z"], np.column_stack([names, positions]))
         return len(names)
-    cloud = TargetShape.from_cloud(points_from_cloud(result.cloud))
+    cloud = Shape.from_cloud(points_from_cloud(result.cloud))
     (write_ply if output.suffix.lower() == ".ply" else write_pcd)(output, cloud)
     return len(cloud.points)

@@ -184,13 +184,13 @@ def _weight(chain: Chain, joints: Array, placed: PlacedChain, blocks: Array) -> 
     arm = np.cumsum(moments[:, ::-1], axis=1)[:, ::-1] - mass * placed.discs
     twists = disc_twists(placed, joints).swapaxes(2, 3)
     moved = mass[..., None] * twists[..., :3] + crossed(twists[..., 3:], arm[:, :, None])
-    felt, hung = g @ before, (arm[:, :, None] @ (before @ turns.turn))[:, :, 0]
+    local_gravity, hung = g @ before, (arm[:, :, None] @ (before @ turns.turn))[:, :, 0]
     own = np.zeros((*joints.shape, 6))
     half_shift = (0.25 * mass * joints[..., 3:])[None]
-    own[..., :3, :3] = turned_hessian(halves.series[:2], felt, half_shift, halves.phi)
-    own[..., :3, :3] += turned_hessian(turns.series[:2], felt, hung[None], turns.phi)
-    # felt . (mean_i x turn_k) = - mean_i . (felt x turn_k)
-    own[..., :3, 3:] = -0.5 * mass[..., None] * (halves.mean.swapaxes(2, 3) @ hat(felt) @ halves.turn)
+    own[..., :3, :3] = turned_hessian(halves.series[:2], local_gravity, half_shift, halves.phi)
+    own[..., :3, :3] += turned_hessian(turns.series[:2], local_gravity, hung[None], turns.phi)
+    # local_gravity . (mean_i x turn_k) = - mean_i . (local_gravity x turn_k)
+    own[..., :3, 3:] = -0.5 * mass[..., None] * (halves.mean.swapaxes(2, 3) @ hat(local_gravity) @ halves.turn)
     own[..., 3:, :3] = own[..., :3, 3:].swapaxes(2, 3)
     return weight_terms(g, moved, twists[..., 3:], blocks - own)
 

@@ -11,7 +11,7 @@ from softform_core.arrays import Array
 from softform_core.bodies.imported.law import Law, interpolated
 from softform_core.frames.store import FrameStore, open_recording
 from softform_core.geometry.triangle_tree import TriangleTree
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.shape import Shape
 
 _ROUNDS = 2
 """How often a shape is led on to its scan: each time the points' feet are sought anew."""
@@ -55,7 +55,7 @@ def _moves(shape: Array, scan: NDArray[np.floating], faces: NDArray[np.int32]) -
     smooth = _laplacian(len(shape), faces)
     moved, size = shape.copy(), float(np.ptp(shape, axis=0).max())
     for _ in range(_ROUNDS):
-        normals = TargetShape.from_mesh(moved, faces).normals
+        normals = Shape.from_mesh(moved, faces).normals
         assert normals is not None
         triangle, feet, weights = TriangleTree(moved[faces]).query(points)
         near = np.linalg.norm(points - feet, axis=1) < _FURTHEST * size

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.bodies.rod.description import RodChamber, Shape, SolidSection
+from softform_core.bodies.rod.description import OutlineKind, RodChamber, SolidSection
 from softform_core.errors import SoftformError
 
 CELLS = 14
@@ -66,7 +66,7 @@ def _in_chamber(x: Array, y: Array, chamber: RodChamber) -> NDArray[np.bool_]:
 
 
 def _inside(
-    x: Array, y: Array, outline: Shape, centre: tuple[float, float], width: float, height: float
+    x: Array, y: Array, outline: OutlineKind, centre: tuple[float, float], width: float, height: float
 ) -> NDArray[np.bool_]:
     u, v = 2.0 * (x - centre[0]) / width, 2.0 * (y - centre[1]) / height
     inside = u * u + v * v <= 1.0 if outline == "ellipse" else (np.abs(u) <= 1.0) & (np.abs(v) <= 1.0)

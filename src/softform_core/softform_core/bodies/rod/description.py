@@ -9,14 +9,14 @@ from softform_core.arrays import Array
 from softform_core.robots.body import Body, Outline
 from softform_core.robots.description import Description, Finite, Material, NotNegative, Place, Positive
 
-Shape = Literal["ellipse", "rectangle"]
+OutlineKind = Literal["ellipse", "rectangle"]
 
 
 class RodChamber(Description):
     """A straight chamber along a section: a hole in its cross-section, where `centre` is from the rod's axis, m."""
 
     centre: tuple[Finite, Finite]
-    outline: Shape
+    outline: OutlineKind
     width: Positive
     height: Positive
 
@@ -30,7 +30,7 @@ class SolidSection(Description):
     """
 
     length: Positive
-    outline: Shape
+    outline: OutlineKind
     width: Positive
     height: Positive
     taper: Annotated[float, Field(gt=0.2, le=1.0)] = 1.0

@@ -107,7 +107,9 @@ def build_rod(
     areas = np.tile([chamber_area(chamber) for chamber in body.chambers], body.sections)
     turned = np.eye(3) if base_rotation is None else np.asarray(base_rotation, dtype=np.float64)
     base = turned @ (_PLANAR_DIRECTORS if body.planar else np.eye(3))
-    felt = np.asarray(body.gravity if gravity is None else gravity, dtype=np.float64)
+    pull = np.asarray(body.gravity if gravity is None else gravity, dtype=np.float64)
+    if body.planar:
+        pull = pull - base[:, 1] * (base[:, 1] @ pull)  # the table carries the rest
     return Rod(
         **in_sections(body.sections, mass, body.link_length, body.link_mass),
         strains=_PLANAR_STRAINS if body.planar else _ALL_STRAINS,
@@ -122,5 +124,5 @@ def build_rod(
         chamber_place=chambers + np.broadcast_to(chamber_shift, chambers.shape),
         chamber_area=areas * np.broadcast_to(chamber_scale, areas.shape),
         base=base,
-        gravity=felt if not body.planar else felt - base[:, 1] * (base[:, 1] @ felt),  # the table carries the rest
+        gravity=pull,
     )

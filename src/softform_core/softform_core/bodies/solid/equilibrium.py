@@ -104,8 +104,8 @@ class SolidProblem(NodalProblem):
         np.add.at(gradient, solid.elements, forces)
         self._loads.add_gradient(nodes, actuators[0], gradient)
         stored = self._loads.constant + pattern.sums(self._entries, stiffness)
-        felt = actuators[0] if balanced is None else balanced[0]
-        self._loads.add_blocks(nodes, nodes_before, felt, stored)
+        acting = actuators[0] if balanced is None else balanced[0]
+        self._loads.add_blocks(nodes, nodes_before, acting, stored)
         products = self._loads.products(nodes, actuators[0])
         hessian = SparseHessian(pattern.matrix(stored), self._factoriser)
         free = gradient.reshape(-1)[self._order][None]

@@ -1,4 +1,4 @@
-"""A shape that the robot is asked to take: a triangle mesh or a point cloud, in metres."""
+"""A shape, asked for or captured: a triangle mesh or a point cloud, in metres."""
 
 from dataclasses import dataclass
 
@@ -8,14 +8,14 @@ from numpy.typing import ArrayLike, NDArray
 from softform_core.errors import SoftformError
 from softform_core.shapes.validate import check_points
 
-__all__ = ["TargetShape", "estimate_normals"]
+__all__ = ["Shape", "estimate_normals"]
 
 NEIGHBOURS = 16
 """Points of a neighbourhood whose plane gives a cloud's normal."""
 
 
 @dataclass(frozen=True)
-class TargetShape:
+class Shape:
     """A mesh (`faces` given) or a cloud (`faces` is None); a mesh's `points` are its vertices."""
 
     points: NDArray[np.float64]  # (N, 3) m
@@ -23,7 +23,7 @@ class TargetShape:
     faces: NDArray[np.int64] | None = None  # (F, 3) indices into `points`
 
     @classmethod
-    def from_mesh(cls, vertices: ArrayLike, faces: ArrayLike) -> "TargetShape":
+    def from_mesh(cls, vertices: ArrayLike, faces: ArrayLike) -> "Shape":
         """Mesh, (V, 3) m and (F, 3), with area-weighted vertex normals, oriented as its faces are.
 
         Raises:
@@ -50,7 +50,7 @@ class TargetShape:
         return cls(points, _unit(normals), triangles)
 
     @classmethod
-    def from_cloud(cls, points: ArrayLike, normals: ArrayLike | None = None) -> "TargetShape":
+    def from_cloud(cls, points: ArrayLike, normals: ArrayLike | None = None) -> "Shape":
         """Cloud (N, 3) m with the given normals, of any length but zero, or with none.
 
         Raises:
@@ -81,7 +81,7 @@ class TargetShape:
             return np.asarray(doubled_areas.sum(axis=0) / np.linalg.norm(doubled_areas, axis=1).sum())
         return np.zeros(3) if self.normals is None else np.asarray(self.normals.mean(axis=0))
 
-    def sample(self, count: int, seed: int = 0) -> "TargetShape":
+    def sample(self, count: int, seed: int = 0) -> "Shape":
         """Cloud of points on this shape, the same for the same seed.
 
         A mesh is sampled uniformly by area, so `count` may exceed its vertices. Of a cloud a random subset is taken,
@@ -95,7 +95,7 @@ class TargetShape:
             if count >= len(self.points):
                 return self
             chosen = np.sort(generator.choice(len(self.points), count, replace=False))
-            return TargetShape(self.points[chosen], None if self.normals is None else self.normals[chosen])
+            return Shape(self.points[chosen], None if self.normals is None else self.normals[chosen])
         doubled_areas = _face_normals(self.points, self.faces)
         cumulative = np.cumsum(np.linalg.norm(doubled_areas, axis=1))
         # Stratified choice of the triangles: fewer clumps than independent draws, still uniform by area.
@@ -105,11 +105,11 @@ class TargetShape:
         along = generator.random(count)
         barycentric = np.stack([1.0 - root, root * (1.0 - along), root * along], axis=1)
         corners = self.points[self.faces[chosen]]
-        return TargetShape(np.einsum("nc,ncd->nd", barycentric, corners), _unit(doubled_areas[chosen]))
+        return Shape(np.einsum("nc,ncd->nd", barycentric, corners), _unit(doubled_areas[chosen]))
 
-    def transformed(self, rotation: NDArray[np.float64], translation: NDArray[np.float64]) -> "TargetShape":
+    def transformed(self, rotation: NDArray[np.float64], translation: NDArray[np.float64]) -> "Shape":
         """This shape moved rigidly: p -> R p + t, t in m."""
-        return TargetShape(
+        return Shape(
             self.points @ rotation.T + translation,
             None if self.normals is None else self.normals @ rotation.T,
             self.faces,

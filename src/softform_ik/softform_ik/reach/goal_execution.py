@@ -1,4 +1,4 @@
-"""The course of one goal: solve, move, settle, capture and compare, and in a closed loop correct and repeat.
+"""Execution of one goal: solve, move, settle, capture and compare, and in a closed loop correct and repeat.
 
 The plans of the closed loop aim at what was measured instead of what was predicted. After each round the captured
 surface is compared with the predicted one along the normals. A smooth field of what the prediction lacks
@@ -123,7 +123,7 @@ class Progress:
 
 
 @dataclass
-class Course:
+class GoalExecution:
     """One goal under way; what was found so far can be read after any end.
 
     Attributes:
