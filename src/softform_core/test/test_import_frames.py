@@ -70,13 +70,13 @@ def test_an_interrupted_import_goes_on_and_another_table_is_not_added(robot, cap
     table, _ = captures
     arguments = robot, table, COLUMNS, "scan", "mm", "kPa", table.parent / "frames.zarr"
 
-    def read_shape(path, unit):
+    def read_file(path, unit):
         if path.name == "scan_3.ply":
             raise KeyboardInterrupt
         return read(path, unit)
 
-    read = importing.read_shape
-    monkeypatch.setattr(importing, "read_shape", read_shape)
+    read = importing.read_file
+    monkeypatch.setattr(importing, "read_file", read_file)
     with pytest.raises(KeyboardInterrupt):
         import_frames(*arguments, progress=False)
     assert open_frames(arguments[-1]).pending.tolist() == [3]
@@ -85,6 +85,25 @@ def test_an_interrupted_import_goes_on_and_another_table_is_not_added(robot, cap
     table.write_text(table.read_text() + table.read_text().splitlines()[1] + "\n")
     with pytest.raises(SoftformError, match="other frames.*another --output"):
         import_frames(*arguments, progress=False)
+
+
+@pytest.mark.parametrize("number", [0, 3])
+@pytest.mark.parametrize("place", [(0, 0, 0), (np.nan,) * 3])
+def test_a_scan_that_misses_far_more_than_the_others_is_rejected_with_both_shares(robot, captures, number, place):
+    """The kind of field/files/29_frames_one_bad: NaN in a sixth of one scan of many."""
+    table, _ = captures
+    scan = table.parent / f"scan_{number}.ply"
+    points = MM_PER_M * read_shape(scan, "mm").points
+    points[::6] = place
+    np.savetxt(scan.with_suffix(".xyz"), points, fmt="%.4f")
+    table.write_text(table.read_text().replace(scan.name, scan.with_suffix(".xyz").name))
+    result = run(table, "--unit", "mm", "--actuation-unit", "kPa")
+    assert result.exit_code == 0, result.output
+    reason = f"{len(points[::6])} of its {len(points)} points were not measured"
+    assert "2 frames" in result.output and reason in result.output and "0% in the others" in result.output
+    store = open_frames(table.parent / "frames.zarr", robot)
+    assert store.captured.tolist() == [one for one in (0, 1, 3) if one != number]
+    assert list(store.rejections) == sorted([2, number])
 
 
 @pytest.mark.parametrize("number", [0, 3])

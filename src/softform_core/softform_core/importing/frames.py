@@ -21,7 +21,12 @@ from softform_core.importing.checks import check_columns, check_scale, numbers_i
 from softform_core.provenance import made_now
 from softform_core.registration.scanner_pose import ScannerPlace, scanner_place
 from softform_core.robots import Robot
-from softform_core.shapes.read import Unit, read_shape
+from softform_core.shapes.read import ReadShape, Unit, read_file, read_shape
+
+_MORE_MISSING = 0.1
+"""Share of a scan that may be missing beyond what is missing in the others: more says that this one went wrong."""
+_LOOKED_AT = 15
+"""Scans that tell how much is usually missing."""
 
 
 def import_frames(
@@ -40,7 +45,8 @@ def import_frames(
     """Bring scans into a store that `./softform train s2r` takes; each is judged as a collected one is.
 
     A scan that is unfit or cannot be read is kept as rejected, with its reason (`FrameStore.rejections`), and is looked
-    at again when the import is. Points that say "not measured" (`frames.quality.measured_points`) are left out.
+    at again when the import is. Points that say "not measured" (`frames.quality.measured_points`) are left out; a scan
+    that misses far more of them than the others is unfit.
 
     Rows of the table (`importing.table.read_table`) are in the order of capture. Its columns are the degrees of freedom
     of a robot with a surface and N_fk, in their order, commanded and measured (None: as commanded), and scan files
@@ -82,9 +88,10 @@ def import_frames(
         done, unmeasured = len(store) - len(store.pending), 0
         for number in tqdm(store.pending, total=len(store), initial=done, desc="import", disable=not progress):
             try:
-                read = read_shape(files[number], unit).points
-                points = measured_points(read)
-                unmeasured += len(read) - len(points)
+                read = read_file(files[number], unit)
+                _check_missing(read, files, unit)
+                points = measured_points(read.shape.points)
+                unmeasured += read.not_measured + len(read.shape.points) - len(points)
                 check_scale(robot, table, points)
                 points = place.placed(points, reached[number])
                 quality = _judged(robot, judge, store, commanded[number], points)
@@ -110,6 +117,32 @@ def _first_readable(files: Sequence[Path], unit: Unit) -> Array:
         with contextlib.suppress(SoftformError):
             return read_shape(file, unit).points
     return read_shape(files[0], unit).points
+
+
+def _check_missing(read: ReadShape, files: Sequence[Path], unit: Unit) -> None:
+    """Let no scan pass that misses far more than the others; these are read only where it misses much.
+
+    Raises:
+        SoftformError: With both shares.
+    """
+    if _missing(read) <= _MORE_MISSING:
+        return
+    shares = []
+    for file in files[:: max(1, len(files) // _LOOKED_AT)]:
+        with contextlib.suppress(SoftformError):
+            shares.append(_missing(read_file(file, unit)))
+    usual = float(np.median(shares)) if shares else 0.0
+    if _missing(read) > usual + _MORE_MISSING:
+        number = read.not_measured + len(read.shape.points)
+        raise SoftformError(
+            f"{read.not_measured} of its {number} points were not measured (NaN, or all zeros): {_missing(read):.0%}, "
+            f"and {usual:.0%} in the others.",
+            "Capture or export it again.",
+        )
+
+
+def _missing(read: ReadShape) -> float:
+    return read.not_measured / (read.not_measured + len(read.shape.points))
 
 
 def _judged(robot: Robot, judge: ShapeJudge, store: FrameStore, actuation: Array, points: Array) -> FrameQuality:

@@ -66,10 +66,12 @@ class ReadShape:
     Attributes:
         shape: The shape, m.
         notes: What of the file was left out or mended, a sentence each.
+        not_measured: Number of points that were left out because they were not measured.
     """
 
     shape: Shape
     notes: tuple[str, ...]
+    not_measured: int = 0
 
 
 def read_shape(path: str | Path, unit: Unit = "m") -> Shape:
@@ -144,21 +146,23 @@ def _made(points: Array, polygons: list[NDArray[np.integer]], notes: list[str], 
         if not used.all():
             notes = [*notes, f"{(~used).sum()} vertices that belong to no face were left out"]
             points, faces = points[used], (np.cumsum(used) - 1)[faces]
-    else:
+    given = len(points)
+    if not len(faces):
         kept = measured(points)
-        points, left_out = points[kept], len(points) - int(kept.sum())
+        points, left_out = points[kept], given - int(kept.sum())
         if left_out:
             notes = [*notes, f"{left_out} points that were not measured (NaN, or all zeros) were left out"]
         if len(points) and (again := one_place(points)).any():
             notes = [*notes, f"{again.sum()} points at one place were left out, as if they were not measured"]
             points = points[~again]
+    not_measured = given - len(points)
     largest = float(np.abs(points).max(initial=0.0))
     if largest > LARGEST_COORDINATE:
         raise SoftformError(f"A coordinate is {largest:.3g}.", "The file is damaged: export it again.")
     points = check_points(points, "file")
     points = points / (MM_PER_M if unit == "mm" else 1.0)
     shape = Shape.from_mesh(points, faces) if len(faces) else Shape.from_cloud(points)
-    return ReadShape(shape, tuple(notes))
+    return ReadShape(shape, tuple(notes), not_measured)
 
 
 def _check_unit(stated: str | None, unit: Unit) -> None:
