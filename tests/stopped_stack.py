@@ -14,7 +14,7 @@ from softform_bringup.remote_lifecycle import RemoteLifecycleNode
 from softform_core.plant import load_plant
 from softform_core.robots import load_robot
 from softform_interfaces.msg import ActuatorCommand, DriverState, TargetPoints
-from softform_rig.firmware import Firmware
+from softform_rig.line_board import Firmware
 from softform_rig.pseudo_terminal import PseudoTerminal
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode

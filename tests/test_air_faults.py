@@ -21,10 +21,11 @@ from softform_rig.emulated_board import CHANNELS, Sensors
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import parse_fault
 from softform_rig.faulty_board import FaultyBoard
-from softform_rig.firmware import Firmware
+from softform_rig.line_board import Firmware
 
 DEFAULTS = {row.name: row.default for row in PARAMETERS}
-TOLERANCES = load_robot("membrane").tolerances
+_TOLERANCES = load_robot("membrane").actuator_tolerances
+VENT_THRESHOLD, FOLLOW = float(_TOLERANCES.vent_threshold.min()), float(_TOLERANCES.follow.min())  # alike for all
 TOLD_EVERY = 0.02  # s
 FAULTY = 3
 BEGIN = 8.0  # s; by then everything moves and has been held
@@ -46,11 +47,11 @@ class Bench:
         self.watch = BalanceWatch(
             [f"c{channel}" for channel in range(CHANNELS)],
             Air(load_plant()),
-            TOLERANCES.vent_threshold,
-            TOLERANCES.follow,
+            VENT_THRESHOLD,
+            FOLLOW,
             DEFAULTS["response_timeout"],
         )
-        self.board.receive(b"ST=%.2f\r\nC\r\n" % (TOLERANCES.vent_threshold / PA_PER_KPA), 0.0)
+        self.board.receive(b"ST=%.2f\r\nC\r\n" % (VENT_THRESHOLD / PA_PER_KPA), 0.0)
 
     def follow(self, goal: NDArray[np.float64], seconds: float) -> None:
         """Move towards (10,) Pa at the slew rate, then stay; raises what the watch raises."""

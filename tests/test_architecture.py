@@ -45,7 +45,7 @@ PYTHON_PACKAGES = sorted(path.parent.name for path in SRC.glob("softform_*/setup
 
 DEPENDENCY_OF = {
     "jeepney": "python3-jeepney-pip",
-    **{name: f"python3-{name}" for name in ("click", "matplotlib", "numpy", "psutil", "scipy")},
+    **{name: f"python3-{name}" for name in ("click", "jinja2", "matplotlib", "numpy", "psutil", "scipy")},
     **{name: f"python3-{name}" for name in ("hypothesis", "pytest", "serial", "tqdm", "yaml")},
     **{
         name: f"python3-{name}-pip" for name in ("fcl", "natnet", "numba", "ompl", "pydantic", "rosbags", "tensorboard")

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from softform_core import equations
 from softform_core.cli.main import main
+from softform_core.plugins import plugin_kinds
 from softform_core.robots import read_robot
 from softform_launch.launch_file import load_launch_file
 from softform_rig.reality import known_realities, load_reality
@@ -57,6 +58,35 @@ def test_named_paths_and_tests_exist(page):
         path, _, test = name.partition("::")
         assert (ROOT / path).exists(), name
         assert not test or re.search(rf"^def {test}\(", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE), name
+
+
+def _asks_for(file, keys):
+    """Whether a robot's description has these keys, or a launch file this argument."""
+    if file.suffix == ".xml":
+        return f'<arg name="{keys[0]}"' in file.read_text(encoding="utf-8")
+    part = yaml.safe_load(file.read_text(encoding="utf-8"))
+    for key in keys:
+        part = (part[0] if isinstance(part, list) else part).get(key)
+    return part is not None
+
+
+@pytest.mark.parametrize("what", ["body", "term", "output", "model", "device"])
+def test_what_is_found_by_name_has_a_folder_an_entry_point_a_place_and_a_page(what):
+    text = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^\| \[an? {what}\]\(#an?-{what}\)(.*) \|$", text, re.MULTILINE)
+    _, folders, groups, places, page, tests = row.split(" | ")
+    folders = re.findall(r"`(src/[^`]+)`", folders)
+    assert folders and all((ROOT / folder).is_dir() for folder in folders)
+    groups = re.findall(r"`(softform\.\w+)`", groups)
+    assert groups and all(plugin_kinds(group) for group in groups)
+    places = re.findall(r"`([\w: ]+)` in `([^`]+)`", places)
+    assert places and all(_asks_for(ROOT / file, keys.split(": ")) for keys, file in places)
+    linked, _, heading = re.fullmatch(r"\[.*\]\((.*)\)", page)[1].partition("#")
+    told = (ROOT / "docs" / linked).read_text(encoding="utf-8")
+    assert not heading or heading in [line.strip("# ").lower().replace(" ", "-") for line in told.splitlines()]
+    assert all(any(f"`{key}`" in told for key in keys.split(": ")) for keys, _ in places)
+    assert re.search(r"`(?:src|tests)/[^`]+\.py(?:::\w+)?`", tests)
+    assert re.search(rf"^##+ An? {what}$", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("paper", ["000", "001"])

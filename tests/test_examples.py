@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from softform_core.robots import load_robot, read_robot
-from softform_core.robots.registry import body_class
+from softform_core.robots.body import body_class
 from softform_core.shapes.random import random_target
 from softform_core.shapes.write import write_ply
 from softform_core.simulation.generate import generate

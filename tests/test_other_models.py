@@ -12,7 +12,7 @@ import yaml
 
 from softform_client.client import Mode, ShapeClient, ShapePath
 from softform_core.arrays import Array
-from softform_core.forward.simulated_surface import SimulatedSurface
+from softform_core.forward.simulated_models import SimulatedSurface
 from softform_core.paths import robot_file
 from softform_core.robots import load_robot
 from softform_core.shapes.features import FeaturePoints
@@ -34,7 +34,7 @@ MODULE = f'''
 import numpy as np
 from softform_core.forward.memory import Memory
 from softform_core.forward.robot_models import FixedSurface
-from softform_core.forward.surface_model import SplineModel
+from softform_core.forward.forward_model import SplineModel
 
 SHARE = {SHARE}
 

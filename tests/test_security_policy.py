@@ -28,7 +28,7 @@ ENCLAVES = {
     "softform_ros/frames.py": ["stack", "planner"],
     "softform_ros/service_calls.py": ["planner", "observer"],
     "softform_tools/status": ["planner", "observer"],
-    "softform_tools/drivers_heard.py": ["planner", "observer"],
+    "softform_tools/ros_checks.py": ["planner", "observer"],
 }
 """Which enclaves use the names in a package or file; the most exact line counts."""
 

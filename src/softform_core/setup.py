@@ -25,6 +25,7 @@ setup(
     name="softform_core",
     version="0.2.0",
     packages=find_packages(exclude=["test"]),
+    package_data={"softform_core.evaluation": ["report.html"]},
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/softform_core"]),
         ("share/softform_core", ["package.xml"]),
@@ -33,6 +34,7 @@ setup(
     python_requires=">=3.11",
     install_requires=[  # requirements.in names what the whole workspace needs, requirements.txt pins it
         "click>=8.1",
+        "jinja2>=3.1",
         "matplotlib>=3.8",
         "numba>=0.61",
         "numpy>=2.0",

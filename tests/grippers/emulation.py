@@ -7,7 +7,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from softform_core.arrays import Array
-from softform_core.bodies.spread import Values, spread_values
+from softform_core.bodies.realities import Values, spread_values
 from softform_core.robots import Robot
 from softform_core.robots.description import Description
 from softform_core.robots.devices import Device

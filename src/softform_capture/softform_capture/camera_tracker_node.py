@@ -11,8 +11,7 @@ import numpy as np
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import Image
 
-from softform_capture.camera_tracker.code_detection import CodeDetector
-from softform_capture.camera_tracker.code_sheet import RULER_LENGTH, SHEETS
+from softform_capture.camera_tracker.code_sheet import RULER_LENGTH, SHEETS, CodeDetector
 from softform_capture.camera_tracker.colour_marker import ColourMarker
 from softform_capture.camera_tracker.image_source import (
     TOPIC_PREFIX,
@@ -21,8 +20,7 @@ from softform_capture.camera_tracker.image_source import (
     TimedImage,
     bgr_from_image,
 )
-from softform_capture.camera_tracker.lens import Lens
-from softform_capture.camera_tracker.plane_view import SheetPlacement
+from softform_capture.camera_tracker.plane_view import Lens, SheetPlacement
 from softform_capture.camera_tracker.tracker import CameraTracker, Sighting
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot

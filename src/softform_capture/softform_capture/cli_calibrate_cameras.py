@@ -105,11 +105,9 @@ def _from_sheet(
     import numpy as np
     from scipy.spatial.transform import Rotation
 
-    from softform_capture.camera_tracker.code_detection import CodeDetector
-    from softform_capture.camera_tracker.code_sheet import SHEETS
+    from softform_capture.camera_tracker.code_sheet import SHEETS, CodeDetector
     from softform_capture.depth_cameras.extrinsics import register_cameras
-    from softform_capture.depth_cameras.listening import listen
-    from softform_capture.depth_cameras.sheet_in_cloud import corners_in_clouds, sheet_point
+    from softform_capture.depth_cameras.sheet_in_cloud import corners_in_clouds, listen, sheet_point
 
     if not np.isfinite([ruler_length, *pose]).all() or ruler_length <= 0.0:
         raise SoftformError("The sheet has no place or no size.", "Give finite --sheet-pose and --ruler-length, m.")

@@ -10,8 +10,7 @@ from softform_capture.motion_capture.captured_frame import CapturedFrame, parse_
 from softform_capture.motion_capture.labelling import Labeller, read_rest_markers
 from softform_capture.motion_capture.marker_plausibility import PlausibilityLimits
 from softform_capture.motion_capture.ros_frames import FrameTopic, frame_topic
-from softform_capture.motion_capture.source_thread import SourceThread
-from softform_capture.motion_capture.sources import NETWORK, TOPICS, network_source
+from softform_capture.motion_capture.sources import NETWORK, TOPICS, SourceThread, network_source
 from softform_core.errors import SoftformError
 from softform_core.paths import DEFAULT_ROBOT
 from softform_core.robots import load_robot

@@ -11,11 +11,16 @@ from sensor_msgs.msg import PointCloud2
 from softform_capture.depth_cameras.calibration import SECONDS_PER_DAY, default_calibration, load_calibration
 from softform_capture.depth_cameras.cloud_watcher import CloudWatcher
 from softform_capture.depth_cameras.merging import CloudMerger, MergedCloud
-from softform_capture.scanner.captured_cloud import CapturedCloud, CloudOptions, captured_cloud, cloud_on_robot
+from softform_capture.scanner.captured_cloud import (
+    WORKSPACES,
+    CapturedCloud,
+    CloudOptions,
+    captured_cloud,
+    cloud_on_robot,
+)
 from softform_capture.scanner.folder_source import FolderSource, FolderWatcher, RejectedFile, ScanFile
 from softform_capture.scanner.scan_quality import rest_area
 from softform_capture.scanner.scan_record import ScanRecord
-from softform_capture.scanner.workspace import WORKSPACES
 from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.heap import give_back_what_is_free

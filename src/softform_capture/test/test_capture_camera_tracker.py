@@ -11,12 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sensor_msgs.msg import Image
 
-from softform_capture.camera_tracker.code_detection import CodeCorners, CodeDetector
-from softform_capture.camera_tracker.code_sheet import RULER_LENGTH, SHEETS
+from softform_capture.camera_tracker.code_sheet import RULER_LENGTH, SHEETS, CodeCorners, CodeDetector
 from softform_capture.camera_tracker.colour_marker import ColourMarker
 from softform_capture.camera_tracker.image_source import CapturedImages, bgr_from_image
-from softform_capture.camera_tracker.lens import Lens
-from softform_capture.camera_tracker.plane_view import SheetPlacement, view_plane
+from softform_capture.camera_tracker.plane_view import Lens, SheetPlacement, view_plane
 from softform_capture.camera_tracker.tracker import CameraTracker
 from softform_capture.cli_print_code import print_code
 from softform_core.errors import SoftformError

@@ -3,9 +3,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softform_capture.scanner.captured_cloud import CloudOptions, captured_cloud
-from softform_capture.scanner.cleaning import not_stray, thinned_evenly
-from softform_capture.scanner.workspace import inside_workspace
+from softform_capture.scanner.captured_cloud import (
+    CloudOptions,
+    captured_cloud,
+    inside_workspace,
+    not_stray,
+    thinned_evenly,
+)
 from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import load_robot

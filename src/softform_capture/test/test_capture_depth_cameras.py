@@ -12,10 +12,9 @@ from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import PointCloud2, PointField
 
-from softform_capture.camera_tracker.code_detection import CodeDetector
-from softform_capture.camera_tracker.code_sheet import SHEETS
+from softform_capture.camera_tracker.code_sheet import SHEETS, CodeDetector
 from softform_capture.cli_calibrate_cameras import calibrate_cameras
-from softform_capture.depth_cameras import listening
+from softform_capture.depth_cameras import sheet_in_cloud
 from softform_capture.depth_cameras.calibration import load_calibration, made_calibration
 from softform_capture.depth_cameras.extrinsics import register_cameras
 from softform_capture.depth_cameras.merging import CameraCloud, CloudMerger
@@ -279,8 +278,8 @@ def off_the_truth(registration, camera):
 
 
 def test_the_printed_codes_calibrate_cameras_that_see_them(tmp_path, depth_cameras, monkeypatch):
-    monkeypatch.setattr(listening, "_CLOUDS", 2)
-    monkeypatch.setattr(listening, "_TIME_LIMIT", 40.0)
+    monkeypatch.setattr(sheet_in_cloud, "_CLOUDS", 2)
+    monkeypatch.setattr(sheet_in_cloud, "_TIME_LIMIT", 40.0)
     clouds = {name: coloured_cloud(camera, f"{name}_frame", 0.01) for name, camera in depth_cameras.items()}
     ended = threading.Event()
 
@@ -408,7 +407,7 @@ def test_points_in_another_unit_are_told(tmp_path, whose, factor):
     ],
 )
 def test_what_is_asked_wrongly_is_rejected(arguments, monkeypatch):
-    monkeypatch.setattr(listening, "_TIME_LIMIT", 0.2)
+    monkeypatch.setattr(sheet_in_cloud, "_TIME_LIMIT", 0.2)
     result = CliRunner().invoke(calibrate_cameras, arguments)
     assert isinstance(result.exception, SoftformError), result.output
     assert result.exception.next_step

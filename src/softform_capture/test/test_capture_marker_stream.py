@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from softform_capture.motion_capture.marker_attendance import MarkerStrangers
+from softform_capture.motion_capture.attendance import MarkerStrangers
 from softform_capture.motion_capture.marker_plausibility import PlausibilityLimits
 from softform_capture.motion_capture.marker_stream import MarkerStream
 from softform_core.errors import SoftformError

@@ -3,10 +3,11 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_interfaces.msg import ActuatorValues, SolveOptions
-from softform_ros.goal_error import GoalError
+from softform_interfaces.msg import ActuatorValues
+from softform_ros.goal_error import GoalCode, in_code
 
 
 def values_from_message(message: ActuatorValues, robot: Robot) -> list[float]:
@@ -43,15 +44,13 @@ def values_to_message(values: ArrayLike | None, robot: Robot | None = None) -> A
     return ActuatorValues(name=robot.actuators, value=packed, unit=robot.unit)
 
 
-def check_taken(options: SolveOptions, taken: set[str], action: str, code: int) -> None:
-    """Reject options that an action does not take.
+def given_values(message: ActuatorValues, robot: Robot, code: GoalCode, what: str) -> Array | None:
+    """Return actuator values (k,) that the robot may be given, or None if there are none.
 
     Raises:
-        GoalError: If one is given.
+        GoalError: With that code, on a wrong name, unit or number, a value that is not finite, or one out of range.
     """
-    default = SolveOptions()
-    for name in SolveOptions.get_fields_and_field_types():
-        if name not in taken and getattr(options, name) != getattr(default, name):
-            raise GoalError(
-                code, f"{action} does not take the option {name}.", f"Give {', '.join(sorted(taken))} only."
-            )
+    if len(message.value) == 0:
+        return None
+    with in_code(code, f"{what} cannot be used: "):
+        return robot.check_commands(np.asarray(values_from_message(message, robot)))

@@ -5,7 +5,9 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
+
+from softform_ros.conversions import seconds_from_stamp
 
 Cloud = TypeVar("Cloud")
 _POLL_SECONDS = 0.05
@@ -62,6 +64,10 @@ class CaptureWatch(Generic[Cloud]):
             if newest is None or stamp >= newest.stamp or newest.stamp > self._wall_clock():
                 self._newest = Capture(cloud, stamp, self._clock())
                 self._news.notify_all()
+
+    def take(self, message: Any) -> None:
+        """Take a captured message, by the stamp of its header; for subscriptions."""
+        self.note(message, seconds_from_stamp(message.header.stamp))
 
     def wait_for_one_after(
         self, moment: Moment, timeout: float, should_stop: Callable[[], bool]

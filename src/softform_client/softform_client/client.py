@@ -18,9 +18,8 @@ from builtin_interfaces.msg import Time
 from softform_client.client_inputs import as_path, as_shape, as_shape_or_values, as_values
 from softform_client.client_stream import Target, streamed
 from softform_client.follow_messages import ActuatorPath, FollowGoal, Path, PointPath, ShapePath
-from softform_client.follow_messages import Code as FollowCode
 from softform_client.follow_messages import goal_to_message as follow_message
-from softform_client.reach_goal import Code, Mode, ReachGoal
+from softform_client.reach_goal import Mode, ReachGoal
 from softform_client.reach_messages import goal_to_message as reach_message
 from softform_client.reach_messages import target_to_message
 from softform_core.arrays import Array
@@ -34,6 +33,9 @@ from softform_ros.action_caller import ActionCaller, NotConnectedError
 from softform_ros.action_goals import NO_ERROR
 from softform_ros.service_calls import asked_parameters
 
+# The constants of a result are the error codes of its action.
+Code = ReachShape.Result
+FollowCode = FollowWaypoints.Result
 CaptureCode = CaptureShape.Result
 PlanCode = PlanToShape.Result
 
@@ -192,17 +194,17 @@ class ShapeClient:
             None if target is None else as_shape(target),
             mode,
             fix_pose,
-            as_values(seed, "seed"),
-            tolerance,
-            max_time,
             max_rounds,
-            without_sim_to_real,
             features,
             partial,
-            starts,
-            as_values(preferred, "preferred"),
-            preference,
-            accept_unreachable,
+            seed=as_values(seed, "seed"),
+            tolerance=tolerance,
+            max_time=max_time,
+            starts=starts,
+            preferred=as_values(preferred, "preferred"),
+            preference=preference,
+            without_sim_to_real=without_sim_to_real,
+            accept_unreachable=accept_unreachable,
         )
         return self._call(self._reaching, lambda stamp: reach_message(goal, self._frame, stamp), on_feedback)
 
@@ -269,9 +271,9 @@ class ShapeClient:
             as_path(path),
             as_values(times, "times", "waypoint"),
             plan_only,
-            as_values(seed, "seed"),
-            without_sim_to_real,
-            accept_unreachable,
+            seed=as_values(seed, "seed"),
+            without_sim_to_real=without_sim_to_real,
+            accept_unreachable=accept_unreachable,
         )
         return self._call(self._following, lambda stamp: follow_message(goal, self._frame, stamp), on_feedback)
 
@@ -314,9 +316,9 @@ class ShapeClient:
             as_shape(obstacle, "obstacle"),
             as_values(start, "start"),
             clearance,
-            max_time,
-            without_sim_to_real,
-            accept_unreachable,
+            max_time=max_time,
+            without_sim_to_real=without_sim_to_real,
+            accept_unreachable=accept_unreachable,
         )
         return self._call(self._planning, lambda stamp: plan_message(goal, self._frame, stamp), on_feedback)
 

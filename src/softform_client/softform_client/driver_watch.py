@@ -3,20 +3,21 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 import numpy as np
+from rclpy.node import Node
 
-from softform_client.reach_goal import Code
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.history import History
+from softform_core.forward.history import WIPES, History
 from softform_core.forward.memory import NO_MEMORY, Commands, Memory
 from softform_core.robots import Robot
 from softform_interfaces.msg import ActuationHistory, ActuatorState, DriverState
+from softform_ros import qos
 from softform_ros.conversions import seconds_from_stamp
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import GoalCode, GoalError
 from softform_ros.histories import history_from_message
 
 _POLL_SECONDS = 0.05
@@ -28,6 +29,12 @@ AT_REST = (DriverState.SAFE, DriverState.MAKING_SAFE, DriverState.HOLDING)
 
 _SILENT_TIMES = 3.0
 """Silence of `driver_state`, in units of `state_timeout`, after which the driver counts as gone; it comes at 5 Hz."""
+
+
+UNKNOWN_PAST = (
+    "This body remembers what its actuators did before the driver began to measure, which is not known, so the true "
+    f"errors may be larger than the predicted ones: move each actuator through {100.0 * WIPES:.0f} % of its range once."
+)
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,23 @@ class DriverWatch:
         self._reason = self._holder = ""
         self._heard_at = 0.0
 
+    def listen(self, node: Node, opened: ExitStack) -> None:
+        """Take the messages on `actuator_state` and `actuation_history` until what is opened is closed."""
+
+        def take(message: ActuatorState) -> None:
+            self.note_values(message.name, message.value, message.status, seconds_from_stamp(message.header.stamp))
+
+        for subscription in (
+            node.create_subscription(ActuatorState, "actuator_state", take, qos.ACTUATOR_STATE_READER),
+            node.create_subscription(ActuationHistory, "actuation_history", self.note_history, qos.LATCHED_STATE),
+        ):
+            opened.callback(node.destroy_subscription, subscription)
+
+    def note_driver(self, message: DriverState) -> bool:
+        """Take a `driver_state`; returns as `note_state`."""
+        self._note_rest(message)
+        return self.note_state(message.state, message.reason, message.holder)
+
     def note_values(self, names: Sequence[str], values: Sequence[float], status: Sequence[int], stamp: float) -> None:
         """Take a `actuator_state`; one of another robot is not noted."""
         try:
@@ -94,8 +118,8 @@ class DriverWatch:
         with suppress(SoftformError):
             self.history = history_from_message(message, self._robot)
 
-    def note_rest(self, message: DriverState) -> None:
-        """Take where motors hold the robot from a `driver_state`: what is held streams nothing on `actuator_state`."""
+    def _note_rest(self, message: DriverState) -> None:
+        """Take where motors hold the robot: what is held streams nothing on `actuator_state`."""
         if message.state != DriverState.HOLDING:
             return
         try:
@@ -109,7 +133,7 @@ class DriverWatch:
                 self._news.notify_all()
 
     def note_state(self, state: int, reason: str, holder: str = "") -> bool:
-        """Take a `driver_state`.
+        """Take the state of the driver, its reason, and who holds its lease.
 
         Returns:
             Whether the driver has just stopped following commands: it faulted, went away, or made safe after it ran.
@@ -144,6 +168,10 @@ class DriverWatch:
             return Commands.of(self._robot, NO_MEMORY, self.history, self._robot.rest_actuation)
         return Commands.of(self._robot, memory, self.history, self._robot.nearest_actuation(values))
 
+    def warnings(self, memory: Memory) -> list[str]:
+        """Return what makes the predictions of a model with this memory less certain, and what to do about it."""
+        return [] if memory is NO_MEMORY or self.history.is_known else [UNKNOWN_PAST]
+
     def check_ready(self) -> None:
         """Check that a command would be followed.
 
@@ -153,8 +181,7 @@ class DriverWatch:
         self.check_measured()
         with self._news:
             if self._source and self._holder not in ("", self._source):
-                raise GoalError(
-                    Code.DRIVER_NOT_READY,
+                raise _not_ready(
                     f"'{self._holder}' commands the robot.",
                     "Let it end or cancel it. ./softform release lets go of what is held, ./softform stop ends any.",
                 )
@@ -167,33 +194,29 @@ class DriverWatch:
         """
         with self._news:
             if self._state is None:
-                raise GoalError(
-                    Code.DRIVER_NOT_READY,
+                raise _not_ready(
                     "No driver has announced itself on driver_state.",
                     "Start the driver and activate it, or plan only.",
                 )
             if self._state == DriverState.FAULT:
                 raise GoalError(
-                    Code.DRIVER_FAULT,
+                    GoalCode.DRIVER_FAULT,
                     f"The driver is at fault: {self._reason}.",
                     "Remove the cause, then ./softform reset (service `reset`).",
                 )
             if self._state == DriverState.OFFLINE:
-                raise GoalError(
-                    Code.DRIVER_NOT_READY,
+                raise _not_ready(
                     f"The driver is offline: {self._reason}.",
                     "Connect the devices and configure and activate the driver.",
                 )
             if self._clock() - self._heard_at > _SILENT_TIMES * self._timeout:
-                raise GoalError(
-                    Code.DRIVER_NOT_READY,
+                raise _not_ready(
                     f"Nothing has come on driver_state for {self._clock() - self._heard_at:.1f} s.",
                     "Check that it runs, and the network.",
                 )
             if self._measured is None or not self._is_fresh():
                 silence = "ever" if self._measured is None else f"for {self._clock() - self._measured.received:.1f} s"
-                raise GoalError(
-                    Code.DRIVER_NOT_READY,
+                raise _not_ready(
                     f"No values of '{self._robot.name}' came on actuator_state {silence}.",
                     "Check that the driver is active and drives this robot.",
                 )
@@ -231,7 +254,9 @@ class DriverWatch:
                     return measured
                 if self._clock() > deadline:
                     raise GoalError(
-                        Code.SETTLE_TIMEOUT, self._unsettled(command, timeout), "Look for a leak, or allow more time."
+                        GoalCode.SETTLE_TIMEOUT,
+                        self._unsettled(command, timeout),
+                        "Look for a leak, or allow more time.",
                     )
                 self._news.wait(_POLL_SECONDS)
         return None
@@ -270,7 +295,7 @@ class DriverWatch:
                         return measured
                 if self._clock() > begun + timeout:
                     raise GoalError(
-                        Code.SETTLE_TIMEOUT,
+                        GoalCode.SETTLE_TIMEOUT,
                         f"The robot did not stand still within {timeout:g} s.",
                         "Wait until what moves it has ended, or look for a leak.",
                     )
@@ -290,3 +315,7 @@ class DriverWatch:
             f"The robot did not settle within {timeout:g} s: {self._robot.actuators[worst]} is "
             f"{deviation[worst]:+.4g} {unit} off its command of {command[worst]:.4g} {unit}."
         )
+
+
+def _not_ready(message: str, next_step: str) -> GoalError:
+    return GoalError(GoalCode.DRIVER_NOT_READY, message, next_step)

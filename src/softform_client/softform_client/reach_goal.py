@@ -1,4 +1,4 @@
-"""Checks of a goal before it is accepted; every rejection says why and what to do."""
+"""Goals of `reach_shape`, and checks of a target before a goal or stream is accepted; each says why and what to do."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -8,23 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 from std_msgs.msg import Header
 
-from softform_client.actuator_values import values_from_message
+from softform_client.solve_options import SolveGoal
 from softform_core.arrays import Array
+from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
-from softform_core.shapes.open_tube import check_goes_around
 from softform_core.shapes.shape import Shape
 from softform_core.shapes.validate import check_target
 from softform_interfaces.action import ReachShape
-from softform_interfaces.msg import ActuatorValues
 from softform_ros.conversions import seconds_from_stamp
-from softform_ros.goal_error import GoalError, in_code
-
-Code = ReachShape.Result
-"""Error codes, `NONE` … `INTERNAL_ERROR`; the action's definition is their only list."""
 
 MAX_FUTURE = 1.0
 """Largest lead of a stamp over the clock that is tolerated between machines, s."""
+
+_DOWNWARDS = -0.5
+"""Mean normal's z below which a target lies upside down; on its side, or with mixed triangles, it is near 0."""
 
 Kind = TypeVar("Kind", bound=IntEnum)
 
@@ -48,45 +46,16 @@ class Mode(IntEnum):
         return self in (Mode.PLAN_MOVE_AND_VERIFY, Mode.CLOSED_LOOP)
 
 
-_DOWNWARDS = -0.5
-"""Mean normal's z below which a target lies upside down; on its side, or with mixed triangles, it is near 0."""
-
-
 @dataclass(frozen=True)
-class ReachGoal:
-    """A checked goal.
-
-    Attributes:
-        target: Target shape in the robot's frame, m; None: feature points alone.
-        mode: Plan only, move, verify or closed loop.
-        fix_pose: Whether the target stays where it is.
-        seed: (k,) actuator values, or None: the solver chooses.
-        tolerance: m, mean error at which the solver may stop; 0: the node's default.
-        max_time: s for each solve; 0: the node's default.
-        max_rounds: Closed loop: corrections at most; 0: the node's default.
-        without_sim_to_real: Plan with the simulated shape alone, to compare.
-        features: Feature points and where they are wanted, or None.
-        partial: Whether the target shows only a part of the shape.
-        starts: Number of starts of a global search; 1: no search; 0: the node's default.
-        preferred: (k,) actuator values, or None; of all solutions the nearest is taken.
-        preference: mm^2 of squared error worth the whole range of an actuation; 0: the node's default.
-        accept_unreachable: Whether the nearest shape is wanted even if it misses the target widely.
-    """
+class ReachGoal(SolveGoal):
+    """A checked goal, in the robot's frame; its fields are the arguments of `ShapeClient.reach`."""
 
     target: Shape | None
     mode: Mode
     fix_pose: bool = True
-    seed: Array | None = None
-    tolerance: float = 0.0
-    max_time: float = 0.0
     max_rounds: int = 0
-    without_sim_to_real: bool = False
     features: FeaturePoints | None = None
     partial: bool = False
-    starts: int = 0
-    preferred: Array | None = None
-    preference: float = 0.0
-    accept_unreachable: bool = False
 
 
 def check_header(
@@ -98,18 +67,16 @@ def check_header(
     message.
 
     Raises:
-        GoalError: If the frame is another one, the stamp is too old or lies in the future, or a stream's is 0.
+        SoftformError: If the frame is another one, the stamp is too old or lies in the future, or a stream's is 0.
     """
     if header.frame_id != frame:
-        raise GoalError(
-            Code.INVALID_TARGET,
+        raise SoftformError(
             f"The {what} is in frame '{header.frame_id}', not in '{frame}'.",
             f"Transform the points into {frame} and name it in the header.",
         )
     stamp = seconds_from_stamp(header.stamp)
     if stamp == 0.0 and of_stream:
-        raise GoalError(
-            Code.INVALID_TARGET,
+        raise SoftformError(
             f"The {what} has no stamp.",
             "Stamp it with the time of now: a stream must not follow what is long past.",
         )
@@ -117,16 +84,14 @@ def check_header(
         return
     age = now - stamp
     if age > max_age:
-        raise GoalError(
-            Code.INVALID_TARGET,
+        raise SoftformError(
             f"The {what} is stale: it was stamped {age:.1f} s ago, at most {max_age:g} s are allowed.",
             f"Stamp each {what} with the time of now, by a clock that agrees with this computer's (NTP)."
             if of_stream
             else f"Send a current {what}, or a zero stamp for one that does not age.",
         )
     if age < -MAX_FUTURE:
-        raise GoalError(
-            Code.INVALID_TARGET,
+        raise SoftformError(
             f"The {what} is stamped {-age:.1f} s in the future.",
             f"Synchronise the clocks{'' if of_stream else ', or send a zero stamp'}.",
         )
@@ -136,14 +101,13 @@ def check_shape(points: Array, triangles: NDArray[np.int64], robot: Robot) -> Sh
     """Return the target, (N, 3) m with (F, 3) triangles or none, as a shape.
 
     Raises:
-        GoalError: If the points or triangles are unusable, or their size shows a wrong unit.
+        SoftformError: If the points or triangles are unusable, or their size shows a wrong unit.
     """
-    with in_code(Code.INVALID_TARGET):
-        checked = check_target(points, robot)
-        return Shape.from_mesh(checked, triangles) if len(triangles) else Shape.from_cloud(checked)
+    checked = check_target(points, robot)
+    return Shape.from_mesh(checked, triangles) if len(triangles) else Shape.from_cloud(checked)
 
 
-def check_upright(target: Shape | None, robot: Robot) -> None:
+def check_upright(target: Shape, robot: Robot) -> None:
     """Reject a target whose outside looks down: a robot's sheet looks up, and only its shape could not tell.
 
     Args:
@@ -151,51 +115,27 @@ def check_upright(target: Shape | None, robot: Robot) -> None:
         robot: Robot that takes the shape; a tube looks to all sides.
 
     Raises:
-        GoalError: If it lies upside down, or its triangles are wound the other way.
+        SoftformError: If it lies upside down, or its triangles are wound the other way.
     """
-    if target is None or robot.body.goes_around:
+    if robot.body.goes_around:
         return
     facing = target.facing
     if facing[2] < _DOWNWARDS:
         mean = ", ".join(f"{part:.2f}" for part in facing)
-        raise GoalError(
-            Code.INVALID_TARGET,
+        raise SoftformError(
             f"The target lies upside down: its mean normal is ({mean}), the surface of '{robot.name}' looks up.",
             "Turn it over, or reverse its triangles or normals; accept_unreachable of a goal takes it as it is.",
         )
 
 
-def check_whole(target: Shape | None, robot: Robot) -> None:
-    """Reject a target that is open along its side for a robot whose surface is a tube.
-
-    Raises:
-        GoalError: If it is.
-    """
-    if target is not None:
-        with in_code(Code.INVALID_TARGET):
-            check_goes_around(target, robot)
-
-
-def given_values(values: ActuatorValues, robot: Robot, code: int, what: str) -> Array | None:
-    """Return actuator values (k,) that the robot may be given, or None if there are none.
-
-    Raises:
-        GoalError: With that code, on a wrong name, unit or number, a value that is not finite, or one out of range.
-    """
-    if len(values.value) == 0:
-        return None
-    with in_code(code, f"{what} cannot be used: "):
-        return robot.check_commands(np.asarray(values_from_message(values, robot)))
-
-
-def one_of(kinds: type[Kind], number: int, code: int, what: str) -> Kind:
+def one_of(kinds: type[Kind], number: int, what: str) -> Kind:
     """Return the member of an enumeration that a message names by its number.
 
     Raises:
-        GoalError: With that code, if there is none.
+        SoftformError: If there is none.
     """
     try:
         return kinds(number)
     except ValueError:
         known = ", ".join(f"{one.value} ({one.name})" for one in kinds)
-        raise GoalError(code, f"There is no {what} {number}.", f"Use one of {known}.") from None
+        raise SoftformError(f"There is no {what} {number}.", f"Use one of {known}.") from None

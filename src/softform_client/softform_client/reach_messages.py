@@ -10,36 +10,25 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import Header
 
-from softform_client.actuator_values import values_to_message
-from softform_client.reach_goal import (
-    Code,
-    Mode,
-    ReachGoal,
-    check_header,
-    check_shape,
-    check_upright,
-    check_whole,
-    given_values,
-    one_of,
-)
+from softform_client.reach_goal import Mode, ReachGoal, check_header, check_shape, check_upright, one_of
+from softform_client.solve_options import check_at_most, options_from_message, options_to_message
+from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
+from softform_core.shapes.open_tube import check_goes_around
 from softform_core.shapes.shape import Shape
 from softform_core.shapes.validate import check_count, check_scale
 from softform_interfaces.action import CaptureShape, ReachShape
-from softform_interfaces.msg import SolveOptions, TargetPoints
+from softform_interfaces.msg import TargetPoints
 from softform_ros.conversions import NORMAL_FIELDS, cloud_from_points, points_from_cloud, values_from_cloud
-from softform_ros.goal_error import GoalError, in_code
+from softform_ros.goal_error import GoalCode, in_code
 from softform_ros.quaternions import quaternion_of, rotation_of
 
 MOST_TRIANGLES = 200_000
 """Most triangles of a message: searching them for closest points takes time and memory."""
 
 SAMPLED_POINTS = 20_000
-
-MAX_STARTS = 1000
-"""Most starts of a search; more never found anything better, as the search ends by itself long before."""
 
 MAX_ROUNDS = 100
 """Most corrections in a closed loop; a few are enough."""
@@ -52,6 +41,7 @@ def as_light(shape: Shape) -> Shape:
     return shape.sample(SAMPLED_POINTS)
 
 
+@in_code(GoalCode.INVALID_TARGET)
 def goal_from_message(
     message: ReachShape.Goal, robot: Robot, frame: str, now: float, max_target_age: float
 ) -> ReachGoal:
@@ -60,88 +50,47 @@ def goal_from_message(
     Raises:
         GoalError: If the goal cannot be accepted, as when its target is older than `max_target_age`, s.
     """
-    mode = one_of(Mode, message.mode, Code.INVALID_TARGET, "mode")
-    options = message.options
-    _check_limits(message)
+    mode = one_of(Mode, message.mode, "mode")
+    check_at_most("max_rounds", message.max_rounds, MAX_ROUNDS)
     features = features_from_message(message.features, robot)
-    target = None
     if features is not None:
         check_header(message.features.header, frame, now, max_target_age)
     has_target = message.target.width * message.target.height > 0
     if has_target and not robot.surfaces:
-        raise GoalError(
-            Code.INVALID_TARGET,
+        raise SoftformError(
             f"Robot '{robot.name}' has a tip and no surface: it has no shape to take.",
             "Give a place of its tip as a feature point, or lead it along points with follow_waypoints.",
         )
+    target = None
     if features is None or has_target:
         target = target_from_message(message, robot, frame, now, max_target_age)
-    goal = ReachGoal(
-        target,
-        mode,
-        message.fix_pose,
-        given_values(options.seed, robot, Code.INVALID_SEED, "Seed values"),
-        options.tolerance,
-        options.max_time,
-        message.max_rounds,
-        options.without_sim_to_real,
-        features,
-        message.partial,
-        options.starts,
-        given_values(options.preferred, robot, Code.INVALID_SEED, "Preferred values"),
-        options.preference,
-        options.accept_unreachable,
-    )
+    options = options_from_message(message.options, robot, "reach_shape")
+    goal = ReachGoal(target, mode, message.fix_pose, message.max_rounds, features, message.partial, **options)
+    if target is None:
+        assert features is not None
+        _check_features_alone(goal, len(features))
+        return goal
     if goal.fix_pose and not goal.accept_unreachable:
         check_upright(target, robot)
     if not (goal.partial or goal.accept_unreachable):
-        check_whole(target, robot)
-    return _check_wanted(goal)
+        check_goes_around(target, robot)
+    return goal
 
 
-def _check_limits(message: ReachShape.Goal) -> None:
-    """Reject limits that are negative or not finite, and too many rounds or starts."""
-    options = message.options
-    for name, count, most in (("starts", options.starts, MAX_STARTS), ("max_rounds", message.max_rounds, MAX_ROUNDS)):
-        if not 0 <= count <= most:
-            raise GoalError(Code.INVALID_TARGET, f"{name} is {count}.", f"Give at most {most}, or 0 for the default.")
-    for name, unit in (("tolerance", "m"), ("max_time", "s"), ("preference", "mm^2")):
-        value = getattr(options, name)
-        if not (np.isfinite(value) and value >= 0.0):
-            raise GoalError(
-                Code.INVALID_TARGET, f"{name} is {value} {unit}.", "Give a positive number, or 0 for the default."
-            )
-
-
-def _check_wanted(goal: ReachGoal) -> ReachGoal:
-    """Return a goal whose parts fit together.
-
-    Raises:
-        GoalError: If nothing is wanted, or feature points alone are to be verified or posed by fewer than three.
-    """
-    if goal.target is not None:
-        return goal
-    if goal.features is None:
-        raise GoalError(
-            Code.INVALID_TARGET, "The goal has neither a target nor feature points.", "Give one of them, or both."
-        )
+def _check_features_alone(goal: ReachGoal, count: int) -> None:
+    """Reject a goal whose feature points alone are to be verified, or posed by fewer than three."""
     if goal.mode.verifies:
-        raise GoalError(
-            Code.INVALID_TARGET,
+        raise SoftformError(
             f"{goal.mode.name} compares a capture with the target, and the goal has feature points alone.",
             "Give a target, too, or use PLAN_ONLY or PLAN_AND_MOVE.",
         )
     if goal.partial:
-        raise GoalError(
-            Code.INVALID_TARGET, "partial is about a target, and the goal has feature points alone.", "Leave it out."
-        )
-    if not goal.fix_pose and len(goal.features) < 3:
-        raise GoalError(
-            Code.INVALID_TARGET,
-            f"{len(goal.features)} feature points do not fix the pose of a target.",
+        raise SoftformError("partial is about a target, and the goal has feature points alone.", "Leave it out.")
+    if not goal.fix_pose and count < 3:
+        raise SoftformError(
+            f"{count} feature points do not fix the pose of a target.",
             "Set fix_pose, or give at least 3 points.",
         )
-    return goal
 
 
 def points_from_message(
@@ -150,12 +99,11 @@ def points_from_message(
     """Check a cloud and unpack its points, (N, 3) m; arguments as of `check_header`.
 
     Raises:
-        GoalError: If it is in another frame, too old, too small or too large, or cannot be read.
+        SoftformError: If it is in another frame, too old, too small or too large, or cannot be read.
     """
     check_header(cloud.header, frame, now, max_age, what)
-    with in_code(Code.INVALID_TARGET):
-        check_count(cloud.width * cloud.height, what)  # before they are copied
-        return points_from_cloud(cloud)
+    check_count(cloud.width * cloud.height, what)  # before they are copied
+    return points_from_cloud(cloud)
 
 
 def target_from_message(
@@ -164,13 +112,12 @@ def target_from_message(
     """Check the target of a goal and unpack it; arguments as of `goal_from_message`.
 
     Raises:
-        GoalError: If it is in another frame, too old, or unusable.
+        SoftformError: If it is in another frame, too old, or unusable.
     """
     points = points_from_message(message.target, frame, now, max_age)
     shape = check_shape(points, faces_from_message(message.triangles), robot)
     if shape.faces is None and {*NORMAL_FIELDS} <= {field.name for field in message.target.fields}:
-        with in_code(Code.INVALID_TARGET):
-            normals = values_from_cloud(message.target, NORMAL_FIELDS)
+        normals = values_from_cloud(message.target, NORMAL_FIELDS)
         if np.isfinite(normals).all():
             shape = Shape.from_cloud(shape.points, normals)
     return shape
@@ -180,37 +127,42 @@ def features_from_message(message: TargetPoints, robot: Robot) -> FeaturePoints 
     """Unpack feature points, or None if there are none; frame and stamp are the caller's to check.
 
     Raises:
-        GoalError: If sizes differ, a number is not finite or out of range, or a position shows a wrong unit.
+        SoftformError: If sizes differ, a number is not finite or out of range, or a position shows a wrong unit.
     """
     count = len(message.position)
     lengths = {"u": len(message.u), "v": len(message.v), "output": len(message.output) or count}
     if not any((count, *lengths.values(), len(message.weight))):
         return None
     if wrong := [f"{lengths[name]} {name}" for name in lengths if lengths[name] != count]:
-        raise GoalError(
-            Code.INVALID_TARGET,
+        raise SoftformError(
             f"There are {count} positions of feature points and {', '.join(wrong)}.",
             "Give one of each for each point; output may be empty.",
         )
     positions = np.array([(point.x, point.y, point.z) for point in message.position], dtype=np.float64).reshape(-1, 3)
     uv = np.stack([message.u, message.v], axis=1).astype(np.float64)
     weights = message.weight if len(message.weight) else None
-    with in_code(Code.INVALID_TARGET):
-        features = FeaturePoints.of(uv, positions, weights, message.output).on(robot)
-        size = float(np.linalg.norm(robot.extent)) if robot.surfaces else robot.body.size
-        check_scale(features.positions, "Feature point", robot.name, size)
+    features = FeaturePoints.of(uv, positions, weights, message.output).on(robot)
+    check_places(features.positions, "Feature point", robot)
     return features
+
+
+def check_places(points: NDArray[np.float64], what: str, robot: Robot) -> None:
+    """Reject places (N, 3) m so far from the robot that their unit must be another one.
+
+    Raises:
+        SoftformError: If they are.
+    """
+    check_scale(points, what, robot.name, float(np.linalg.norm(robot.extent)) if robot.surfaces else robot.body.size)
 
 
 def faces_from_message(triangles: Sequence[int]) -> NDArray[np.int64]:
     """Unpack triangles, (F, 3).
 
     Raises:
-        GoalError: If they are no whole triangles, or too many.
+        SoftformError: If they are no whole triangles, or too many.
     """
     if len(triangles) % 3 or len(triangles) > 3 * MOST_TRIANGLES:
-        raise GoalError(
-            Code.INVALID_TARGET,
+        raise SoftformError(
             f"{len(triangles)} indices are no triangles, or more than {MOST_TRIANGLES}.",
             "Give three vertices for each triangle, or thin the mesh out.",
         )
@@ -233,16 +185,7 @@ def goal_to_message(goal: ReachGoal, frame: str, stamp: Time) -> ReachShape.Goal
         fix_pose=goal.fix_pose,
         mode=int(goal.mode),
         max_rounds=goal.max_rounds,
-        options=SolveOptions(
-            seed=values_to_message(goal.seed),
-            tolerance=float(goal.tolerance),
-            max_time=float(goal.max_time),
-            starts=goal.starts,
-            preferred=values_to_message(goal.preferred),
-            preference=float(goal.preference),
-            without_sim_to_real=goal.without_sim_to_real,
-            accept_unreachable=goal.accept_unreachable,
-        ),
+        options=options_to_message(goal),
     )
 
 

@@ -9,7 +9,7 @@ from rclpy.parameter import Parameter as RosParameter
 from std_msgs.msg import Empty
 
 from softform_collect.frame_collector import FrameCollector
-from softform_collect.goal import Code, CollectGoal, CollectSettings, goal_from_message
+from softform_collect.goal import CollectGoal, CollectOutcome, CollectSettings, goal_from_message
 from softform_collect.robot_link import RobotLink
 from softform_core.paths import DEFAULT_ROBOT
 from softform_core.robots import Robot, load_robot
@@ -18,9 +18,9 @@ from softform_ros.action_goals import GoalLedger
 from softform_ros.asked import require_just_asked
 from softform_ros.checked_action import CheckedAction, in_worker
 from softform_ros.diagnostics import Health
-from softform_ros.goal_error import GoalError, in_code
+from softform_ros.goal_error import GoalCode, GoalError, in_code
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
-from softform_ros.parameters import Parameter
+from softform_ros.parameters import Parameter, settings_from
 from softform_ros.qos import ATTENDANCE
 
 PARAMETERS = (
@@ -55,7 +55,7 @@ class CollectorNode(SoftformLifecycleNode):
         self._server: CheckedAction[CollectGoal] | None = None
         self._workers: ThreadPoolExecutor | None = None
         self._accepted: CollectGoal | None = None
-        self._stop_code = Code.NONE
+        self._stop_code = GoalCode.NONE
         self._is_attended = False
         self._attending = 0
         self._ledger = GoalLedger(self)
@@ -67,14 +67,13 @@ class CollectorNode(SoftformLifecycleNode):
         self._accepted = None
         self.diagnostics.hardware_id = self._robot.name
         self._workers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="collect")
-        attendance = self.create_subscription(
+        self.subscribe(
             Empty,
             "collect_dataset/attendance",
             lambda message: None,
             ATTENDANCE,
             event_callbacks=SubscriptionEventCallbacks(liveliness=self._on_attendance),
         )
-        self.opened.callback(self.destroy_subscription, attendance)
         self._server = CheckedAction(
             self,
             CollectDataset,
@@ -88,11 +87,11 @@ class CollectorNode(SoftformLifecycleNode):
 
     def deactivate(self) -> None:
         """End the goal: the robot vents."""
-        self._request_stop(Code.NODE_DEACTIVATED)
+        self._request_stop(GoalCode.NODE_DEACTIVATED)
 
     def cleanup(self) -> None:
         """Close the action."""
-        self._request_stop(Code.NODE_DEACTIVATED)
+        self._request_stop(GoalCode.NODE_DEACTIVATED)
         if self._workers is not None:
             self._workers.shutdown(wait=True)
             self._workers = None
@@ -108,19 +107,14 @@ class CollectorNode(SoftformLifecycleNode):
     def _settings(self) -> CollectSettings:
         values, robot = self.parameters, self._robot
         assert robot is not None
-        return CollectSettings(
+        return settings_from(
+            CollectSettings,
+            values,
             frame=robot.base_frame,
-            source=values["source"],
             bag=Path(values["bag"]) if values["bag"] else None,
             settle_tolerance=robot.actuator_tolerances.arrive,
-            settle_timeout=values["settle_timeout"],
             capture_timeout=self.get_parameter("capture_timeout").value,
-            ready_timeout=values["ready_timeout"],
-            captures_a_frame=values["captures_a_frame"],
-            averaged_markers=values["averaged_markers"],
             least_free_disk=values["least_free_disk"] * 1e6,
-            drift_warning=values["drift_warning"],
-            drift_limit=values["drift_limit"],
         )
 
     def _on_attendance(self, info: QoSLivelinessChangedInfo) -> None:
@@ -129,32 +123,34 @@ class CollectorNode(SoftformLifecycleNode):
             self._is_attended = True
         elif self._is_attended and self._accepted is not None:
             self.get_logger().warning("the client that attended to collecting is gone: collecting ends")
-            self._request_stop(Code.CANCELLED)
+            self._request_stop(GoalCode.CANCELLED)
 
-    def _request_stop(self, code: int) -> None:
-        if self._accepted is not None and self._stop_code == Code.NONE:
+    def _request_stop(self, code: GoalCode) -> None:
+        if self._accepted is not None and self._stop_code is GoalCode.NONE:
             self._stop_code = code
 
     def _check(self, message: CollectDataset.Goal) -> CollectGoal:
         assert self._robot is not None
         if self._accepted is not None:
             raise GoalError(
-                Code.INVALID_GOAL,
+                GoalCode.INVALID_GOAL,
                 f"Frames are being collected into {self._accepted.output}.",
                 "Wait until that is done, or cancel it.",
             )
-        with in_code(Code.DRIVER_FAILED):
+        with in_code(GoalCode.DRIVER_FAILED):
             require_just_asked(message.asked, self, "The goal")
         return goal_from_message(message, self._robot)
 
     def _begin(self, goal: CollectGoal, handle: ServerGoalHandle) -> None:
         self._accepted = goal
-        self._stop_code, self._is_attended = Code.NONE, self._attending > 0
+        self._stop_code, self._is_attended = GoalCode.NONE, self._attending > 0
 
     def _cancel(self, handle: ServerGoalHandle) -> None:
-        self._request_stop(Code.CANCELLED)
+        self._request_stop(GoalCode.CANCELLED)
 
-    async def _carry_out(self, goal: CollectGoal, handle: ServerGoalHandle) -> CollectDataset.Result:
+    async def _carry_out(
+        self, goal: CollectGoal, handle: ServerGoalHandle
+    ) -> tuple[CollectOutcome, str, CollectDataset.Result]:
         assert self._workers is not None and self._robot is not None
         robot = self._robot
         self.get_logger().info(f"collecting {goal.frames} frames via {goal.via} into {goal.output}")
@@ -174,8 +170,7 @@ class CollectorNode(SoftformLifecycleNode):
             usual = RosParameter("capture_timeout", value=self.parameters["capture_timeout"])
             self.set_parameters([usual])  # also where the client that wanted to be waited for was killed
         summary = f"{outcome.captured} frames captured, {len(outcome.rejections)} rejected, in {outcome.store}"
-        self._ledger.conclude(handle, outcome.code, outcome.message, summary)
-        return outcome.result()
+        return outcome, summary, outcome.result()
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from softform_collect.data_set import (
     open_to_continue,
     provenance,
 )
-from softform_collect.goal import AGAIN, Code, CollectGoal, CollectOutcome, CollectSettings
+from softform_collect.goal import AGAIN, CollectGoal, CollectOutcome, CollectSettings
 from softform_collect.marker_captures import MarkerCaptures
 from softform_collect.recorders import MarkerRecorder, Recorder, ScanRecorder
 from softform_collect.reference_pose import ReferencePose
@@ -30,7 +30,7 @@ from softform_core.frames.marker_store import create_marker_frames
 from softform_core.frames.store import FrameStore, create_frames
 from softform_core.robots import Robot
 from softform_interfaces.action import CollectDataset
-from softform_ros.goal_error import GoalError, failure, in_code
+from softform_ros.goal_error import GoalCode, GoalError, failure, in_code
 
 
 def check_free_disk(place: Path, least_free: float, needed: float = 0.0) -> None:
@@ -45,7 +45,7 @@ def check_free_disk(place: Path, least_free: float, needed: float = 0.0) -> None
         return
     what = f"{needed / 1e6:.0f} MB are still to be written and " if needed else ""
     raise GoalError(
-        Code.STORE_FAILED,
+        GoalCode.STORE_FAILED,
         f"The disk of {place} has {free / 1e6:.0f} MB left; {what}{least_free / 1e6:.0f} MB are to stay free.",
         f"Free space, or give another --output. {AGAIN}",
     )
@@ -73,7 +73,7 @@ class FrameCollector:
         goal: CollectGoal,
         settings: CollectSettings,
         link: RobotLink,
-        stop: Callable[[], int],
+        stop: Callable[[], GoalCode],
         tell: Callable[[CollectDataset.Feedback], None],
     ) -> None:
         self._robot, self._goal, self._settings, self._link = robot, goal, settings, link
@@ -83,26 +83,27 @@ class FrameCollector:
 
     def run(self) -> CollectOutcome:
         """Collect what is missing; returns an outcome whatever happens. The robot is let go of."""
-        code, message = Code.NONE, ""
+        code, message = GoalCode.NONE, ""
         try:
             with only_writer(self._goal.output, "collecting"):
                 self._collect()
         except Exception as error:
-            code, message = failure(error, Code.STORE_FAILED, Code.INTERNAL_ERROR)
+            code, message = failure(error, GoalCode.STORE_FAILED)
         finally:
             self._link.let_go()
         if self._store is None:
-            return CollectOutcome(self._goal.output, code, message)
+            return CollectOutcome(code, message, self._goal.output)
         try:
-            return CollectOutcome(self._goal.output, code, message, len(self._store.captured), self._store.rejections)
+            return CollectOutcome(code, message, self._goal.output, len(self._store.captured), self._store.rejections)
         except Exception as error:  # a disk that was pulled, or a store that was removed: that is to be reported, too
             unreadable = f"The frames in {self._goal.output} cannot be read: {error!r}."
-            return CollectOutcome(self._goal.output, code or Code.STORE_FAILED, f"{message} {unreadable}".strip())
+            code = GoalCode.STORE_FAILED if code is GoalCode.NONE else code
+            return CollectOutcome(code, f"{message} {unreadable}".strip(), self._goal.output)
 
     def _collect(self) -> None:
         goal, source = self._goal, self._settings.source
         actuations = asked_actuations(self._robot, goal.frames, goal.seed)
-        with in_code(Code.INVALID_GOAL):
+        with in_code(GoalCode.INVALID_GOAL):
             self._store = open_to_continue(goal.output, self._robot, goal.seed, source, goal.via, writable=True)
         to_do = goal.frames
         if self._store is not None:
@@ -135,7 +136,7 @@ class FrameCollector:
             if len(rejected) == _MOST_IN_A_ROW:
                 store.take_back(rejected)
                 raise GoalError(
-                    Code.CAPTURE_FAILED,
+                    GoalCode.CAPTURE_FAILED,
                     f"{len(rejected)} frames in a row were unfit, {rejected[0]} to {rejected[-1]}; of the last one: "
                     f"{fault}",
                     f"See whether robot, scanner or cameras were moved. Those frames are taken again. {AGAIN}",
@@ -155,7 +156,7 @@ class FrameCollector:
         load_pipeline(self._robot)  # rejected before anything moves if there is none; loading it later takes seconds
         self._tell_stage(0, "settling")
         names, rest = self._captures.rest_frame()
-        with in_code(Code.CAPTURE_FAILED):
+        with in_code(GoalCode.CAPTURE_FAILED):
             store = self._store
             assert not isinstance(store, FrameStore)
             if store is None:

@@ -6,14 +6,12 @@ from pathlib import Path
 
 from softform_collect.data_set import VIA, asked_actuations, default_output
 from softform_core.arrays import Array
+from softform_core.errors import SoftformError
 from softform_core.paths import data_dir, runs_dir
 from softform_core.robots import Robot
 from softform_core.text import printable
 from softform_interfaces.action import CollectDataset
-from softform_ros.goal_error import GoalError, in_code
-
-Code = CollectDataset.Result
-"""Error codes, `NONE` … `INTERNAL_ERROR`; the action's definition is their only list."""
+from softform_ros.goal_error import GoalCode, Outcome, in_code
 
 OUTPUT_ROOT = "SOFTFORM_OUTPUT_ROOT"
 """Variable that names further folders in which data sets may be made."""
@@ -75,12 +73,10 @@ class CollectGoal:
 
 
 @dataclass(frozen=True)
-class CollectOutcome:
+class CollectOutcome(Outcome):
     """Outcome of a goal."""
 
     store: Path
-    code: int
-    message: str = ""
     captured: int = 0
     rejections: dict[int, str] = field(default_factory=dict)
 
@@ -91,11 +87,10 @@ class CollectOutcome:
             captured=self.captured,
             rejected=len(self.rejections),
             rejections=[f"frame {number} is rejected: {reason}" for number, reason in sorted(self.rejections.items())],
-            error_code=self.code,
-            error_msg=self.message,
         )
 
 
+@in_code(GoalCode.INVALID_GOAL)
 def goal_from_message(message: CollectDataset.Goal, robot: Robot) -> CollectGoal:
     """Check a goal.
 
@@ -103,12 +98,11 @@ def goal_from_message(message: CollectDataset.Goal, robot: Robot) -> CollectGoal
         GoalError: If nothing is to be collected, by nothing that there is, or to where nothing may be written.
     """
     if message.via not in VIA:
-        raise GoalError(Code.INVALID_GOAL, f"Nothing captures via '{message.via}'.", f"Give one of {', '.join(VIA)}.")
-    with in_code(Code.INVALID_GOAL):
-        asked_actuations(robot, message.frames, message.seed)
+        raise SoftformError(f"Nothing captures via '{message.via}'.", f"Give one of {', '.join(VIA)}.")
+    asked_actuations(robot, message.frames, message.seed)
     output = _allowed(message.output) if message.output else default_output(robot)
     if message.reference_every and message.via != "mocap":
-        raise GoalError(Code.INVALID_GOAL, "Drift is measured by markers.", "Collect via mocap, or without it.")
+        raise SoftformError("Drift is measured by markers.", "Collect via mocap, or without it.")
     return CollectGoal(message.via, message.frames, message.seed, output, message.reference_every)
 
 
@@ -116,7 +110,7 @@ def _allowed(given: str) -> Path:
     """Return a path that a client may have written to, whoever it is.
 
     Raises:
-        GoalError: If it is relative, or leaves the folders of data, of runs, and of `OUTPUT_ROOT`, also by a link.
+        SoftformError: If it is relative, or leaves the folders of data, of runs, and of `OUTPUT_ROOT`, also by a link.
     """
     roots = [
         data_dir(),
@@ -125,8 +119,7 @@ def _allowed(given: str) -> Path:
     ]
     output = Path(given)
     if not output.is_absolute():
-        raise GoalError(
-            Code.INVALID_GOAL,
+        raise SoftformError(
             f"The output '{printable(given)}' is relative.",
             "Give an absolute path: the node runs elsewhere.",
         )
@@ -135,8 +128,7 @@ def _allowed(given: str) -> Path:
     except (OSError, RuntimeError, ValueError):  # a loop of links, a null byte
         is_inside = False
     if not is_inside:
-        raise GoalError(
-            Code.INVALID_GOAL,
+        raise SoftformError(
             f"The output '{printable(given)}' is not in {' or '.join(map(str, roots))}, where frames may lie.",
             f"Give a path in there, or start the stack with {OUTPUT_ROOT}=FOLDER.",
         )

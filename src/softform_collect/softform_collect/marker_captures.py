@@ -3,14 +3,14 @@
 import numpy as np
 
 from softform_client.capture_watch import Capture, Moment
-from softform_collect.goal import Code, CollectSettings
+from softform_collect.goal import CollectSettings
 from softform_collect.recorders import labelled, take_markers
 from softform_collect.settled_robot import SettledRobot
 from softform_core.arrays import Array
 from softform_core.frames.marker_quality import rest_frame
 from softform_core.robots import Robot
 from softform_interfaces.msg import MarkerFrame
-from softform_ros.goal_error import in_code
+from softform_ros.goal_error import GoalCode, in_code
 
 _HIDDEN_WAIT = 5.0
 """Time that a marker hidden at rest is awaited, s; without a name and a place it is never learned from."""
@@ -34,7 +34,7 @@ class MarkerCaptures:
         places: dict[str, Array] = {}
         while moment.stamp - begin.stamp < _HIDDEN_WAIT:
             taken = self.take(moment, what)
-            with in_code(Code.CAPTURE_FAILED):
+            with in_code(GoalCode.CAPTURE_FAILED):
                 names, rest = rest_frame(labelled(taken, self._settings.frame), self._robot)
             places = dict(zip(names, rest, strict=True)) | places
             if len(places) == len(taken[-1].cloud.name):

@@ -6,14 +6,14 @@ from datetime import datetime
 import numpy as np
 
 from softform_client.capture_watch import Moment
-from softform_collect.goal import AGAIN, Code, CollectSettings
+from softform_collect.goal import AGAIN, CollectSettings
 from softform_collect.marker_captures import MarkerCaptures
 from softform_collect.recorders import MarkerRecorder, averaged_markers
 from softform_core.arrays import Array
 from softform_core.frames.quality import MIN_COVERAGE
 from softform_core.frames.references import marker_drift, reference_actuation
 from softform_core.units import MM_PER_M
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import GoalCode, GoalError
 
 _WHAT = "the reference pose"
 
@@ -57,7 +57,7 @@ class ReferencePose:
             problem = self._unfit(positions, fault, drift) or self._drifted(drift)
             if problem is None:
                 break
-        if problem is None or problem.code is Code.ROBOT_DRIFTED:
+        if problem is None or problem.code is GoalCode.ROBOT_DRIFTED:
             store.references.add(actuation, positions, measured, moment.stamp, self._done())
         if problem is not None:
             raise problem
@@ -74,14 +74,14 @@ class ReferencePose:
             fault = "no marker of its first capture is seen."
         if not fault:
             return None
-        return GoalError(Code.CAPTURE_FAILED, f"{_WHAT.capitalize()} cannot be used: {fault}", f"Look why. {AGAIN}")
+        return GoalError(GoalCode.CAPTURE_FAILED, f"{_WHAT.capitalize()} cannot be used: {fault}", f"Look why. {AGAIN}")
 
     def _drifted(self, drift: Array) -> GoalError | None:
         limit = self._settings.drift_limit * self._size()
         if np.nanmax(drift) <= limit:
             return None
         return GoalError(
-            Code.ROBOT_DRIFTED,
+            GoalCode.ROBOT_DRIFTED,
             f"The robot has drifted: {self._in_words(drift)}; {MM_PER_M * limit:.1f} mm is the limit.",
             "See whether markers, cameras or the robot were moved. Put them back and run the same command again, "
             "or collect into another --output.",

@@ -1,6 +1,7 @@
 """One end of the topics between a node and a running robot: commands out, measured values and captures in."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import TypeVar
 
 import numpy as np
@@ -13,10 +14,9 @@ from softform_client.driver_watch import AT_REST, DriverWatch
 from softform_client.held_command import HeldCommand
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_interfaces.msg import ActuatorState, DriverState, MarkerFrame
+from softform_interfaces.msg import DriverState, MarkerFrame
 from softform_ros import qos
 from softform_ros.command_lease import CommandLease
-from softform_ros.conversions import seconds_from_stamp
 from softform_ros.frames import Frames
 from softform_ros.standstill import Standstill
 from softform_ros.timers import create_steady_timer
@@ -52,21 +52,20 @@ class RobotLink:
         self._has_asked, self._epoch = False, epoch
         self.stop_reason: str | None = None
         self._standstill = Standstill()
+        self._opened = ExitStack()
 
     def __enter__(self) -> "RobotLink":
         """Open the topics."""
         node = self._node
         self._lease = CommandLease(node, self._robot)
-        self._subscriptions = [
-            node.create_subscription(kind, topic, note, profile)
-            for kind, topic, note, profile in (
-                (ActuatorState, "actuator_state", self._on_actuator_state, qos.ACTUATOR_STATE_READER),
-                (DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE),
-                (PointCloud2, "captured_cloud", self._on_cloud, qos.CAPTURED_CLOUD),
-                (MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS),
-            )
-        ]
-        self._timer = create_steady_timer(node, _REPEAT_PERIOD, self._repeat)
+        self.driver.listen(node, self._opened)
+        for kind, topic, note, profile in (
+            (DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE),
+            (PointCloud2, "captured_cloud", self.clouds.take, qos.CAPTURED_CLOUD),
+            (MarkerFrame, "captured_markers", self.markers.take, qos.CAPTURED_MARKERS),
+        ):
+            self._opened.callback(node.destroy_subscription, node.create_subscription(kind, topic, note, profile))
+        self._opened.callback(node.destroy_timer, create_steady_timer(node, _REPEAT_PERIOD, self._repeat))
         self._standstill.seconds()  # what came before is none
         return self
 
@@ -83,9 +82,7 @@ class RobotLink:
     def __exit__(self, *error: object) -> None:
         """Hold nothing, so that the driver makes the robot safe, and close."""
         self.let_go()
-        self._node.destroy_timer(self._timer)
-        for subscription in self._subscriptions:
-            self._node.destroy_subscription(subscription)
+        self._opened.close()
         self._lease.close()
 
     def commands(self, actuation: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -110,24 +107,14 @@ class RobotLink:
         self.command.release()
         self._lease.release(goes_on=True)
 
-    def _on_actuator_state(self, message: ActuatorState) -> None:
-        self.driver.note_values(message.name, message.value, message.status, seconds_from_stamp(message.header.stamp))
-
     def _on_driver_state(self, message: DriverState) -> None:
         # After a stop the robot must not move by itself when the driver is reset, whether or not it was held just then.
         # A driver that only makes safe has no command: where nothing is held, this link asked for that.
         followed, dead = self.driver.follows, self._lease.note(message)
-        self.driver.note_rest(message)
-        stopped = self.driver.note_state(message.state, message.reason, message.holder)
+        stopped = self.driver.note_driver(message)
         if dead or (stopped and followed and message.state not in AT_REST):
             self.stop_reason = message.reason
             self.let_go()
-
-    def _on_cloud(self, message: PointCloud2) -> None:
-        self.clouds.note(message, seconds_from_stamp(message.header.stamp))
-
-    def _on_markers(self, message: MarkerFrame) -> None:
-        self.markers.note(message, seconds_from_stamp(message.header.stamp))
 
     def _in_robot_frame(self, message: Message) -> Message:
         """Return a capture in the robot's frame; unchanged, and unusable as a frame, if TF lacks the motion."""

@@ -4,11 +4,11 @@ import time
 from collections.abc import Callable
 
 from softform_client.driver_watch import MeasuredValues
-from softform_collect.goal import AGAIN, Code, CollectSettings
+from softform_collect.goal import AGAIN, CollectSettings
 from softform_collect.robot_link import RobotLink
 from softform_core.arrays import Array
 from softform_ros.command_lease import LeaseRejectedError
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import GoalCode, GoalError
 
 _POLL_SECONDS = 0.1
 
@@ -16,7 +16,7 @@ _POLL_SECONDS = 0.1
 class SettledRobot:
     """Brings the robot to an actuation and waits until it has settled there, or `stop` gives a code."""
 
-    def __init__(self, link: RobotLink, settings: CollectSettings, stop: Callable[[], int]) -> None:
+    def __init__(self, link: RobotLink, settings: CollectSettings, stop: Callable[[], GoalCode]) -> None:
         self.link = link
         self._settings, self._stop = settings, stop
 
@@ -33,7 +33,7 @@ class SettledRobot:
         try:
             is_held = self.link.hold(self.link.commands(actuation), lambda: not self.is_stopped())
         except LeaseRejectedError as error:
-            raise GoalError(Code.DRIVER_FAILED, error.message, f"{error.next_step} {AGAIN}") from error
+            raise GoalError(GoalCode.DRIVER_FAILED, error.message, f"{error.next_step} {AGAIN}") from error
         if not is_held:
             raise self._stop_error(what)
         return self.still_settled(actuation, commanded_at, what)
@@ -50,7 +50,7 @@ class SettledRobot:
             settled = self.link.driver.wait_until_settled(commands, tolerance, timeout, since, self.is_stopped)
         except GoalError as error:  # the driver's word, which knows of no frames
             message = f"{what.capitalize()} was not captured. {error.message}"
-            raise GoalError(Code.DRIVER_FAILED, message, f"{error.next_step} {AGAIN}") from error
+            raise GoalError(GoalCode.DRIVER_FAILED, message, f"{error.next_step} {AGAIN}") from error
         if settled is None:
             raise self._stop_error(what)
         return settled
@@ -68,31 +68,31 @@ class SettledRobot:
                 return
             except GoalError as error:
                 if time.monotonic() > deadline:
-                    raise GoalError(Code.DRIVER_FAILED, error.message, error.next_step) from error
+                    raise GoalError(GoalCode.DRIVER_FAILED, error.message, error.next_step) from error
                 time.sleep(_POLL_SECONDS)
         raise self._stop_error("a frame")
 
     def is_stopped(self) -> bool:
         """Return whether collecting shall end."""
-        return self.link.stop_reason is not None or self._stop() != Code.NONE
+        return self.link.stop_reason is not None or self._stop() is not GoalCode.NONE
 
     def nothing_came(self, topic: str, what: str) -> GoalError:
         """Return the reason why nothing was captured."""
         if self.is_stopped():
             return self._stop_error(what)
         return GoalError(
-            Code.CAPTURE_FAILED,
+            GoalCode.CAPTURE_FAILED,
             f"No {topic} of the settled robot came within {self._settings.capture_timeout:g} s for {what}.",
             f"Check the capture device (its diagnostics say what it rejected). {AGAIN}",
         )
 
     def _stop_error(self, what: str) -> GoalError:
-        if self._stop() == Code.NONE:
+        if self._stop() is GoalCode.NONE:
             return GoalError(
-                Code.DRIVER_FAILED,
+                GoalCode.DRIVER_FAILED,
                 f"The driver stopped following commands before {what} was captured: {self.link.stop_reason}.",
                 f"Remove the cause. {AGAIN}",
             )
-        why = {Code.CANCELLED: "Collecting was cancelled", Code.NODE_DEACTIVATED: "The node was deactivated"}
+        why = {GoalCode.CANCELLED: "Collecting was cancelled", GoalCode.NODE_DEACTIVATED: "The node was deactivated"}
         reason = why.get(self._stop(), "Collecting was stopped")
         return GoalError(self._stop(), f"{reason} before {what} was captured; the robot vents.", AGAIN)

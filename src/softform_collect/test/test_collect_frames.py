@@ -15,7 +15,7 @@ from softform_client.driver_watch import DriverWatch
 from softform_client.held_command import HeldCommand
 from softform_collect import frame_collector, marker_captures
 from softform_collect.frame_collector import FrameCollector
-from softform_collect.goal import Code, CollectGoal, CollectSettings
+from softform_collect.goal import CollectGoal, CollectSettings
 from softform_collect.robot_link import RobotLink
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.frames.references import reference_actuation
@@ -31,6 +31,7 @@ from softform_ros.conversions import (
     seconds_from_stamp,
     stamp_from_seconds,
 )
+from softform_ros.goal_error import GoalCode
 
 ROBOT = load_robot("membrane")
 SETTINGS = CollectSettings(
@@ -121,7 +122,7 @@ def seconds(stamp: Time) -> float:
     return seconds_from_stamp(stamp)
 
 
-def collect(robot, path, frames=3, via="scanner", stop=lambda: Code.NONE, reference_every=0, **changed):
+def collect(robot, path, frames=3, via="scanner", stop=lambda: GoalCode.NONE, reference_every=0, **changed):
     told = []
     settings = SimpleNamespace(**{**SETTINGS.__dict__, **changed})
     goal = CollectGoal(via, frames, 0, path, reference_every)
@@ -146,7 +147,7 @@ def test_all_captures_of_a_frame_have_one_time_together(tmp_path):
 
         robot.clouds.wait_for_one_after = slow
         outcome, _ = collect(robot, tmp_path / "frames.zarr", 1, captures_a_frame=3)
-    assert outcome.code == Code.NONE and "it covers" in outcome.rejections[0], outcome
+    assert outcome.code == GoalCode.NONE and "it covers" in outcome.rejections[0], outcome
     assert waits[0] > 0.9 and waits[1] < 0.6 and len(waits) == 2
 
 
@@ -155,7 +156,7 @@ def test_frames_are_reported_stored_and_added_to(tmp_path, via):
     path = tmp_path / "frames.zarr"
     with QuickRobot() as robot:
         outcome, told = collect(robot, path, 3, via)
-        assert (outcome.code, outcome.captured, outcome.rejections) == (Code.NONE, 3, {}), outcome.message
+        assert (outcome.code, outcome.captured, outcome.rejections) == (GoalCode.NONE, 3, {}), outcome.message
         assert robot.command.values is None
         outcome, _ = collect(robot, path, 4, via)
         assert (outcome.captured, outcome.message) == (4, "")
@@ -168,12 +169,12 @@ def test_markers_begin_with_a_rest_frame_and_missing_ones_are_nan(tmp_path):
     path = tmp_path / "frames.zarr"
     with QuickRobot() as robot:
         collect(robot, path, 3, "mocap")
-    recording = open_recording(path, ROBOT).recording()
+    recording = open_recording(path, ROBOT)
     assert recording.names == MARKERS
     assert np.abs(recording.rest - SPOTS.points(np.zeros(9)) / MM_PER_M).max() < 5e-4
-    assert np.isnan(recording.positions[1, 0]).all() and np.isfinite(recording.positions[1, 1:]).all()
+    assert np.isnan(recording.positions(1)[0]).all() and np.isfinite(recording.positions(1)[1:]).all()
     # The mean of four marker frames is nearer than one: their noise is 0.2 mm.
-    error = recording.positions - SPOTS.points(recording.actuation) / MM_PER_M
+    error = recording.captured_positions() - SPOTS.points(recording.actuation) / MM_PER_M
     assert np.nanstd(error) < 1.3e-4
 
 
@@ -187,8 +188,8 @@ def test_markers_that_are_hidden_by_turns_are_all_named(tmp_path):
 
     with QuickRobot(hide) as robot:
         outcome, _ = collect(robot, path, 1, "mocap")
-    assert outcome.code == Code.NONE, outcome.message
-    recording = open_recording(path, ROBOT).recording()
+    assert outcome.code == GoalCode.NONE, outcome.message
+    recording = open_recording(path, ROBOT)
     assert sorted(recording.names) == MARKERS
     spots = SPOTS.points(np.zeros(9))[[MARKERS.index(name) for name in recording.names]]
     assert np.abs(recording.rest - spots / MM_PER_M).max() < 5e-4
@@ -234,7 +235,7 @@ def flagged_in_turn(tmp_path, via, unfit, names):
         lambda points, frame: changes[max(frame, 0)](points, frame), lambda names, frame: namings[max(frame, 0)](names)
     ) as robot:
         outcome, told = collect(robot, tmp_path / "frames.zarr", len(changes), via, captures_a_frame=1)
-    assert outcome.code == Code.NONE, outcome.message
+    assert outcome.code == GoalCode.NONE, outcome.message
     expected = [said for _, said in [*unfit, *names]]
     assert list(outcome.rejections) == list(range(1, len(expected) + 1))
     for number, said in enumerate(expected, start=1):
@@ -295,16 +296,16 @@ def test_markers_that_were_moved_between_sessions_are_rejected(tmp_path):
         collect(robot, path, 1, "mocap")
     with QuickRobot(lambda points, frame: points + [0.0, 0.01, 0.0]) as robot:
         outcome, _ = collect(robot, path, 2, "mocap")
-    assert outcome.code == Code.CAPTURE_FAILED and "rested elsewhere" in outcome.message
+    assert outcome.code == GoalCode.CAPTURE_FAILED and "rested elsewhere" in outcome.message
     assert list(open_recording(path).captured) == [0]
 
 
 @pytest.mark.parametrize(
     ("fails", "code", "said"),
     [
-        (lambda robot: setattr(robot, "is_scanning", False), Code.CAPTURE_FAILED, "No captured_cloud"),
-        (lambda robot: setattr(robot, "is_driven", False), Code.DRIVER_FAILED, "actuator_state"),
-        (lambda robot: setattr(robot, "stop_reason", "someone pressed stop"), Code.DRIVER_FAILED, "pressed stop"),
+        (lambda robot: setattr(robot, "is_scanning", False), GoalCode.CAPTURE_FAILED, "No captured_cloud"),
+        (lambda robot: setattr(robot, "is_driven", False), GoalCode.DRIVER_FAILED, "actuator_state"),
+        (lambda robot: setattr(robot, "stop_reason", "someone pressed stop"), GoalCode.DRIVER_FAILED, "pressed stop"),
     ],
     ids=["silent scanner", "silent driver", "stop"],
 )
@@ -322,9 +323,11 @@ def test_what_fails_is_named_with_its_frame_and_frames_are_kept(tmp_path, fails,
 
 def test_a_cancel_lets_go_of_the_robot(tmp_path):
     with QuickRobot() as robot:
-        outcome, _ = collect(robot, tmp_path / "f.zarr", 9, stop=lambda: Code.CANCELLED if robot.frame == 2 else 0)
+        outcome, _ = collect(
+            robot, tmp_path / "f.zarr", 9, stop=lambda: GoalCode.CANCELLED if robot.frame == 2 else GoalCode.NONE
+        )
         assert robot.command.values is None
-    assert outcome.code == Code.CANCELLED and 1 <= outcome.captured <= 2
+    assert outcome.code == GoalCode.CANCELLED and 1 <= outcome.captured <= 2
 
 
 class DriftingRobot(QuickRobot):
@@ -348,11 +351,11 @@ def test_drift_of_the_reference_pose_is_reported_kept_and_ends_collecting(tmp_pa
         outcome, told = collect(robot, path, 9, "mocap", reference_every=1)
         assert robot.command.values is None
     notes = [one.note for one in told if one.stage == "reference"]
-    assert outcome.code == Code.ROBOT_DRIFTED and outcome.captured == 3, outcome.message
+    assert outcome.code == GoalCode.ROBOT_DRIFTED and outcome.captured == 3, outcome.message
     assert "is the limit" in outcome.message and [note.startswith("WARNING") for note in notes] == [False, False, True]
     with DriftingRobot([0.0, 0.0, 0.0]) as robot:  # it was put back: the same command goes on
         outcome, _ = collect(robot, path, 6, "mocap", reference_every=2)
-    assert (outcome.code, outcome.captured) == (Code.NONE, 6), outcome.message
+    assert (outcome.code, outcome.captured) == (GoalCode.NONE, 6), outcome.message
     references = open_recording(path, ROBOT).references
     assert list(references.frames_done) == [0, 1, 2, 3, 3, 5, 6]
     assert np.nanmean(references.drift(), axis=1) == pytest.approx([*shifts, 0.0, 0.0, 0.0], abs=3e-4)
@@ -400,18 +403,18 @@ def test_one_bad_look_at_the_reference_pose_ends_nothing(tmp_path, monkeypatch, 
         outcome, _ = collect(robot, path, 3, "mocap", reference_every=3)
     references = open_recording(path, ROBOT).references
     if times == SETTINGS.captures_a_frame:
-        assert outcome.code == Code.CAPTURE_FAILED and "reference pose" in outcome.message and not len(references)
+        assert outcome.code == GoalCode.CAPTURE_FAILED and "reference pose" in outcome.message and not len(references)
     else:
-        assert (outcome.code, outcome.captured, len(references)) == (Code.NONE, 3, 2), outcome.message
+        assert (outcome.code, outcome.captured, len(references)) == (GoalCode.NONE, 3, 2), outcome.message
         assert np.nanmax(references.drift()) < 0.01 * ROBOT.extent.max()
 
 
 def test_a_cancel_on_the_way_to_the_reference_pose_lets_go_of_the_robot(tmp_path):
     with DriftingRobot(np.zeros(9)) as robot:
-        stop = lambda: Code.CANCELLED if robot.captures == 1 else Code.NONE  # noqa: E731
+        stop = lambda: GoalCode.CANCELLED if robot.captures == 1 else GoalCode.NONE  # noqa: E731
         outcome, _ = collect(robot, tmp_path / "f.zarr", 9, "mocap", stop, reference_every=1)
         assert robot.command.values is None
-    assert outcome.code == Code.CANCELLED and "the reference pose" in outcome.message and outcome.captured == 1
+    assert outcome.code == GoalCode.CANCELLED and "the reference pose" in outcome.message and outcome.captured == 1
     assert len(open_recording(tmp_path / "f.zarr", ROBOT).references) == 1
 
 
@@ -421,13 +424,13 @@ def test_collecting_ends_before_the_disk_is_full_and_goes_on(tmp_path, monkeypat
         free = lambda place: SimpleNamespace(free=2e6 if robot.frame < 1 else 0.9e6)  # noqa: E731
         monkeypatch.setattr(frame_collector.shutil, "disk_usage", free)
         outcome, _ = collect(robot, path, 9)
-        assert outcome.code == Code.STORE_FAILED and "2 MB left" in outcome.message  # nine scans do not fit
+        assert outcome.code == GoalCode.STORE_FAILED and "2 MB left" in outcome.message  # nine scans do not fit
         assert robot.frame == -1 and not path.exists()
         outcome, _ = collect(robot, path, 2, "mocap")
         assert robot.command.values is None
-        assert outcome.code == Code.NONE, outcome.message
+        assert outcome.code == GoalCode.NONE, outcome.message
         outcome, _ = collect(robot, path, 3, "mocap")
-        assert outcome.code == Code.STORE_FAILED and "continues" in outcome.message and outcome.captured == 2
+        assert outcome.code == GoalCode.STORE_FAILED and "continues" in outcome.message and outcome.captured == 2
         monkeypatch.undo()
         assert collect(robot, path, 3, "mocap")[0].captured == 3
 
@@ -439,7 +442,7 @@ def test_a_data_set_is_of_one_source(tmp_path, changed, said):
     with QuickRobot() as robot:
         collect(robot, tmp_path / "f.zarr", 1)
         outcome, _ = collect(robot, tmp_path / "f.zarr", 2, **changed)
-    assert outcome.code == Code.INVALID_GOAL and said in outcome.message
+    assert outcome.code == GoalCode.INVALID_GOAL and said in outcome.message
 
 
 def test_nothing_is_commanded_once_collecting_is_to_end(tmp_path):
@@ -447,10 +450,10 @@ def test_nothing_is_commanded_once_collecting_is_to_end(tmp_path):
     told = []
     goal = CollectGoal("scanner", 9, 0, tmp_path / "f.zarr", 0)
     with QuickRobot() as robot:
-        stop = lambda: Code.CANCELLED if any(one.stage == "storing" for one in told) else Code.NONE  # noqa: E731
+        stop = lambda: GoalCode.CANCELLED if any(one.stage == "storing" for one in told) else GoalCode.NONE  # noqa: E731
         outcome = FrameCollector(ROBOT, goal, SETTINGS, robot, stop, told.append).run()
         assert robot.frame == 0
-    assert outcome.code == Code.CANCELLED and outcome.captured == 1
+    assert outcome.code == GoalCode.CANCELLED and outcome.captured == 1
 
 
 class HeldLease:
@@ -521,11 +524,11 @@ def test_many_unfit_frames_in_a_row_end_collecting_and_are_taken_again(tmp_path)
     path = tmp_path / "frames.zarr"
     with QuickRobot(lambda points, frame: points * 0.5 if frame >= 2 else points) as robot:
         outcome, _ = collect(robot, path, 14, captures_a_frame=1)
-    assert outcome.code == Code.CAPTURE_FAILED and "2 to 11" in outcome.message and "covers" in outcome.message
+    assert outcome.code == GoalCode.CAPTURE_FAILED and "2 to 11" in outcome.message and "covers" in outcome.message
     assert outcome.captured == 2 and not outcome.rejections
     with QuickRobot() as robot:
         outcome, _ = collect(robot, path, 14)
-    assert (outcome.code, outcome.captured, outcome.rejections) == (Code.NONE, 14, {}), outcome.message
+    assert (outcome.code, outcome.captured, outcome.rejections) == (GoalCode.NONE, 14, {}), outcome.message
 
 
 def test_a_store_that_goes_away_is_reported_and_the_robot_let_go_of(tmp_path):
@@ -534,15 +537,15 @@ def test_a_store_that_goes_away_is_reported_and_the_robot_let_go_of(tmp_path):
         robot.at_frame_one = lambda robot: shutil.rmtree(path)
         outcome, _ = collect(robot, path)
         assert robot.command.values is None
-    assert outcome.code != Code.NONE and "cannot be read" in outcome.message and outcome.captured == 0
+    assert outcome.code != GoalCode.NONE and "cannot be read" in outcome.message and outcome.captured == 0
 
 
 def test_a_growth_that_was_cut_short_does_not_stop_the_frames_before_it(tmp_path):
     path = tmp_path / "frames.zarr"
     with QuickRobot() as robot:
-        collect(robot, path, 3, stop=lambda: Code.CANCELLED if robot.frame == 2 else 0)
+        collect(robot, path, 3, stop=lambda: GoalCode.CANCELLED if robot.frame == 2 else GoalCode.NONE)
     status = open_recording(path, ROBOT, writable=True)._array("status")
     status.resize((99,))
     with QuickRobot() as robot:
         outcome, _ = collect(robot, path, 3)
-    assert (outcome.code, outcome.captured) == (Code.NONE, 3), outcome.message
+    assert (outcome.code, outcome.captured) == (GoalCode.NONE, 3), outcome.message

@@ -2,10 +2,10 @@
 
 import pytest
 
-from softform_collect.goal import OUTPUT_ROOT, Code, goal_from_message
+from softform_collect.goal import OUTPUT_ROOT, goal_from_message
 from softform_core.robots import load_robot
 from softform_interfaces.action import CollectDataset
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import GoalCode, GoalError
 
 ROBOT = load_robot("membrane")
 
@@ -37,7 +37,7 @@ def test_frames_are_kept_with_data_runs_and_where_the_operator_says(tmp_path, in
 def test_nothing_is_written_anywhere_else(tmp_path, outside):
     with pytest.raises(GoalError, match=f"is not in .*{OUTPUT_ROOT}=FOLDER") as raised:
         output_of(tmp_path / outside)
-    assert raised.value.code == Code.INVALID_GOAL
+    assert raised.value.code == GoalCode.INVALID_GOAL
 
 
 @pytest.mark.parametrize("elsewhere", ["/etc/cron.d/x", "/", "~/a.zarr", "a.zarr", "../a.zarr", "\u202egpj.a"])

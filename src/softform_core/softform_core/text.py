@@ -27,12 +27,11 @@ def printable(text: str, most: int = 200, lines: bool = False) -> str:
     text = text.replace("\t", " ").replace("\r\n", "\n")
     if not lines:
         text = text.replace("\n", " ")
-    shown = "".join(each if each.isprintable() or _is_blank(each) else REPLACEMENT for each in text)
+    shown = "".join(
+        each if each.isprintable() or each == "\n" or unicodedata.category(each) == _SPACES else REPLACEMENT
+        for each in text
+    )
     return shown.replace("\n", "\n    ")
-
-
-def _is_blank(character: str) -> bool:
-    return character == "\n" or unicodedata.category(character) == _SPACES
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

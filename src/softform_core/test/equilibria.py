@@ -20,10 +20,23 @@ class Equilibrium(NamedTuple):
     iterations: int
 
 
+class HeldMembrane(MembraneProblem):
+    """A membrane whose fixed vertices stay where a shape (V, 3) m has them."""
+
+    def __init__(self, membrane, shape) -> None:
+        super().__init__(membrane)
+        self._shape = shape
+
+    def nodes(self, unknowns: np.ndarray) -> np.ndarray:
+        nodes = self._shape.copy()
+        nodes.reshape(-1)[self._order] = unknowns
+        return nodes
+
+
 def solve_equilibrium(membrane, pressures, start=None) -> Equilibrium:
     """Under pressures (k,) Pa, from `start` (V, 3) m, where its fixed vertices stay, or from a dome."""
     pressures = np.array(pressures, dtype=np.float64)
-    problem = MembraneProblem(membrane, start)
+    problem = MembraneProblem(membrane) if start is None else HeldMembrane(membrane, start)
     found = find_equilibria(problem, pressures[None], None if start is None else problem.unknowns(start))
     if found.failures[0]:
         raise NoEquilibriumError(found.failures[0], "")
@@ -33,7 +46,7 @@ def solve_equilibrium(membrane, pressures, start=None) -> Equilibrium:
 
 def equilibrium_sensitivity(membrane, equilibrium: Equilibrium) -> np.ndarray:
     """Derivative of the vertices by the pressures, (V, 3, k) m/Pa; NaN without stiffness."""
-    problem = MembraneProblem(membrane, equilibrium.vertices)
+    problem = HeldMembrane(membrane, equilibrium.vertices)
     unknowns = problem.unknowns(equilibrium.vertices)
     return problem.moved_points(unknowns, equilibrium_sensitivities(problem, unknowns, equilibrium.pressures[None]))[0]
 

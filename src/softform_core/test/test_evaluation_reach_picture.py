@@ -5,8 +5,8 @@ import pytest
 from matplotlib.image import imread
 
 from softform_core.errors import SoftformError
-from softform_core.evaluation.measured_errors import resting_surface
-from softform_core.evaluation.reach_picture import MeasuredShape, write_picture
+from softform_core.evaluation.measured_errors import MeasuredErrors, resting_surface
+from softform_core.evaluation.reach_picture import write_picture
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
@@ -26,15 +26,15 @@ def rest():
     return resting_surface(load_pipeline(robot, 400), robot).shape
 
 
-def shape(target, name, scale):
+def measured(target, scale):
     points = target.sample(3000, seed=1).points
-    return MeasuredShape(name, points, scale * np.abs(points[:, 0]) * 20.0, np.arange(0, 3000, 3))
+    return MeasuredErrors(points, scale * np.abs(points[:, 0]) * 0.02, np.arange(0, 3000, 3))
 
 
 def picture(path, target, rest, *scales):
     names = ("simulation alone", "with sim-to-real", "closed loop")
-    shapes = [shape(target, name, scale) for name, scale in zip(names, scales, strict=False)]
-    write_picture(path, target, shapes, REST, [2.0, 1.4, 1.3], 1.2, {"target": "dem", "kPa": "c1 1  c2 2"}, rest)
+    ways = {name: measured(target, scale) for name, scale in zip(names, scales, strict=False)}
+    write_picture(path, target, ways, REST, [2.0, 1.4, 1.3], 1.2, {"target": "dem", "kPa": "c1 1  c2 2"}, rest)
     return imread(path)[..., :3]
 
 
@@ -66,11 +66,11 @@ def test_a_standing_robot_is_drawn_from_the_front_and_from_the_back(tmp_path):
     """A cylinder with large errors at its back alone: that view is bright, the other dark."""
     angle, height = np.meshgrid(np.linspace(0.0, 2.0 * np.pi, 120), np.linspace(0.0, 0.3, 60))
     points = np.stack([0.05 * np.cos(angle), 0.05 * np.sin(angle), height], axis=-1).reshape(-1, 3)
-    errors = np.where(points[:, 0] < 0.0, 5.0, 0.0)
+    errors = np.where(points[:, 0] < 0.0, 0.005, 0.0)
     cylinder = Shape.from_cloud(points)
     path = tmp_path / "upright.png"
-    measured = MeasuredShape("simulation alone", points, errors, np.arange(len(points)))
-    write_picture(path, cylinder, [measured], REST, [2.0], 1.2, {}, ring(angle.shape, points))
+    way = MeasuredErrors(points, errors, np.arange(len(points)))
+    write_picture(path, cylinder, {"simulation alone": way}, REST, [2.0], 1.2, {}, ring(angle.shape, points))
     drawn = imread(path)[..., :3]
     height, width = drawn.shape[:2]
     axes = np.abs(drawn - 0.9098).max(axis=2) < 0.01  # the map's grey ground, seen between both views

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from softform_core.cli.evaluate import evaluate as command
 from softform_core.cli.main import main
 from softform_core.errors import SoftformError
-from softform_core.evaluation.run import evaluate
+from softform_core.evaluation.evaluate import evaluate
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.forward.robot_pipeline import pipeline_of
 from softform_core.frames.marker_quality import MarkerQuality

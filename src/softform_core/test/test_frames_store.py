@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from softform_core.errors import SoftformError
 from softform_core.files import only_writer
-from softform_core.forward.play import REMEMBERED
+from softform_core.forward.memory import REMEMBERED
 from softform_core.frames.quality import COVERAGE_CELLS, FrameQuality
 from softform_core.frames.recording import FrameStatus
 from softform_core.frames.store import FrameStore, create_frames, open_frames
@@ -53,11 +53,10 @@ def test_clouds_of_any_size_come_back_in_any_order(order, sizes, tmp_path_factor
     again = open_frames(store.path, ROBOT)
     assert list(again.captured) == [0, 1, 2, 3] and not len(again.pending)
     for number, size in enumerate(sizes):
-        frame = again.frame(number)
-        assert np.array_equal(frame.points, cloud(number, size))
-        assert np.array_equal(frame.measured, frame.actuation + 5.0)
-        assert frame.captured_at == 100.0 + number and frame.coverage == 0.75
-        assert np.array_equal(frame.covered, GOOD.covered)
+        assert np.array_equal(again.captured_points(number), cloud(number, size))
+        assert np.array_equal(again.measured[number], again.actuation[number] + 5.0)
+        assert again.captured_at[number] == 100.0 + number and again.coverage[number] == 0.75
+        assert np.array_equal(store.covered[number], GOOD.covered)
 
 
 def test_a_frame_that_was_cut_short_is_taken_again(tmp_path):
@@ -70,8 +69,8 @@ def test_a_frame_that_was_cut_short_is_taken_again(tmp_path):
     assert list(open_frames(store.path).pending) == [1, 2, 3]
     write(store, 1, 30)
     write(store, 2)
-    assert [len(store.frame(n).points) for n in (0, 1, 2)] == [50, 30, 50]
-    assert np.array_equal(store.frame(2).points, cloud(2, 50))
+    assert [len(store.captured_points(n)) for n in (0, 1, 2)] == [50, 30, 50]
+    assert np.array_equal(store.captured_points(2), cloud(2, 50))
 
 
 def test_a_longer_data_set_begins_with_the_shorter(tmp_path):
@@ -79,7 +78,7 @@ def test_a_longer_data_set_begins_with_the_shorter(tmp_path):
     write(store, 3)
     store.extend(actuations(9))
     assert len(store) == 9 and np.array_equal(store.actuation, actuations(9))
-    assert list(store.captured) == [3] and np.array_equal(store.frame(3).points, cloud(3, 50))
+    assert list(store.captured) == [3] and np.array_equal(store.captured_points(3), cloud(3, 50))
     assert np.isnan(store.measured[4:]).all() and np.isnan(store.coverage[4:]).all()
     store.extend(actuations(2))
     assert len(store) == 9
@@ -125,7 +124,7 @@ def test_rejected_frames_keep_their_cloud_and_reason(tmp_path):
     assert store.rejections == {2: "it covers too little."}
     assert len(store.points(2)) == 50 and not len(store.captured) and list(store.pending) == [0, 1, 3]
     with pytest.raises(SoftformError, match="Frame 2 .* not captured"):
-        store.frame(2)
+        store.captured_points(2)
     assert store.same_cloud(cloud(2, 50)) == 2
     assert store.same_cloud(cloud(1, 50)) is None
 
@@ -161,9 +160,9 @@ def test_a_full_disk_says_so_and_loses_nothing(tmp_path):
         "SoftformError: Writing the set of frames" in stopped.stderr and "run the same command again" in stopped.stderr
     )
     cut = open_frames(store.path, ROBOT, writable=True)
-    assert list(cut.captured) == [0] and np.array_equal(cut.frame(0).points, cloud(0, 50))
+    assert list(cut.captured) == [0] and np.array_equal(cut.captured_points(0), cloud(0, 50))
     write(cut, 1, 16_000)
-    assert np.array_equal(cut.frame(1).points, cloud(1, 16_000))
+    assert np.array_equal(cut.captured_points(1), cloud(1, 16_000))
 
 
 def test_two_do_not_write_one_store(tmp_path):
@@ -205,7 +204,7 @@ def test_lost_points_are_noticed(tmp_path):
     write(store, 0)
     zarr.open_group(store.path, mode="r+")["points"].resize((20, 3))
     with pytest.raises(SoftformError, match="Frame 0 .* is lost"):
-        store.frame(0)
+        store.captured_points(0)
 
 
 def test_actuations_fill_the_working_range():

@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 
 from softform_core.bodies.freeform.description import Box, Cylinder, FreeformBody
-from softform_core.bodies.freeform.mesh import mesh_freeform
-from softform_core.bodies.freeform.model import outward
-from softform_core.bodies.freeform.reality import RealFreeform, drawn_reality, real_simulator
-from softform_core.bodies.freeform.simulator import simulator
+from softform_core.bodies.freeform.simulator import RealFreeform, drawn_reality, outward, real_simulator, simulator
 from softform_core.errors import SoftformError
 from softform_core.simulation.newton import find_equilibria
 from softform_core.surface.patch import Patch
@@ -86,7 +83,7 @@ def test_realities_at_random_differ_and_repeat():
 def test_without_gmsh_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "gmsh", None)
     with pytest.raises(SoftformError, match="gmsh") as error:
-        mesh_freeform(described())
+        simulator(described())
     assert "requirements-gmsh.txt" in str(error.value)
 
 
@@ -98,11 +95,11 @@ def problem():
 @needs_gmsh
 def test_the_mesh_has_the_volumes_that_are_described(problem):
     solid = problem.solid
-    volumes = problem.volumes(solid.nodes)
+    volumes = problem.pressure.volumes(solid.nodes)
     assert volumes == pytest.approx(
         [np.pi * 0.004**2 * np.hypot(0.003, 0.08), 4.0 / 3.0 * np.pi * 0.004 * 0.005 * 0.035], rel=0.01
     )
-    gradients = problem.volume_gradients(solid.nodes)
+    gradients = problem.pressure.gradients(solid.nodes)
     assert np.abs(gradients.sum(axis=1)).max() < 1e-9 * np.abs(gradients).sum()  # closed
     cone = np.pi * 0.1 / 3.0 * (0.02**2 + 0.02 * 0.012 + 0.012**2)
     assert solid.shape_volumes.sum() + volumes.sum() == pytest.approx(cone, rel=2e-3)
@@ -143,7 +140,9 @@ def test_a_chamber_bends_it_away_and_another_reality_differs(problem):
     same = (finer.points(found.unknowns) - finer.points(finer.rest[None]))[0][at_end].mean(axis=0)
     assert moved == pytest.approx(same, abs=0.06 * moved[0])
     real = real_simulator(described(), RealFreeform(mesh_scale=1.1, chamber_shift=[0.0005, 0.0], clamp_stiffness=1e8))
-    assert real.volumes(real.solid.nodes) == pytest.approx(problem.volumes(problem.solid.nodes), rel=0.01)
+    assert real.pressure.volumes(real.solid.nodes) == pytest.approx(
+        problem.pressure.volumes(problem.solid.nodes), rel=0.01
+    )
     assert not real.solid.is_fixed.any()
 
 
@@ -206,7 +205,7 @@ def test_a_pipe_hangs_out_under_its_weight_as_a_beam_does():
 )
 def test_what_cannot_be_meshed_says_why(fields, message):
     with pytest.raises(SoftformError, match=message):
-        mesh_freeform(described(**fields))
+        simulator(described(**fields))
 
 
 @needs_gmsh

@@ -3,7 +3,7 @@
 import numpy as np
 from equilibria import solve_equilibrium
 
-from softform_core.bodies.membrane.model import build_membrane
+from softform_core.bodies.membrane.simulator import build_membrane
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.paths import models_dir

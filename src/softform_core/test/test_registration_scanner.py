@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 from softform_core.cli.import_ import frames
 from softform_core.cli.register import register
 from softform_core.errors import SoftformError
-from softform_core.evaluation import registration_picture
+from softform_core.evaluation import pictures
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.frames.store import open_frames
 from softform_core.geometry.rigid import RigidTransform
@@ -73,7 +73,7 @@ def off_mm(motion, pose=POSE):
 @pytest.fixture(autouse=True)
 def no_pictures(request, monkeypatch):
     if "data" not in request.fixturenames:
-        monkeypatch.setattr(registration_picture, "draw_registration", lambda *_: None)
+        monkeypatch.setattr(pictures, "draw_registration", lambda *_: None)
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from equilibria import solve_equilibrium
 
-from softform_core.bodies.membrane.model import build_membrane
+from softform_core.bodies.membrane.simulator import build_membrane
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import HEIGHT, dem_target
 from softform_core.shapes.random import random_target

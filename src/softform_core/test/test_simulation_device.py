@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 
 from softform_core.bodies.membrane import warp_membranes
-from softform_core.bodies.membrane.batched import BatchedMembranes
-from softform_core.bodies.membrane.equilibrium import MembraneProblem
-from softform_core.bodies.membrane.model import build_membrane
-from softform_core.bodies.membrane.potential import taut_sheet
-from softform_core.bodies.membrane.warp_membranes import WarpMembranes
+from softform_core.bodies.membrane.equilibrium import MembraneProblem, taut_sheet
+from softform_core.bodies.membrane.simulator import RealMembrane, build_membrane
+from softform_core.bodies.membrane.warp_membranes import BatchedMembranes, WarpMembranes
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_core.robots.description import Material
@@ -37,7 +35,7 @@ SHEETS = {
 
 
 def problem(**differences) -> MembraneProblem:
-    return MembraneProblem(build_membrane(ROBOT.body, cells=9, **differences))
+    return MembraneProblem(build_membrane(ROBOT.body, RealMembrane(cells=9, **differences)))
 
 
 @pytest.mark.parametrize("differences", SHEETS.values(), ids=SHEETS)
@@ -68,7 +66,9 @@ def test_an_unstable_balance_is_given_up(device: str, monkeypatch: pytest.Monkey
     """A neo-Hookean sheet below its limit pressure has two balances; the higher one, 0.40 m, is no minimum."""
     one_chamber = ROBOT.body.model_copy(update={"rows": 1, "columns": 1})
     soft = Material(law="neo_hookean", coefficients=[1e5])
-    solver = WarpMembranes(MembraneProblem(build_membrane(one_chamber, cells=6, material=soft, prestretch=1.0)), device)
+    solver = WarpMembranes(
+        MembraneProblem(build_membrane(one_chamber, RealMembrane(cells=6, material=soft, prestretch=1.0))), device
+    )
     assert solver.solve(np.array([[2000.0]])).converged.all()
 
     def far_above(membrane, pressures):

@@ -5,8 +5,8 @@ import pytest
 from equilibria import equilibrium_sensitivity, solve_equilibrium
 
 from softform_core.bodies.membrane.energy import COMPRESSION
-from softform_core.bodies.membrane.model import build_membrane
-from softform_core.bodies.membrane.potential import gradient_and_hessian, total_potential, volumes_and_gradients
+from softform_core.bodies.membrane.equilibrium import gradient_and_hessian, total_potential, volumes_and_gradients
+from softform_core.bodies.membrane.simulator import RealMembrane, build_membrane
 from softform_core.robots import load_robot
 from softform_core.robots.description import POSITIVE, Material
 from softform_core.simulation.materials import LAWS, shear_modulus
@@ -20,7 +20,7 @@ PRESSURES = np.array([5000.0, 0.0, 1200.0, 3000.0, 4000.0, 700.0, 2500.0, 100.0,
 
 
 def _small(element: str = "quadrilateral", **reality: object):
-    return build_membrane(load_robot("membrane").body, cells=6, element=element, **reality)
+    return build_membrane(load_robot("membrane").body, RealMembrane(cells=6, element=element, **reality))
 
 
 def _crumpled(membrane, seed: int = 3) -> np.ndarray:
@@ -108,9 +108,8 @@ def test_chamber_volumes_are_those_of_a_known_shape():
 
 @pytest.mark.parametrize("material", MATERIALS, ids=lambda m: m.law)
 def test_shear_modulus_is_the_energy_of_a_small_even_stretch(material):
-    membrane = build_membrane(
-        load_robot("membrane").body, cells=3, material=material, wall_stiffness=0.0, prestretch=1.0
-    )
+    reality = RealMembrane(material=material, wall_stiffness_scale=0.0, prestretch=1.0)
+    membrane = build_membrane(load_robot("membrane").body.model_copy(update={"cells": 3}), reality)
     strain = 1e-4
     energy = total_potential(membrane, membrane.rest_vertices * (1.0 + strain), np.zeros(9))
     # Plane stress, Poisson's ratio 1/2: E / (1 - nu) strain^2 = 6 mu strain^2 per volume.
@@ -119,7 +118,10 @@ def test_shear_modulus_is_the_energy_of_a_small_even_stretch(material):
 
 def test_a_wrinkled_sheet_is_in_uniaxial_tension_and_a_slack_one_has_next_to_no_energy():
     """Tension field theory: what is narrower than its free width pulls along its length only."""
-    membrane = build_membrane(load_robot("membrane").body, cells=3, wall_stiffness=0.0, prestretch=1.0)
+    membrane = build_membrane(
+        load_robot("membrane").body.model_copy(update={"cells": 3}),
+        RealMembrane(wall_stiffness_scale=0.0, prestretch=1.0),
+    )
     c1, c2, c3 = load_robot("membrane").body.material.coefficients
     along, volume = 1.3, 0.32**2 * 0.002
     j = along**2 + 2.0 / along - 3.0
@@ -152,7 +154,7 @@ def test_the_hessian_is_the_second_variation_that_the_docstring_states(element):
     """The formulas of `assemble`, term by term, as sums over vertices a, b and axes i, j of every quadrature point."""
     material = MATERIALS[1]
     c1, c2, c3 = material.coefficients
-    membrane = _small(element, material=material, wall_stiffness=0.0)
+    membrane = _small(element, material=material, wall_stiffness_scale=0.0)
     shape, elements, b = _crumpled(membrane), membrane.elements, membrane.gradients
     places = shape[elements]
     f = np.einsum("eai,eqar->eqir", places, b)

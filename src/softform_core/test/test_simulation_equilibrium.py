@@ -1,12 +1,15 @@
 """The membrane's equilibria against theory, symmetry, finer meshes and bad input."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from equilibria import solve_equilibrium
 from skfem import Mesh, MeshQuad, MeshTri
 
-from softform_core.bodies.membrane.model import build_membrane, membrane_on_mesh
-from softform_core.bodies.membrane.potential import total_potential, volumes_and_gradients
+from softform_core.bodies.membrane.equilibrium import total_potential, volumes_and_gradients
+from softform_core.bodies.membrane.model import membrane_on_mesh
+from softform_core.bodies.membrane.simulator import RealMembrane, build_membrane
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_core.robots.description import Material
@@ -63,7 +66,7 @@ def test_finer_meshes_converge():
     pressures = np.array([5000.0, 2000.0, 0.0, 4000.0, 5000.0, 1000.0, 3000.0, 2500.0, 4500.0])
     shapes = {}
     for cells in (12, 24, 48):
-        membrane = build_membrane(DESCRIPTION, cells=cells)
+        membrane = build_membrane(DESCRIPTION, RealMembrane(cells=cells))
         found = solve_equilibrium(membrane, pressures).vertices.reshape(cells + 1, cells + 1, 3)
         shapes[cells] = found[:: cells // 12, :: cells // 12]
     coarse, fine = (np.linalg.norm(shapes[cells] - shapes[48], axis=-1).mean() for cells in (12, 24))
@@ -75,7 +78,9 @@ def test_finer_meshes_converge():
 def test_triangles_and_quadrilaterals_agree(cells):
     pressures = np.linspace(500.0, 5000.0, 9)
     found = [
-        solve_equilibrium(build_membrane(DESCRIPTION, cells=3 * cells, element=element), pressures).vertices
+        solve_equilibrium(
+            build_membrane(DESCRIPTION, RealMembrane(cells=3 * cells, element=element)), pressures
+        ).vertices
         for element in ("quadrilateral", "triangle")
     ]
     assert np.linalg.norm(found[0] - found[1], axis=1).mean() < 0.2e-3
@@ -84,7 +89,7 @@ def test_triangles_and_quadrilaterals_agree(cells):
 @pytest.mark.parametrize("on", [[1, 0, 0, 0, 0, 0, 0, 0, 0], [1, 1, 0, 1, 1, 1, 1, 1, 0], [1, 0, 1, 1, 0, 0, 0, 0, 1]])
 def test_mirrored_pressures_give_the_mirrored_shape(on):
     cells = 18
-    membrane = build_membrane(DESCRIPTION, cells=cells)
+    membrane = build_membrane(DESCRIPTION, RealMembrane(cells=cells))
     pressures = 5000.0 * np.array(on, dtype=float).reshape(3, 3)
     shape = solve_equilibrium(membrane, pressures.ravel()).vertices
     mirrored = solve_equilibrium(membrane, pressures[:, ::-1].ravel()).vertices
@@ -95,7 +100,7 @@ def test_mirrored_pressures_give_the_mirrored_shape(on):
 
 def test_every_start_leads_to_the_same_shape_beside_idle_chambers():
     """Elements of a slack sheet, compressed between inflated and idle chambers, would wrinkle in one of many ways."""
-    membrane = build_membrane(DESCRIPTION, prestretch=1.0)
+    membrane = build_membrane(DESCRIPTION, RealMembrane(prestretch=1.0))
     pressures = 5000.0 * np.array([1, 1, 0, 1, 1, 1, 1, 1, 1])
     shape = solve_equilibrium(membrane, pressures).vertices
     for elsewhere in (FULL, 5000.0 - pressures + 500.0):
@@ -106,7 +111,7 @@ def test_every_start_leads_to_the_same_shape_beside_idle_chambers():
 
 
 def test_chamber_one_lies_at_the_least_x_and_y():
-    membrane = build_membrane(DESCRIPTION, cells=12)
+    membrane = build_membrane(DESCRIPTION, RealMembrane(cells=12))
     for chamber, corner in ((0, (-1, -1)), (2, (1, -1)), (6, (-1, 1)), (8, (1, 1))):
         shape = solve_equilibrium(membrane, 5000.0 * np.eye(9)[chamber]).vertices
         assert np.sign(shape[shape[:, 2].argmax(), :2]).tolist() == list(corner)
@@ -127,7 +132,7 @@ def test_rises_of_the_robot_are_plausible():
 
 def test_faces_look_upwards_and_cover_the_sheet():
     for element in ("quadrilateral", "triangle"):
-        membrane = build_membrane(DESCRIPTION, cells=9, element=element)
+        membrane = build_membrane(DESCRIPTION, RealMembrane(cells=9, element=element))
         corners = membrane.rest_vertices[membrane.faces]
         normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
         assert (normals[:, 2] > 0.0).all()
@@ -136,7 +141,7 @@ def test_faces_look_upwards_and_cover_the_sheet():
 
 def test_a_sheet_that_does_not_stiffen_runs_away():
     soft = Material(law="neo_hookean", coefficients=[2.0e4])
-    membrane = build_membrane(DESCRIPTION, cells=9, material=soft, wall_stiffness=0.0)
+    membrane = build_membrane(DESCRIPTION, RealMembrane(cells=9, material=soft, wall_stiffness_scale=0.0))
     with pytest.raises(NoEquilibriumError, match="no equilibrium"):
         solve_equilibrium(membrane, FULL)
     assert solve_equilibrium(membrane, 0.05 * FULL).residual < 1e-6  # below the limit point
@@ -146,7 +151,9 @@ def test_a_sheet_that_does_not_stiffen_runs_away():
 def test_a_start_that_cannot_be_is_reached_by_raising_the_load(law):
     """A soft sheet that stiffens late: the direct solve fails, or has far to go, yet the shape is found."""
     coefficients = {"gent": [4.0e4, 3.0], "yeoh": [2.0e4, 0.0, 1.0e4]}[law]
-    membrane = build_membrane(DESCRIPTION, cells=12, material=Material(law=law, coefficients=coefficients))
+    membrane = build_membrane(
+        DESCRIPTION, RealMembrane(cells=12, material=Material(law=law, coefficients=coefficients))
+    )
     found = solve_equilibrium(membrane, FULL)
     again = solve_equilibrium(membrane, FULL, start=found.vertices)
     assert again.iterations == 0
@@ -155,26 +162,32 @@ def test_a_start_that_cannot_be_is_reached_by_raising_the_load(law):
 
 def test_rig_realities_change_the_shape_as_they_should():
     def rise(**reality: object) -> float:
-        return float(solve_equilibrium(build_membrane(DESCRIPTION, cells=12, **reality), FULL).vertices[:, 2].max())
+        membrane = build_membrane(DESCRIPTION, RealMembrane(cells=12, **reality))
+        return float(solve_equilibrium(membrane, FULL).vertices[:, 2].max())
 
     own = rise()
-    assert rise(thickness=0.0025) < own < rise(thickness=lambda x, y: 0.0015 + 0.0 * x)
-    slipping = build_membrane(DESCRIPTION, cells=12, clamp_stiffness=2.0e4)
+    assert rise(thickness={"scale": 1.25}) < own < rise(thickness={"scale": 0.75})
+    slipping = build_membrane(DESCRIPTION, RealMembrane(cells=12, clamp_stiffness=2.0e4))
     rim = np.abs(slipping.rest_vertices[:, :2]).max(axis=1) > 0.1599
     moved = np.linalg.norm(solve_equilibrium(slipping, FULL).vertices - slipping.rest_vertices, axis=1)[rim]
     assert 1e-3 < moved.max() < 0.03
     assert rise(clamp_stiffness=1.0e9) == pytest.approx(own, abs=1e-5)
     assert rise(gravity=(0.0, 0.0, -9.81)) < own
-    assert rise(wall_stiffness=np.full(9, 3.0e4)) < own
-    assert rise(wall_stiffness=np.full(9, DESCRIPTION.wall_stiffness)) == pytest.approx(own, abs=1e-9)
+    assert rise(wall_stiffness_scale=3.0e4 / DESCRIPTION.wall_stiffness) < own
+    assert rise(wall_stiffness_scale=[1.0] * 9) == pytest.approx(own, abs=1e-9)
     assert rise(material=Material(law="yeoh", coefficients=[2.0e5, 1.0e3, 4.0e3])) < own
 
-    moved = build_membrane(DESCRIPTION, cells=12, column_walls=[-0.06, 0.04], row_walls=[-0.05, 0.05])
+    moved = build_membrane(
+        DESCRIPTION,
+        RealMembrane(cells=12, column_wall_shift=[-0.02 / 3, -0.04 / 3], row_wall_shift=[0.01 / 3, -0.01 / 3]),
+    )
     first = moved.chamber_of_element == 0
     mounted = moved.areas[first].sum() * DESCRIPTION.prestretch**2
     assert mounted == pytest.approx((0.16 - 0.06) * (0.16 - 0.05))
 
-    tapered = build_membrane(DESCRIPTION, cells=12, thickness=lambda x, y: 0.002 + 0.005 * x)
+    even = build_membrane(DESCRIPTION, RealMembrane(cells=12))
+    along_x = even.rest_vertices[even.elements, 0].mean(axis=1)
+    tapered = replace(even, thickness=0.002 + 0.005 * along_x)
     volumes, _ = volumes_and_gradients(tapered, solve_equilibrium(tapered, FULL).vertices)
     assert (volumes[[0, 3, 6]] > 1.02 * volumes[[2, 5, 8]]).all()  # the thinner side holds more
 
@@ -183,9 +196,8 @@ def test_gravity_lets_a_slack_sheet_sag_far_and_a_taut_one_as_theory_says():
     """A square membrane of side L under tension T and weight w a square metre sags 0.07367 w L^2 / T."""
 
     def sag(prestretch: float) -> float:
-        membrane = build_membrane(
-            DESCRIPTION, cells=24, gravity=(0.0, 0.0, -9.81), prestretch=prestretch, wall_stiffness=0.0
-        )
+        hanging = RealMembrane(cells=24, gravity=(0.0, 0.0, -9.81), prestretch=prestretch, wall_stiffness_scale=0.0)
+        membrane = build_membrane(DESCRIPTION, hanging)
         vertices = solve_equilibrium(membrane, np.zeros(9)).vertices
         assert vertices[:, 2].max() < 1e-9
         return float(-vertices[:, 2].min())
@@ -204,7 +216,7 @@ def test_gravity_lets_a_slack_sheet_sag_far_and_a_taut_one_as_theory_says():
 
 def test_clamp_force_balances_the_pressure():
     """Springs of the walls and the clamp carry p times the area that the rim encloses, projected along z."""
-    membrane = build_membrane(DESCRIPTION, cells=12, clamp_stiffness=5.0e4)
+    membrane = build_membrane(DESCRIPTION, RealMembrane(cells=12, clamp_stiffness=5.0e4))
     shape = solve_equilibrium(membrane, FULL).vertices
     upward = -(membrane.springs @ (shape - membrane.rest_vertices))[:, 2].sum()
     corners = shape[membrane.faces]
@@ -223,28 +235,32 @@ def test_clamp_force_balances_the_pressure():
 )
 def test_bad_pressures_are_rejected(pressures, reason):
     with pytest.raises(SoftformError, match=reason):
-        build_membrane(DESCRIPTION, cells=6).pressure_of_element(pressures)
+        build_membrane(DESCRIPTION, RealMembrane(cells=6)).pressure_of_element(pressures)
 
 
 @pytest.mark.parametrize(
     "reality",
     [
         {"cells": 2},
-        {"thickness": -0.002},
-        {"thickness": np.full(5, 0.002)},
-        {"wall_stiffness": np.full(4, 1e4)},
-        {"wall_stiffness": -1.0},
-        {"column_walls": [0.05, -0.05]},
-        {"row_walls": [0.0]},
-        {"row_walls": [-0.05, 0.2]},
+        {"thickness": {"scale": -1.0}},
+        {"wall_stiffness_scale": [1.0] * 4},
+        {"wall_stiffness_scale": -1.0},
+        {"column_wall_shift": [0.1, -0.1]},
+        {"row_wall_shift": [0.0]},
+        {"row_wall_shift": [0.0, 0.15]},
         {"clamp_stiffness": 0.0},
     ],
 )
 def test_impossible_realities_are_rejected(reality):
-    with pytest.raises(SoftformError):
-        build_membrane(DESCRIPTION, **{"cells": 6, **reality})
+    with pytest.raises((SoftformError, ValueError)):
+        build_membrane(DESCRIPTION, RealMembrane(**{"cells": 6, **reality}))
+
+
+def test_fewer_cells_than_chambers_are_rejected():
+    with pytest.raises(SoftformError, match="fewer than 3 chambers"):
+        build_membrane(DESCRIPTION.model_copy(update={"cells": 2}))
 
 
 def test_energy_of_a_collapsed_element_is_infinite():
-    membrane = build_membrane(DESCRIPTION, cells=6)
+    membrane = build_membrane(DESCRIPTION, RealMembrane(cells=6))
     assert np.isinf(total_potential(membrane, np.zeros_like(membrane.rest_vertices), FULL))

@@ -18,7 +18,8 @@ import pytest
 from equilibria import solve_equilibrium
 from scipy.sparse import coo_matrix, csr_matrix, eye, kron
 
-from softform_core.bodies.membrane.model import Membrane, build_membrane
+from softform_core.bodies.membrane.model import Membrane
+from softform_core.bodies.membrane.simulator import build_membrane
 from softform_core.robots import load_robot
 
 felupe = pytest.importorskip("felupe")
@@ -140,7 +141,7 @@ def test_full_inflation_agrees_with_felupe():
     description = load_robot("membrane").body
     half, wall = description.width / 2, description.width / 6
     elements = 6
-    membrane = build_membrane(description, cells=12 * elements)
+    membrane = build_membrane(description.model_copy(update={"cells": 12 * elements}))
     start = solve_equilibrium(membrane, np.full(9, START_PRESSURE)).vertices
     ours = solve_equilibrium(membrane, np.full(9, PRESSURE), start=start).vertices
 

@@ -6,12 +6,11 @@ from scipy.sparse.linalg import spsolve
 from scipy.spatial.transform import Rotation
 
 from softform_core.bodies.elements import TETRAHEDRON_EDGES, TETRAHEDRON_SIDES, TURNED_TRIANGLE
-from softform_core.bodies.solid.cross_section import mesh_section
 from softform_core.bodies.solid.description import Cells, CrossSection, SolidBody
 from softform_core.bodies.solid.energy import strain_energies
 from softform_core.bodies.solid.equilibrium import SolidProblem
-from softform_core.bodies.solid.mesh import SolidMesh
-from softform_core.bodies.solid.model import build_solid, solid_on_mesh
+from softform_core.bodies.solid.mesh import SolidMesh, mesh_section
+from softform_core.bodies.solid.model import RealSolid, build_solid, solid_on_mesh
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_core.robots.description import Material
@@ -143,12 +142,12 @@ def test_volumes_are_exact(problem):
     section = problem.solid
     body = described()
     area = 0.5 * body.cross_section.angle * (body.cross_section.outer**2 - body.cross_section.inner**2)
-    volumes, gradients = problem.volumes(section.nodes), problem.volume_gradients(section.nodes)
+    volumes, gradients = problem.pressure.volumes(section.nodes), problem.pressure.gradients(section.nodes)
     # Arcs of 45 degrees by parabolas.
     assert volumes == pytest.approx(np.full(6, area * body.segment_length), rel=2e-3)
     assert np.abs(gradients.sum(axis=1)).max() < 1e-9 * np.abs(gradients).sum()  # closed
     turned = section.nodes @ Rotation.from_rotvec([0.3, 1.0, -0.5]).as_matrix().T + [1.0, 2.0, 3.0]
-    assert problem.volumes(turned) == pytest.approx(volumes, rel=1e-9)
+    assert problem.pressure.volumes(turned) == pytest.approx(volumes, rel=1e-9)
 
 
 def test_a_turn_costs_no_energy(problem):
@@ -162,7 +161,7 @@ def test_a_turn_costs_no_energy(problem):
 @pytest.mark.parametrize("law", [("neo_hookean", [84e3]), ("yeoh", [42e3, 4e3, 9e3]), ("gent", [84e3, 9.0])])
 def test_derivatives_agree_with_finite_differences(law):
     material = Material(law=law[0], coefficients=law[1])
-    problem = SolidProblem(build_solid(described(), material=material, clamp_stiffness=1e6))
+    problem = SolidProblem(build_solid(described(), RealSolid(material=material, clamp_stiffness=1e6)))
     random = np.random.default_rng(1)
     x = problem.rest + 2e-5 * random.standard_normal(problem.rest.size)
     gradient, hessian = problem.derivatives(x[None], PRESSURES)
@@ -231,7 +230,7 @@ def inflated_sphere(mesh: SolidMesh) -> tuple[SolidProblem, np.ndarray, np.ndarr
     inner, outer, pressure, nu = 0.010, 0.020, 50.0, 0.49
     solid = solid_on_mesh(mesh, SOFT, poisson_ratio=nu, cavities=1, is_fixed=np.zeros(len(mesh.nodes), dtype=bool))
     problem = SolidProblem(solid)
-    forces = pressure * problem.volume_gradients(solid.nodes)[0]
+    forces = pressure * problem.pressure.gradients(solid.nodes)[0]
     radius = np.linalg.norm(solid.nodes, axis=1)
     factor = pressure * inner**3 / (outer**3 - inner**3) / (2.0 * MODULUS)
     exact = factor * ((1.0 - 2.0 * nu) / (1.0 + nu) * radius + outer**3 / (2.0 * radius**2))
@@ -249,7 +248,7 @@ def test_lame_sphere():
     problem, displaced, exact = inflated_sphere(mesh)
     nodes, radius = mesh.nodes, np.linalg.norm(mesh.nodes, axis=1)
     # The planes of symmetry go through the origin: they add nothing to the volume.
-    assert problem.volumes(nodes) == pytest.approx(np.pi / 6.0 * inner**3, rel=2e-3)
+    assert problem.pressure.volumes(nodes) == pytest.approx(np.pi / 6.0 * inner**3, rel=2e-3)
     radial = (displaced * nodes).sum(axis=1) / radius
     assert radial == pytest.approx(exact, rel=0.01)
     assert np.abs(displaced - (exact / radius)[:, None] * nodes).max() < 0.01 * exact.max()
@@ -280,7 +279,7 @@ def test_lame_sphere_in_tetrahedra():
     for cells in (2, 4, 6):
         mesh = sphere_in_tetrahedra(cells)
         problem, displaced, exact = inflated_sphere(mesh)
-        assert problem.volumes(mesh.nodes) == pytest.approx(np.pi / 6.0 * 0.010**3, rel=2e-2)
+        assert problem.pressure.volumes(mesh.nodes) == pytest.approx(np.pi / 6.0 * 0.010**3, rel=2e-2)
         outwards = mesh.nodes / np.linalg.norm(mesh.nodes, axis=1, keepdims=True)
         worst.append(np.linalg.norm(displaced - exact[:, None] * outwards, axis=1).max() / exact.max())
     assert worst[1] < 0.3 * worst[0]
@@ -371,7 +370,7 @@ def test_impossible_cross_sections_name_the_field(field, value, message):
 
 def test_a_mesh_that_turns_inside_out_is_rejected():
     with pytest.raises(SoftformError, match="turns inside out"):
-        build_solid(described(), chamber_shift=[0.006, 0.0, 0.0])
+        build_solid(described(), RealSolid(chamber_shift=[0.006, 0.0, 0.0]))
 
 
 def test_plates_need_room():

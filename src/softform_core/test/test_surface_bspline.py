@@ -6,7 +6,14 @@ from hypothesis.extra.numpy import arrays
 from scipy.interpolate import NdBSpline
 
 from softform_core.errors import SoftformError
-from softform_core.surface.bspline import basis_matrix, clamped_knots, derivative_matrices, evaluate, normals
+from softform_core.surface.bspline import (
+    apply,
+    basis_matrix,
+    clamped_knots,
+    derivative_matrices,
+    evaluate,
+    unit_normals,
+)
 
 parameters = arrays(np.float64, st.tuples(st.integers(1, 20), st.just(2)), elements=st.floats(0.0, 1.0))
 grids = st.tuples(st.integers(4, 12), st.integers(4, 12))
@@ -69,9 +76,10 @@ def test_many_surfaces_at_once():
 def test_normals_of_a_plane_and_of_a_degenerate_surface():
     u, v = np.meshgrid(np.linspace(0, 2, 6), np.linspace(0, 3, 5), indexing="ij")
     tilted = np.stack([u, v, u + 2.0 * v], axis=-1)
-    found = normals(tilted, np.random.default_rng(0).random((8, 2)))
+    slopes = derivative_matrices(np.random.default_rng(0).random((8, 2)), 6, 5)
+    found = unit_normals(*(apply(slope, tilted) for slope in slopes))
     np.testing.assert_allclose(found, np.tile(np.array([-1, -2, 1]) / np.sqrt(6), (8, 1)), atol=1e-12)
-    assert not normals(np.zeros((6, 5, 3)), [[0.5, 0.5]]).any()
+    assert not unit_normals(*(apply(slope, np.zeros((6, 5, 3))) for slope in slopes)).any()
 
 
 @pytest.mark.parametrize("uv", [[0.5, 0.5], [[0.5]], [[np.nan, 0.5]], [[1.01, 0.5]], [[0.5, -0.01]]])

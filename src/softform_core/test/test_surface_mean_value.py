@@ -5,7 +5,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy.spatial import Delaunay
 
-from softform_core.bodies.membrane.model import build_membrane
+from softform_core.bodies.membrane.simulator import RealMembrane, build_membrane
 from softform_core.robots import load_robot
 from softform_core.surface.mean_value import parametrise
 from softform_core.surface.mesh import ParametrisationError, boundary_loops
@@ -45,7 +45,7 @@ def _signed_areas(uv: np.ndarray, faces: np.ndarray) -> np.ndarray:
 def test_membrane_keeps_its_own_coordinates():
     # Mean-value coordinates have linear precision: a flat rectangle maps to the square affinely.
     robot = load_robot("membrane")
-    membrane = build_membrane(robot.body, cells=12)
+    membrane = build_membrane(robot.body, RealMembrane(cells=12))
     uv = parametrise(membrane.rest_vertices, membrane.faces).uv
     np.testing.assert_allclose(uv, membrane.rest_vertices[:, :2] / robot.extent + 0.5, atol=1e-12)
 

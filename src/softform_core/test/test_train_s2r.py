@@ -24,7 +24,7 @@ from softform_core.frames.store import create_frames, open_frames
 from softform_core.halton import halton_actuations
 from softform_core.robots import load_robot
 from softform_core.surface.patch_set import SHEET
-from softform_core.training import ensemble, frames_needed, held_out_errors, learn_sim_to_real, loop
+from softform_core.training import ensemble, frames_needed, learn_sim_to_real, loop, recorded_frames
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 
@@ -55,7 +55,7 @@ def quick(patch):
 def coarse():
     """Judge by coarser surfaces than the command does."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(held_out_errors, "SURFACE_POINTS", 1600)
+        patch.setattr(recorded_frames, "SURFACE_POINTS", 1600)
         yield
 
 

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.actuation_correction import gains
+from softform_core.forward.memory import Play, pasts
 from softform_core.forward.pipeline import ForwardPipeline
-from softform_core.forward.play import Play, pasts
-from softform_core.forward.rbf_warp import SimToReal
+from softform_core.forward.rbf_warp import ActuationCorrection, SimToReal
 from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.mlp_weights import MlpWeights, chained, extract_mlp, perceptron_of
@@ -21,11 +20,16 @@ from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
 from softform_core.surface.patch_set import SHEET
 from softform_core.training.actuation_fit import fit_actuation, fit_actuation_to_markers
-from softform_core.training.alike_model import AlikeModel
+from softform_core.training.actuation_model import AlikeModel
 from softform_core.training.marker_learning import unfit_markers
 
 GAIN = np.array([1.1, 0.9, 1.0, 0.95, 1.05, 1.0, 1.1, 0.92, 1.0])
 OFFSET = np.array([100.0, -100.0, 0.0, 50.0, -50.0, 0.0, 80.0, -80.0, 0.0])
+
+
+def gains(gain: np.ndarray, offset: np.ndarray) -> ActuationCorrection:
+    """The correction gain * a + offset of each actuation by itself."""
+    return ActuationCorrection(perceptron_of([np.diag(gain)], [offset], "tanh"))
 
 
 @pytest.fixture(scope="module")

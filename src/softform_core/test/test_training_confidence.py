@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from softform_core.networks.sim_to_real import Confidence
-from softform_core.training.confidence import fit_confidence, seen
+from softform_core.training.recipe import DEFAULT
+from softform_core.training.sim_to_real import fit_confidence, seen
 from softform_core.training.sim_to_real_losses import Clouds, nearest_neighbours
-from softform_core.training.sim_to_real_recipes import DEFAULT
 
 RECIPE = replace(DEFAULT, confidence_steps=300)
 

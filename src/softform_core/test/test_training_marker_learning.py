@@ -9,7 +9,7 @@ import torch
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal
-from softform_core.forward.surface_uncertainty import members_spread, uncertainty
+from softform_core.forward.surface_uncertainty import members_spread
 from softform_core.frames.frames import MarkerFrames
 from softform_core.networks.mlp_weights import MlpWeights, extract_mlp
 from softform_core.networks.store import load_forward_kinematics
@@ -20,9 +20,9 @@ from softform_core.training.marker_learning import (
     MARKER_RECIPES,
     MARKERS,
     marker_distance,
+    share_between_markers,
     train_sim_to_real_from_markers,
 )
-from softform_core.training.marker_uncertainty import share_between_markers
 from softform_core.units import MM_PER_M
 
 GRID = (np.arange(5) + 0.5) / 5
@@ -74,7 +74,7 @@ def test_the_uncertainty_covers_errors_between_the_markers_too(simulated: MlpWei
     predictions = np.array([ForwardPipeline(simulated, uv, member).points(JUDGED) for member in trained.members])
     error = real_points(simulated, JUDGED, uv) - predictions.mean(axis=0)
     upwards = np.broadcast_to([0.0, 0.0, 1.0], error.shape)
-    sigma = uncertainty(members_spread(predictions, upwards), trained.spread_factor, trained.spread_floor_mm)
+    sigma = np.hypot(trained.spread_factor * members_spread(predictions, upwards), trained.spread_floor_mm)
     assert np.mean(np.abs(error[..., 2]) < 2.0 * sigma) > 0.88
     assert sigma.mean() < 0.6 * gap(simulated, None)
 

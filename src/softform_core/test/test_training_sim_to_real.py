@@ -15,9 +15,8 @@ from softform_core.surface.bspline import basis_matrix, derivative_matrices
 from softform_core.surface.patch_set import SHEET, PatchSet
 from softform_core.training import ensemble
 from softform_core.training.ensemble import TrainingRun
-from softform_core.training.recipe import Recipe
+from softform_core.training.recipe import DEFAULT, PAPER, Recipe
 from softform_core.training.sim_to_real import train_sim_to_real
-from softform_core.training.sim_to_real_recipes import DEFAULT, PAPER
 
 ROWS = COLS = 6
 TINY = replace(

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from equilibria import solve_equilibrium
 
-from softform_core.bodies.membrane.model import build_membrane
+from softform_core.bodies.membrane.simulator import build_membrane
 from softform_core.robots import Robot, load_robot
 from softform_core.surface.fit import SurfaceFitter
 from softform_core.surface.mean_value import parametrise

@@ -5,7 +5,7 @@ import pytest
 
 from softform_core.errors import SoftformError
 from softform_core.evaluation.uncertainty import calibrate, measurement_noise
-from softform_core.forward.surface_uncertainty import members_spread, uncertainty
+from softform_core.forward.surface_uncertainty import members_spread
 
 
 @pytest.mark.parametrize(("factor", "floor"), [(2.0, 0.3), (0.5, 1.0)])
@@ -13,7 +13,7 @@ def test_calibration_finds_how_errors_were_drawn(factor: float, floor: float) ->
     random = np.random.default_rng(0)
     spread = random.uniform(0.1, 2.0, 20000)
     noise = np.full(len(spread), 0.2)
-    drawn = random.normal(size=len(spread)) * np.hypot(uncertainty(spread, factor, floor), noise)
+    drawn = random.normal(size=len(spread)) * np.hypot(np.hypot(factor * spread, floor), noise)
     drawn[::100] += 30.0
     found = calibrate(drawn, spread, noise)
     assert found == pytest.approx((factor, floor), rel=0.12)
@@ -22,8 +22,9 @@ def test_calibration_finds_how_errors_were_drawn(factor: float, floor: float) ->
 def test_calibrated_intervals_cover_as_many_errors_as_they_say() -> None:
     random = np.random.default_rng(1)
     spread = random.uniform(0.1, 1.0, 5000)
-    drawn = random.normal(size=len(spread)) * uncertainty(spread, 1.5, 0.2)
-    sigma = uncertainty(spread, *calibrate(drawn[:2500], spread[:2500], np.zeros(2500)))[2500:]
+    drawn = random.normal(size=len(spread)) * np.hypot(1.5 * spread, 0.2)
+    factor, floor = calibrate(drawn[:2500], spread[:2500], np.zeros(2500))
+    sigma = np.hypot(factor * spread, floor)[2500:]
     assert np.mean(np.abs(drawn[2500:]) < sigma) == pytest.approx(0.683, abs=0.03)
     assert np.mean(np.abs(drawn[2500:]) < 1.96 * sigma) == pytest.approx(0.95, abs=0.02)
 

@@ -22,7 +22,7 @@ from softform_core.forward.sim_to_real_store import members_of
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.frames.frames import Frames
 from softform_core.frames.quality import COVERAGE_CELLS, assess_cloud
-from softform_core.frames.store import create_frames, open_frames
+from softform_core.frames.store import create_frames
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import solve_inverse_kinematics
@@ -40,8 +40,8 @@ from softform_core.simulation.simulated_body import equilibrium_points
 from softform_core.surface.patch_set import SHEET
 from softform_core.training.border import Border
 from softform_core.training.ensemble import TrainingRun
+from softform_core.training.recipe import DEFAULT
 from softform_core.training.sim_to_real import train_sim_to_real
-from softform_core.training.sim_to_real_recipes import DEFAULT
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 
@@ -179,7 +179,7 @@ def test_captures_are_judged_on_both_patches(robot: Robot, pipeline: ForwardPipe
     provenance = {"seed": 0, "source": "test", "via": "scanner", "git_revision": "none", "created": "now"}
     store = create_frames(tmp_path / "frames.zarr", robot, UNSEEN[None], provenance)
     store.write_captured(0, captured, UNSEEN, 1.0, quality)
-    assert np.array_equal(open_frames(tmp_path / "frames.zarr", robot).frame(0).covered, quality.covered)
+    assert np.array_equal(store.covered[0], quality.covered)
 
     surface = PredictedSurface.of(pipeline, UNSEEN, np.full(800, 0.5))
     scan = compare_scan(surface, captured)

@@ -21,7 +21,7 @@ import serial
 from softform_actuation.device import DeviceError, UnsafeError
 from softform_actuation.serial_link import SerialLink
 from softform_deadman.dead_man import CUT_WITHIN, DeadMan
-from softform_rig.dead_man import DeadMan as EmulatedDeadMan
+from softform_rig.dead_man_emulation import DeadMan as EmulatedDeadMan
 from softform_rig.pseudo_terminal import PseudoTerminal
 
 HERE = Path(__file__).parent

@@ -17,7 +17,7 @@ from softform_core.plant import load_plant
 from softform_core.robots import load_robot, read_robot
 from softform_rig.board_emulation import make_board
 from softform_rig.control import regulate
-from softform_rig.dead_man import DeadMan
+from softform_rig.dead_man_emulation import DeadMan
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import parse_fault
 from softform_rig.pseudo_terminal import PseudoTerminal

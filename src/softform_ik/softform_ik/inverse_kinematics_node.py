@@ -7,19 +7,17 @@ from softform_client.held_command import HeldCommand
 from softform_core import priority
 from softform_core.forward.robot_models import SurfaceModels, TipModels, open_models
 from softform_core.robots import load_robot
-from softform_ik.goals.reach_limit import REACH_PARAMETER, TIP_REACH_PARAMETER
+from softform_ik.goals.reach_limit import REACH_PARAMETER, TIP_REACH_PARAMETER, ReachSettings
 from softform_ik.robot.commander import Commander
-from softform_ik.server_context import ServerContext
 from softform_ik.surface_servers import SurfaceServers
 from softform_ik.tip_servers import TipServers
-from softform_interfaces.msg import ActuationHistory, ActuatorState, DriverState
+from softform_interfaces.msg import DriverState
 from softform_ros import qos
 from softform_ros.action_goals import GoalLedger
 from softform_ros.command_lease import CommandLease
-from softform_ros.conversions import seconds_from_stamp
 from softform_ros.diagnostics import OK, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
-from softform_ros.node_models import model_request
+from softform_ros.node_models import open_node_models
 from softform_ros.parameters import MODEL_PARAMETERS, Parameter
 from softform_ros.timers import create_steady_timer
 
@@ -28,11 +26,13 @@ PARAMETERS = (
     REACH_PARAMETER,
     TIP_REACH_PARAMETER,
     Parameter("surface_points", 1000, "points of the surface whose distances to the target are minimised", 100, 10000),
-    Parameter("tolerance", 1e-4, "mean error at which a solve may stop when the goal does not say, m", 0.0, 0.1),
-    Parameter("max_time", 5.0, "time for solving when the goal does not say, s", 0.01, 600.0),
-    Parameter("max_iterations", 200, "most iterations of a solve", 1, 10000),
-    Parameter("starts", 1, "starts of a global search when the goal does not say; 1: the seed's alone", 1, 1000),
-    Parameter("preference", 0.01,
+    Parameter("tolerance", ReachSettings.tolerance,
+        "mean error at which a solve may stop when the goal does not say, m", 0.0, 0.1),
+    Parameter("max_time", ReachSettings.max_time, "time for solving when the goal does not say, s", 0.01, 600.0),
+    Parameter("max_iterations", ReachSettings.max_iterations, "most iterations of a solve", 1, 10000),
+    Parameter("starts", ReachSettings.starts,
+        "starts of a global search when the goal does not say; 1: the seed's alone", 1, 1000),
+    Parameter("preference", ReachSettings.preference,
         "squared error worth an actuator's whole range from the preferred values when the goal gives none, mm^2",
         0.0, 1e4),
     Parameter("max_target_age", 60.0, "targets stamped longer ago than this are rejected, s", 0.1, 1e6),
@@ -44,9 +44,11 @@ PARAMETERS = (
         0.5, 600.0),
     Parameter("captures", 1,
         "clouds of the settled robot that make one measurement: a hole in one may be seen in another", 1, 20),
-    Parameter("max_rounds", 5, "corrections of the closed loop when the goal does not say", 1, 100),
-    Parameter("gain", 1.0, "share of each measured residual that the closed loop corrects", 0.1, 1.0),
-    Parameter("least_improvement", 0.005, "share by which the closed loop must expect to lower the mean error to go on",
+    Parameter("max_rounds", ReachSettings.max_rounds,
+        "corrections of the closed loop when the goal does not say", 1, 100),
+    Parameter("gain", ReachSettings.gain, "share of each measured residual that the closed loop corrects", 0.1, 1.0),
+    Parameter("least_improvement", ReachSettings.least_improvement,
+        "share by which the closed loop must expect to lower the mean error to go on",
         0.0, 0.5),
     Parameter("servo_rate", 50.0, "least commands a second while targets stream in, Hz", 5.0, 200.0),
     Parameter("servo_points", 400, "points of the surface whose distances to a streamed target are minimised",
@@ -84,22 +86,14 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         self.opened.callback(self._lease.close)
         self._held = HeldCommand(self._lease.send)
         self._commander = Commander(self._held, self._lease, values["stale_after"])
-        link = ServerContext(self, robot, self._driver, self._commander, self._ledger)
-        models = open_models(values["model"], model_request(values, robot))
+        shared = self, robot, self._driver, self._commander, self._ledger
+        models = open_node_models(self, robot, open_models)
         if isinstance(models, SurfaceModels):
-            self._servers = SurfaceServers(link, models)
+            self._servers = SurfaceServers(*shared, models)
         elif isinstance(models, TipModels):
-            self._servers = TipServers(link, models)
-        states = self.create_subscription(
-            ActuatorState, "actuator_state", self._on_actuator_state, qos.ACTUATOR_STATE_READER
-        )
-        self.opened.callback(self.destroy_subscription, states)
-        turns = self.create_subscription(
-            ActuationHistory, "actuation_history", self._driver.note_history, qos.LATCHED_STATE
-        )
-        self.opened.callback(self.destroy_subscription, turns)
-        states = self.create_subscription(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
-        self.opened.callback(self.destroy_subscription, states)
+            self._servers = TipServers(*shared, models)
+        self._driver.listen(self, self.opened)
+        self.subscribe(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
         self.opened.callback(self.destroy_service, self.create_service(Trigger, "release", self._on_release))
         self._commander.note_alive()  # to load the models took its time
         hold_timer = create_steady_timer(self, 1.0 / values["command_rate"], self._hold_on)
@@ -149,15 +143,11 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         response.message = "Released; the driver makes the robot safe." if released else "Nothing was held."
         return response
 
-    def _on_actuator_state(self, message: ActuatorState) -> None:
-        self._driver.note_values(message.name, message.value, message.status, seconds_from_stamp(message.header.stamp))
-
     def _on_driver_state(self, message: DriverState) -> None:
         # After a stop the shape must not come back by itself when the driver is reset, nor for a target from before.
         followed = self._driver.follows
         dead = self._lease.note(message)
-        self._driver.note_rest(message)
-        stopped = self._driver.note_state(message.state, message.reason, message.holder)
+        stopped = self._driver.note_driver(message)
         is_back = not followed and self._driver.follows
         if (dead or stopped or is_back) and self._commander.release(f"The driver: {message.reason}."):
             self.get_logger().warning(

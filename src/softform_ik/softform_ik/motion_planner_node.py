@@ -3,21 +3,16 @@
 from softform_client.driver_watch import DriverWatch
 from softform_core.forward.robot_models import open_surface_models
 from softform_core.inverse.out_of_reach import largest_deformation
-from softform_core.planning.motion_plan import MotionSettings
-from softform_core.planning.planner_settings import ALGORITHMS, PlannerSettings
+from softform_core.planning.motion_plan import ALGORITHMS, MotionSettings, PlannerSettings
 from softform_core.robots import load_robot
+from softform_ik.goals.goal_server import unknown_past
 from softform_ik.goals.reach_limit import REACH_PARAMETER
-from softform_ik.plan.plan import Plan
-from softform_ik.plan.server import PlanServer
+from softform_ik.plan.plan import Plan, PlanServer
 from softform_ik.warm_up import warm_up
-from softform_interfaces.msg import ActuationHistory, ActuatorState
-from softform_ros import qos
 from softform_ros.action_goals import GoalLedger
-from softform_ros.conversions import seconds_from_stamp
 from softform_ros.diagnostics import WARN, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
-from softform_ros.model_refresh import ModelRefresh
-from softform_ros.node_models import model_request
+from softform_ros.node_models import open_node_models
 from softform_ros.parameters import MODEL_PARAMETERS, Parameter
 
 PARAMETERS = (
@@ -55,19 +50,11 @@ class MotionPlannerNode(SoftformLifecycleNode):
         values = self.parameters
         robot = load_robot(values["robot"], "surface").in_namespace(self.get_namespace())
         self.diagnostics.hardware_id = robot.name
-        models = self._models = open_surface_models(values["model"], model_request(values, robot))
+        models = self._models = open_node_models(self, robot, open_surface_models)
         warm_up(models.simulated, robot)
         warm_up(models.current, robot)
         self._driver = DriverWatch(robot, values["state_timeout"])
-        states = self.create_subscription(
-            ActuatorState, "actuator_state", self._on_actuator_state, qos.ACTUATOR_STATE_READER
-        )
-        self.opened.callback(self.destroy_subscription, states)
-        turns = self.create_subscription(
-            ActuationHistory, "actuation_history", self._driver.note_history, qos.LATCHED_STATE
-        )
-        self.opened.callback(self.destroy_subscription, turns)
-        self.opened.callback(ModelRefresh(self, models).close)
+        self._driver.listen(self, self.opened)
         settings = MotionSettings(
             PlannerSettings(values["planner"], values["seed"], values["max_time"], values["improve_time"]),
             values["goal_starts"],
@@ -77,7 +64,7 @@ class MotionPlannerNode(SoftformLifecycleNode):
             * largest_deformation(models.simulated.points, robot.actuation_min, robot.actuation_max),
         )
         plan = Plan(robot, models, settings, self._driver)
-        self._server = PlanServer(self, robot, plan.run, self._ledger)
+        self._server = PlanServer(self, robot, plan.run, self._ledger, unknown_past(self._driver, models))
         model_in_use = models.description()["sim-to-real"]
         self.get_logger().info(
             f"ready to plan motions of '{robot.name}' over {len(models.current.uv)} points, sim-to-real: {model_in_use}"
@@ -100,9 +87,6 @@ class MotionPlannerNode(SoftformLifecycleNode):
         if self._models.fault:
             return Health(WARN, f"sim-to-real model not in use: {self._models.fault}", values)
         return self._ledger.health(values)
-
-    def _on_actuator_state(self, message: ActuatorState) -> None:
-        self._driver.note_values(message.name, message.value, message.status, seconds_from_stamp(message.header.stamp))
 
 
 def main() -> None:

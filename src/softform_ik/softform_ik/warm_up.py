@@ -1,6 +1,6 @@
 """Pays once, before the first goal, for what only the first solve pays for: compiled kernels and loaded libraries."""
 
-from softform_core.forward.surface_model import SurfaceModel
+from softform_core.forward.forward_model import SurfaceModel
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.robots import Robot

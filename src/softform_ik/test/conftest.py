@@ -23,11 +23,11 @@ from softform_actuation.commands import check_age
 from softform_actuation.lease import Asked, Grant, LeaseCode, LeasedCommands, LeaseError
 from softform_client.client import Code, GoalFailedError, Mode, ShapeClient
 from softform_core.errors import SoftformError
-from softform_core.forward.actuation_correction import gains
-from softform_core.forward.play import Play
+from softform_core.forward.memory import Play
+from softform_core.forward.rbf_warp import ActuationCorrection
 from softform_core.forward.robot_pipeline import load_pipeline, pipeline_of
 from softform_core.forward.sim_to_real_store import load_sim_to_real
-from softform_core.networks.mlp_weights import extract_mlp
+from softform_core.networks.mlp_weights import extract_mlp, perceptron_of
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
@@ -72,7 +72,7 @@ PLAY = Play(np.full(9, 150.0))
 def remembering(robot):
     """A model of sim-to-real whose body remembers."""
     learned = load_sim_to_real(robot, models_dir() / robot.name / "rig_default").sim_to_real
-    correction = replace(gains(np.ones(9), np.zeros(9)), play=PLAY)
+    correction = ActuationCorrection(perceptron_of([np.eye(9)], [np.zeros(9)], "tanh"), PLAY)
     weights = extract_mlp(load_forward_kinematics(robot)[0])
     return pipeline_of(robot, weights, SHEET.samples(1000), replace(learned, actuation=correction))
 

@@ -12,7 +12,7 @@ from granted_lease import GrantedLease
 from softform_client.capture_watch import CaptureWatch
 from softform_client.driver_watch import DriverWatch
 from softform_client.held_command import HeldCommand
-from softform_client.reach_goal import Code, Mode, ReachGoal
+from softform_client.reach_goal import Mode, ReachGoal
 from softform_core.forward.history import HistoryKeeper
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.forward.pipeline import ForwardPipeline
@@ -25,13 +25,14 @@ from softform_core.paths import models_of
 from softform_core.shapes.shape import Shape
 from softform_core.surface.patch_set import SHEET
 from softform_core.units import MM_PER_M
+from softform_ik.goals.reach_limit import ReachSettings
 from softform_ik.reach import goal_execution
-from softform_ik.reach.goal_execution import ClosedLoopSettings, SolveSettings
-from softform_ik.reach.reach import Reach, ReachSettings
+from softform_ik.reach.reach import Reach
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.hardware import Hardware, HardwareSettings
 from softform_ik.robot.stop_request import StopRequest
 from softform_interfaces.msg import ActuatorState, DriverState
+from softform_ros.goal_error import GoalCode
 from softform_ros.histories import history_message
 
 HIDDEN = np.array([3500.0, 700.0, 2800.0, 900.0, 2500.0, 1500.0, 600.0, 3100.0, 1200.0])
@@ -116,12 +117,12 @@ class Rig:
     def reach(self, model, settings, simulated=None):
         """A server's worker for this rig."""
         waiting = HardwareSettings(settle_timeout=0.2, capture_timeout=0.2)
-        self.commander = Commander(HeldCommand(self.command), GrantedLease())
+        self.commander = Commander(HeldCommand(self.command), GrantedLease(), since_boot=lambda: 0.0)
         hardware = Hardware(
             self.robot, waiting, self.driver, self.captures, self.commander, lambda cloud: cloud, lambda: self.now
         )
         models = SimpleNamespace(current=model, simulated=simulated or model, mean_error_mm=lambda _: 0.05)
-        return Reach(self.robot, models, ReachSettings(SolveSettings(tolerance=1e-6), settings), hardware)
+        return Reach(self.robot, models, settings, hardware)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -147,8 +148,8 @@ def rig(robot, real):
 
 def run(rig, model, target, goal=None, stop=None, on_progress=lambda one: None, simulated=None, **settings):
     goal = goal or ReachGoal(target, Mode.CLOSED_LOOP)
-    reach, stop = rig.reach(model, ClosedLoopSettings(**settings), simulated), stop or StopRequest()
-    rig.commander.begin(stop, Code.PREEMPTED, 1)
+    reach, stop = rig.reach(model, ReachSettings(tolerance=1e-6, **settings), simulated), stop or StopRequest()
+    rig.commander.begin(stop, 1)
     return reach.run(goal, stop, on_progress)
 
 
@@ -160,7 +161,7 @@ def true_error(real, values, target):
 def test_the_loop_comes_close_to_the_real_robots_best_fit(rig, real, pipeline, shape_of, robot):
     target = shape_of(HIDDEN)
     outcome = run(rig, pipeline, target)
-    assert outcome.code == Code.NONE, outcome.message
+    assert outcome.code == GoalCode.NONE, outcome.message
     means = [one.measured.mean for one in outcome.rounds]
     assert means[0] > 0.0015 and outcome.measured.mean == min(means) < 0.2 * means[0]
     best_fit = solve_inverse_kinematics(real, target, IkOptions(robot.actuation_min, robot.actuation_max))
@@ -176,28 +177,28 @@ def test_the_loop_comes_close_to_the_real_robots_best_fit(rig, real, pipeline, s
 def test_a_free_pose_is_corrected_as_well(rig, pipeline, shape_of):
     moved = shape_of(HIDDEN).transformed(np.eye(3), np.array([0.02, -0.01, 0.03]))
     outcome = run(rig, pipeline, moved, ReachGoal(moved, Mode.CLOSED_LOOP, fix_pose=False))
-    assert outcome.code == Code.NONE and outcome.measured.mean < 0.3 * outcome.rounds[0].measured.mean
+    assert outcome.code == GoalCode.NONE and outcome.measured.mean < 0.3 * outcome.rounds[0].measured.mean
     assert outcome.solution.pose.translation == pytest.approx([-20.0, 10.0, -30.0], abs=4.0)
 
 
 def test_rounds_end_early_when_there_is_nothing_to_gain(robot, pipeline, shape_of):
     as_predicted = Rig(robot, RealRobot(pipeline, 1.0, 0.0))
     outcome = run(as_predicted, pipeline, shape_of(HIDDEN), least_improvement=0.3)
-    assert outcome.code == Code.NONE and len(outcome.rounds) == len(as_predicted.sent) <= 2
+    assert outcome.code == GoalCode.NONE and len(outcome.rounds) == len(as_predicted.sent) <= 2
     coarse = ReachGoal(shape_of(HIDDEN), Mode.CLOSED_LOOP, tolerance=0.01)
     assert len(run(as_predicted, pipeline, None, coarse).rounds) == 1
 
 
 def test_the_goal_may_limit_the_rounds(rig, pipeline, shape_of):
     outcome = run(rig, pipeline, None, ReachGoal(shape_of(HIDDEN), Mode.CLOSED_LOOP, max_rounds=1))
-    assert outcome.code == Code.NONE and len(outcome.rounds) == 2
+    assert outcome.code == GoalCode.NONE and len(outcome.rounds) == 2
 
 
 def test_a_robot_that_answers_more_than_twice_as_strongly_does_not_run_away(robot, pipeline, shape_of):
     lively = Rig(robot, RealRobot(pipeline, 2.4, 0.0))
     low = 0.3 * HIDDEN
     outcome = run(lively, pipeline, shape_of(low), max_rounds=10)
-    assert outcome.code == Code.NONE and outcome.measured.mean < 0.1 * outcome.rounds[0].measured.mean
+    assert outcome.code == GoalCode.NONE and outcome.measured.mean < 0.1 * outcome.rounds[0].measured.mean
     assert lively.sent[-1] == pytest.approx(outcome.solution.actuation)
     assert outcome.solution.actuation == pytest.approx(low / 2.4, abs=40.0)
 
@@ -208,7 +209,7 @@ def test_the_loop_begins_at_the_commands_that_a_goal_names_and_never_ends_worse(
     seed = run(rig, pipeline, target).commands
     rig.sent.clear()
     outcome = run(rig, pipeline, None, ReachGoal(target, Mode.CLOSED_LOOP, seed=seed, max_rounds=1))
-    assert outcome.code == Code.NONE and rig.sent[0] == pytest.approx(seed, abs=0.1)
+    assert outcome.code == GoalCode.NONE and rig.sent[0] == pytest.approx(seed, abs=0.1)
     assert outcome.measured.mean == min(one.measured.mean for one in outcome.rounds) < 3e-4
     assert outcome.rounds[0].solution.pose.translation == pytest.approx(0.0)
     again = run(rig, pipeline, target, max_rounds=1)
@@ -222,11 +223,11 @@ def test_the_loop_never_ends_worse_than_what_the_simulation_alone_plans(robot, p
     goal = ReachGoal(target, Mode.CLOSED_LOOP, max_rounds=1)
     outcome = run(as_simulated, learned, None, goal, simulated=pipeline)
     means = [one.measured.mean for one in outcome.rounds]
-    assert outcome.code == Code.NONE and len(means) == 3 and outcome.measured.mean == means[-1] < min(means[:-1])
+    assert outcome.code == GoalCode.NONE and len(means) == 3 and outcome.measured.mean == means[-1] < min(means[:-1])
     assert as_simulated.sent[-1] == pytest.approx(outcome.commands)
     # Where the model is right what the simulation plans is no rival, and nobody waits for it.
     right = run(Rig(robot, RealRobot(learned, 1.0, 0.0)), learned, shape_of(HIDDEN), simulated=pipeline)
-    assert right.code == Code.NONE and len(right.rounds) <= 3
+    assert right.code == GoalCode.NONE and len(right.rounds) <= 3
 
 
 def test_a_rival_that_cannot_be_captured_leaves_the_robot_at_the_best_round(robot, pipeline, shape_of):
@@ -235,7 +236,7 @@ def test_a_rival_that_cannot_be_captured_leaves_the_robot_at_the_best_round(robo
     rig.spoil = lambda number, points: points[:0] if number == 2 else points
     goal = ReachGoal(shape_of(0.05 * HIDDEN), Mode.CLOSED_LOOP, max_rounds=1)
     outcome = run(rig, learned, None, goal, simulated=pipeline)
-    assert outcome.code == Code.CAPTURE_INVALID and len(outcome.rounds) == 2 and len(rig.sent) == 4
+    assert outcome.code == GoalCode.CAPTURE_INVALID and len(outcome.rounds) == 2 and len(rig.sent) == 4
     assert rig.sent[-1] == pytest.approx(outcome.commands)
 
 
@@ -246,7 +247,7 @@ def test_the_robot_goes_back_to_the_best_round_and_settles_there(rig, pipeline, 
     rig.spoil = lifted_later
     stages = []
     outcome = run(rig, pipeline, shape_of(HIDDEN), on_progress=lambda one: stages.append(one.stage), max_rounds=1)
-    assert outcome.code == Code.NONE and len(outcome.rounds) == 2
+    assert outcome.code == GoalCode.NONE and len(outcome.rounds) == 2
     assert outcome.rounds[0].measured.mean < outcome.rounds[1].measured.mean
     assert outcome.solution is outcome.rounds[0].solution and outcome.measured is outcome.rounds[0].measured
     assert len(rig.sent) == 3 and rig.sent[-1] == pytest.approx(outcome.solution.actuation)
@@ -276,7 +277,7 @@ def noise(points):
 def test_a_capture_that_cannot_be_true_ends_the_goal_at_the_best_round(rig, pipeline, shape_of, spoil, reason, number):
     rig.spoil = lambda scan, points: spoil(points) if scan == number else points
     outcome = run(rig, pipeline, shape_of(HIDDEN))
-    assert outcome.code == Code.CAPTURE_INVALID
+    assert outcome.code == GoalCode.CAPTURE_INVALID
     assert len(outcome.rounds) == number
     assert re.search(reason, outcome.message) and "holds the best" in outcome.message
     # Sent to each plan, and back to the best one.
@@ -286,12 +287,12 @@ def test_a_capture_that_cannot_be_true_ends_the_goal_at_the_best_round(rig, pipe
 def test_a_missing_capture_in_a_later_round_keeps_what_was_measured(rig, pipeline, shape_of):
     rig.spoil = lambda number, points: None if number == 1 else points
     outcome = run(rig, pipeline, shape_of(HIDDEN))
-    assert outcome.code == Code.CAPTURE_TIMEOUT and len(outcome.rounds) == 1
+    assert outcome.code == GoalCode.CAPTURE_TIMEOUT and len(outcome.rounds) == 1
     assert outcome.solution is outcome.rounds[0].solution
     assert rig.sent[-1] == pytest.approx(rig.sent[0]) and len(rig.sent) == 3
 
 
-@pytest.mark.parametrize("code", [Code.CANCELLED, Code.PREEMPTED, Code.NODE_DEACTIVATED])
+@pytest.mark.parametrize("code", [GoalCode.CANCELLED, GoalCode.PREEMPTED, GoalCode.NODE_DEACTIVATED])
 @pytest.mark.parametrize("stage", ["solving", "moving", "settling", "verifying"])
 def test_a_stop_in_a_later_round_ends_there_with_what_was_measured(rig, pipeline, shape_of, stage, code):
     stop = StopRequest()
@@ -304,7 +305,7 @@ def test_a_stop_in_a_later_round_ends_there_with_what_was_measured(rig, pipeline
     assert outcome.code == code and outcome.message
     assert len(outcome.rounds) == 1 and outcome.solution is outcome.rounds[0].solution
     # Before the robot moves nothing more is sent; cancelled while it settles, it is held where it is.
-    held_here = stage == "settling" and code == Code.CANCELLED
+    held_here = stage == "settling" and code == GoalCode.CANCELLED
     assert len(rig.sent) == {"solving": 1, "moving": 1, "settling": 2 + held_here, "verifying": 2}[stage]
 
 
@@ -317,7 +318,7 @@ def test_a_driver_that_vents_while_a_goal_waits_ends_it(rig, pipeline, shape_of,
             rig.commander.release()
 
     outcome = run(rig, pipeline, shape_of(HIDDEN), on_progress=on_progress)
-    assert outcome.code == Code.DRIVER_FAULT and "stopped following" in outcome.message
+    assert outcome.code == GoalCode.DRIVER_FAULT and "stopped following" in outcome.message
     assert len(outcome.rounds) == 1
 
 
@@ -328,5 +329,5 @@ def test_a_fault_in_a_later_round_ends_there_with_what_was_measured(rig, pipelin
             rig.driver.note_state(DriverState.FAULT, "burst hose")
 
     outcome = run(rig, pipeline, shape_of(HIDDEN), on_progress=on_progress)
-    assert outcome.code == Code.DRIVER_FAULT and "burst hose" in outcome.message
+    assert outcome.code == GoalCode.DRIVER_FAULT and "burst hose" in outcome.message
     assert len(outcome.rounds) == 1 and outcome.measured is outcome.rounds[0].measured

@@ -5,13 +5,11 @@ import pytest
 from granted_lease import GrantedLease
 
 from softform_client.held_command import HeldCommand
-from softform_client.reach_goal import Code
 from softform_core.errors import SoftformError
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.stop_request import StopRequest
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import GoalCode, GoalError
 
-FOLLOW_PREEMPTED = 312
 GOAL, STREAM = np.full(9, 2000.0), np.full(9, 1000.0)
 
 
@@ -60,7 +58,7 @@ def test_the_stream_commands_while_no_goal_moves(commander, sent):
 def test_a_goal_takes_the_robot_from_the_stream_at_once(commander, sent, lease):
     goal = StopRequest()
     commander.hold_for_stream(STREAM, 1_000_100)
-    commander.begin(goal, Code.PREEMPTED, lease.epoch)
+    commander.begin(goal, lease.epoch)
     assert commander.is_moved_by_goal and not commander.admits(1_000_200)
     assert not commander.hold_for_stream(STREAM, 1_000_200) and len(sent) == 1
     assert commander.hold(GOAL, goal) and (commander.values == GOAL).all()
@@ -68,7 +66,7 @@ def test_a_goal_takes_the_robot_from_the_stream_at_once(commander, sent, lease):
 
 def test_the_stream_resumes_with_a_target_from_after_the_goal(commander, clock, lease):
     goal = StopRequest()
-    commander.begin(goal, Code.PREEMPTED, lease.epoch)
+    commander.begin(goal, lease.epoch)
     commander.hold(GOAL, goal)
     clock.now = 1_005_000
     commander.end(goal)
@@ -77,16 +75,16 @@ def test_the_stream_resumes_with_a_target_from_after_the_goal(commander, clock, 
     assert commander.hold_for_stream(STREAM, 1_005_100)
 
 
-def test_a_moving_goal_preempts_that_of_another_action_with_its_own_code(commander, sent, lease):
+def test_a_moving_goal_preempts_that_of_another_action(commander, sent, lease):
     reach, follow = StopRequest(), StopRequest()
-    commander.begin(reach, Code.PREEMPTED, lease.epoch)
-    commander.begin(follow, FOLLOW_PREEMPTED, lease.epoch)
-    assert reach.code == Code.PREEMPTED and not follow()
+    commander.begin(reach, lease.epoch)
+    commander.begin(follow, lease.epoch)
+    assert reach.code == GoalCode.PREEMPTED and not follow()
     assert not commander.hold(GOAL, reach) and not sent
     commander.end(reach)
     assert commander.is_moved_by_goal, "the end of the older goal must not take the robot from the newer"
-    commander.begin(StopRequest(), Code.PREEMPTED, lease.epoch)
-    assert follow.code == FOLLOW_PREEMPTED
+    commander.begin(StopRequest(), lease.epoch)
+    assert follow.code == GoalCode.PREEMPTED
 
 
 def test_after_a_release_older_targets_do_not_count(commander, sent, clock):
@@ -123,11 +121,11 @@ def test_a_stream_that_was_rejected_the_lease_is_not_asked_for_again(commander, 
 
 def test_a_goal_asks_once_and_a_shape_that_is_held_is_taken_over(commander, lease):
     lease.is_held, first, second = False, StopRequest(), StopRequest()
-    commander.begin(first, Code.PREEMPTED, lease.epoch)
+    commander.begin(first, lease.epoch)
     assert lease.asked == 0, "solving needs no lease"
     assert commander.hold(GOAL, first) and commander.hold(GOAL, first) and lease.asked == 1
     commander.end(first)
-    commander.begin(second, Code.PREEMPTED, lease.epoch)
+    commander.begin(second, lease.epoch)
     assert commander.hold(STREAM, second) and lease.asked == 1
     lease.is_held = False  # it died, and nobody has said so yet
     assert not commander.hold(GOAL, second) and lease.asked == 1
@@ -135,22 +133,22 @@ def test_a_goal_asks_once_and_a_shape_that_is_held_is_taken_over(commander, leas
 
 def test_a_goal_that_is_rejected_the_lease_says_who_has_it(commander, lease):
     lease.is_held, lease.rejection, goal = False, SoftformError("'collector' holds the lease."), StopRequest()
-    commander.begin(goal, Code.PREEMPTED, lease.epoch)
+    commander.begin(goal, lease.epoch)
     with pytest.raises(GoalError, match="'collector' holds") as rejected:
         commander.hold(GOAL, goal)
-    assert rejected.value.code == Code.DRIVER_NOT_READY
+    assert rejected.value.code == GoalCode.DRIVER_NOT_READY
 
 
 def test_a_goal_that_was_accepted_before_a_stop_and_a_reset_moves_nothing(commander, lease, sent):
     """As it is when this process was frozen meanwhile: it has missed both, and the driver is safe as before."""
     lease.is_held, goal = False, StopRequest()
-    commander.begin(goal, Code.PREEMPTED, lease.epoch)
+    commander.begin(goal, lease.epoch)
     lease.epoch += 2
     with pytest.raises(GoalError, match="was stopped"):
         commander.hold(GOAL, goal)
     assert not sent
     newer = StopRequest()
-    commander.begin(newer, Code.PREEMPTED, lease.epoch)
+    commander.begin(newer, lease.epoch)
     assert commander.hold(GOAL, newer)
 
 
@@ -169,14 +167,14 @@ def test_what_was_asked_for_before_the_process_stood_still_is_over(sent, lease):
     now = 100.0
     commander = Commander(HeldCommand(sent.append), lease, since_boot=lambda: now)
     goal, waiting = StopRequest(), StopRequest()
-    commander.begin(goal, Code.PREEMPTED, lease.epoch)
+    commander.begin(goal, lease.epoch)
     assert commander.hold(GOAL, goal)
     now += 1.9
     assert not commander.note_alive() and commander.hold(GOAL, goal) and len(sent) == 2
     now += 2.1
     assert commander.note_alive() and not commander.note_alive()
     assert not lease.is_held and commander.values is None and not commander.has_robot(goal)
-    commander.begin(waiting, Code.PREEMPTED, lease.epoch)
+    commander.begin(waiting, lease.epoch)
     now += 2.1  # the worker wakes before the executor
     assert not commander.hold(GOAL, waiting) and len(sent) == 2 and not lease.is_held
     assert "stood still for 2.1 s" in commander.stream_bar
@@ -184,7 +182,7 @@ def test_what_was_asked_for_before_the_process_stood_still_is_over(sent, lease):
 
 def test_a_goal_does_not_go_on_after_a_release(commander, sent, lease):
     goal = StopRequest()
-    commander.begin(goal, Code.PREEMPTED, lease.epoch)
+    commander.begin(goal, lease.epoch)
     commander.hold(GOAL, goal)
     commander.release()
     assert not commander.hold(GOAL, goal) and len(sent) == 1 and not goal()
@@ -194,7 +192,7 @@ def test_disabled_nobody_commands(commander, sent, clock, lease):
     goal = StopRequest()
     commander.hold_for_stream(STREAM, 1_000_100)
     assert commander.disable() and not commander.disable()
-    commander.begin(goal, Code.PREEMPTED, lease.epoch)
+    commander.begin(goal, lease.epoch)
     assert not commander.hold(GOAL, goal)
     commander.end(goal)
     assert not commander.hold_for_stream(STREAM, 2_000_000) and len(sent) == 1
@@ -206,7 +204,7 @@ def test_disabled_nobody_commands(commander, sent, clock, lease):
 
 def test_what_is_not_permitted_is_not_held(commander, sent, lease):
     goal = StopRequest()
-    commander.begin(goal, Code.PREEMPTED, lease.epoch)
+    commander.begin(goal, lease.epoch)
     assert not commander.hold(GOAL, goal, lambda: False) and not sent
 
 

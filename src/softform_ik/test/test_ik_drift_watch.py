@@ -48,7 +48,7 @@ def test_one_odd_scan_is_no_drift_and_five_are(models):
     assert "has drifted from its model: 1." in watch.finding and "softform refresh" in watch.finding
     # The new model is judged by what is captured with it.
     card = models.models.card
-    models._models = replace(models.models, card=card.model_copy(update={"weights_sha256": "0" * 64}))
+    models.models = replace(models.models, card=card.model_copy(update={"weights_sha256": "0" * 64}))
     assert watch.finding == ""
     note(watch, models, ACTUATIONS[0], off_mm=2.0)
     assert watch.finding == ""

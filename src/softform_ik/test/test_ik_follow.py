@@ -5,18 +5,16 @@ import pytest
 from granted_lease import GrantedLease
 
 from softform_client.capture_watch import CaptureWatch
-from softform_client.follow_messages import ActuatorPath, Code, FollowGoal, PointPath
+from softform_client.follow_messages import ActuatorPath, FollowGoal, PointPath
 from softform_client.held_command import HeldCommand
-from softform_client.reach_goal import Code as ReachCode
 from softform_core.errors import SoftformError
-from softform_ik.follow.follow import Follow, FollowSettings
-from softform_ik.follow.motion import MotionSettings, PathMover
+from softform_ik.follow.follow import Follow, FollowSettings, TipRecord
+from softform_ik.follow.motion import LONGEST_STEP, PathMover
 from softform_ik.follow.solver import SolvedWaypoint
-from softform_ik.follow.tip_record import TipRecord
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.hardware import Hardware, HardwareSettings
 from softform_ik.robot.stop_request import StopRequest
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import GoalCode, GoalError
 
 SLEW_RATE = 4000.0
 SETTLE_TIME = 0.6
@@ -28,7 +26,7 @@ class Laboratory:
     """A robot whose driver follows at once; time passes only while somebody sleeps or waits."""
 
     def __init__(self, robot):
-        self.now = 0.0
+        self.robot, self.now = robot, 0.0
         self.fault = None
         self.settles = True
         self.stall_at = np.inf
@@ -37,9 +35,7 @@ class Laboratory:
         self.held = HeldCommand(self.publish)
         self.commander = Commander(self.held, GrantedLease(), wall_clock=self.clock)
         hardware = Hardware(robot, HardwareSettings(), self, CaptureWatch(), self.commander, lambda cloud: cloud)
-        self.mover = PathMover(
-            MotionSettings(), self, self.commander, hardware, self.clock, lambda: 1e6 + self.now, self.sleep
-        )
+        self.mover = PathMover(0.1, self, self.commander, hardware, self.clock, lambda: 1e6 + self.now, self.sleep)
         self.tip = TipRecord()
 
     def publish(self, values):
@@ -61,22 +57,24 @@ class Laboratory:
 
     def check_ready(self):
         if self.fault:
-            raise GoalError(ReachCode.DRIVER_FAULT, f"The pneumatic driver is at fault: {self.fault}", "Reset it.")
+            raise GoalError(GoalCode.DRIVER_FAULT, f"The pneumatic driver is at fault: {self.fault}", "Reset it.")
 
     def wait_until_settled(self, command, tolerance, timeout, since, should_stop):
         assert self.values == pytest.approx(command)
         if not self.settles:
-            raise GoalError(ReachCode.SETTLE_TIMEOUT, "The robot did not settle.", "Look for a leak.")
+            raise GoalError(GoalCode.SETTLE_TIMEOUT, "The robot did not settle.", "Look for a leak.")
         self.sleep(SETTLES_IN)
         self.check_ready()
 
     def follow(self, solver=None):
-        return Follow(solver or GivenPaths(), FollowSettings(SETTLE_TIME), self.mover, self.tip)
+        solver = solver or GivenPaths()
+        solver.robot = self.robot
+        return Follow(solver, FollowSettings(SETTLE_TIME), self.mover, self.tip)
 
     def run(self, goal, stop=None, solver=None, on_progress=lambda progress: None):
         stop = stop or StopRequest()
         if not goal.plan_only:
-            self.commander.begin(stop, Code.PREEMPTED, 1)
+            self.commander.begin(stop, 1)
         return self.follow(solver).run(goal, stop, on_progress)
 
     def assert_never_faster_than_the_slew_rate(self):
@@ -119,7 +117,7 @@ def laboratory(robot):
 def test_without_times_the_robot_settles_at_every_waypoint(laboratory):
     seen = []
     outcome = laboratory.run(FollowGoal(ActuatorPath(PATH)), on_progress=seen.append)
-    assert (outcome.code, outcome.message) == (Code.NONE, "") and (outcome.values == PATH).all()
+    assert (outcome.code, outcome.message) == (GoalCode.NONE, "") and (outcome.values == PATH).all()
     laboratory.assert_never_faster_than_the_slew_rate()
     assert (laboratory.commander.values == PATH[-1]).all()
     legs = np.array([1000.0, 1000.0, 2000.0, 3000.0]) / SLEW_RATE
@@ -139,7 +137,7 @@ def test_with_times_every_waypoint_is_reached_at_its_time(laboratory):
         FollowGoal(ActuatorPath(PATH), times),
         on_progress=lambda one: one.stage == "moving" and reached.append((laboratory.now, laboratory.values)),
     )
-    assert outcome.code == Code.NONE and outcome.due == pytest.approx(times, abs=0.01)
+    assert outcome.code == GoalCode.NONE and outcome.due == pytest.approx(times, abs=0.01)
     assert [moment for moment, _ in reached] == pytest.approx(times, abs=0.01)
     assert np.array([values for _, values in reached]) == pytest.approx(PATH)
     laboratory.assert_never_faster_than_the_slew_rate()
@@ -148,27 +146,30 @@ def test_with_times_every_waypoint_is_reached_at_its_time(laboratory):
 def test_a_process_that_stalls_goes_on_later_and_not_faster(laboratory):
     laboratory.stall_at = 0.6
     outcome = laboratory.run(FollowGoal(ActuatorPath(PATH), np.array([0.5, 0.75, 2.0, 2.75])))
-    assert outcome.code == Code.NONE and outcome.due[-1] > 7.0
+    assert outcome.code == GoalCode.NONE and outcome.due[-1] > 7.0
     steps = np.abs(np.diff([values for _, values in laboratory.commands], axis=0))
-    assert steps.max() <= SLEW_RATE * MotionSettings().longest_step + 1e-6
+    assert steps.max() <= SLEW_RATE * 0.1 * LONGEST_STEP + 1e-6
 
 
 def test_planning_alone_commands_nothing(laboratory):
     outcome = laboratory.run(FollowGoal(ActuatorPath(PATH), plan_only=True, without_sim_to_real=True))
-    assert outcome.code == Code.NONE and not laboratory.commands
+    assert outcome.code == GoalCode.NONE and not laboratory.commands
     assert outcome.due == pytest.approx(np.cumsum(np.array([0.25, 0.25, 0.5, 0.75]) + SETTLE_TIME))
     assert len(outcome.measured_errors_mm) == 0 and not outcome.used_sim_to_real
 
 
 def test_times_that_the_slew_rate_does_not_allow_move_nothing(laboratory):
     outcome = laboratory.run(FollowGoal(ActuatorPath(PATH), np.array([0.5, 0.7, 2.0, 3.0])))
-    assert outcome.code == Code.INVALID_TIMES and "Waypoint 2" in outcome.message
+    assert outcome.code == GoalCode.INVALID_TIMES and "Waypoint 2" in outcome.message
     assert not laboratory.commands and (outcome.values == PATH).all() and len(outcome.due) == 0
 
 
 @pytest.mark.parametrize(
     ("failure", "code"),
-    [(SoftformError("No such shape.", "Give another."), Code.SOLVER_FAILED), (KeyError("bug"), Code.INTERNAL_ERROR)],
+    [
+        (SoftformError("No such shape.", "Give another."), GoalCode.SOLVER_FAILED),
+        (KeyError("bug"), GoalCode.INTERNAL_ERROR),
+    ],
 )
 def test_a_waypoint_that_cannot_be_solved_for_moves_nothing(laboratory, failure, code):
     outcome = laboratory.run(FollowGoal(ActuatorPath(PATH)), solver=GivenPaths(3, failure))
@@ -178,9 +179,9 @@ def test_a_waypoint_that_cannot_be_solved_for_moves_nothing(laboratory, failure,
 
 def test_cancelled_the_robot_stays_where_it_is(laboratory):
     stop = StopRequest()
-    laboratory.at[2.3] = lambda: stop.request(Code.CANCELLED)
+    laboratory.at[2.3] = lambda: stop.request(GoalCode.CANCELLED)
     outcome = laboratory.run(FollowGoal(ActuatorPath(PATH)), stop)
-    assert outcome.code == Code.CANCELLED and "1 of 4 waypoints were reached" in outcome.message
+    assert outcome.code == GoalCode.CANCELLED and "1 of 4 waypoints were reached" in outcome.message
     count = len(laboratory.commands)
     laboratory.held.repeat()
     assert len(laboratory.commands) == count + 1 and (laboratory.values == laboratory.commands[-2][1]).all()
@@ -190,9 +191,9 @@ def test_cancelled_the_robot_stays_where_it_is(laboratory):
 
 def test_preempted_it_commands_nothing_more(laboratory):
     newer = StopRequest()
-    laboratory.at[2.3] = lambda: laboratory.commander.begin(newer, ReachCode.PREEMPTED, 1)
+    laboratory.at[2.3] = lambda: laboratory.commander.begin(newer, 1)
     outcome = laboratory.run(FollowGoal(ActuatorPath(PATH)))
-    assert outcome.code == Code.PREEMPTED
+    assert outcome.code == GoalCode.PREEMPTED
     assert laboratory.commands[-1][0] < 2.3
     assert laboratory.commander.hold(PATH[0], newer)
 
@@ -200,30 +201,30 @@ def test_preempted_it_commands_nothing_more(laboratory):
 def test_a_fault_of_the_driver_ends_the_motion_with_its_reason(laboratory):
     laboratory.at[2.0] = lambda: setattr(laboratory, "fault", "burst hose")
     outcome = laboratory.run(FollowGoal(ActuatorPath(PATH), np.array([0.5, 1.5, 2.5, 3.5])))
-    assert outcome.code == Code.DRIVER_FAULT and "burst hose" in outcome.message and "2 of 4" in outcome.message
+    assert outcome.code == GoalCode.DRIVER_FAULT and "burst hose" in outcome.message and "2 of 4" in outcome.message
     assert laboratory.commands[-1][0] < 2.0
 
 
 def test_after_a_fault_that_was_reset_at_once_the_robot_does_not_go_on_by_itself(laboratory):
     laboratory.at[2.0] = laboratory.commander.release
     outcome = laboratory.run(FollowGoal(ActuatorPath(PATH), np.array([0.5, 1.5, 2.5, 3.5])))
-    assert outcome.code == Code.DRIVER_FAULT and "stopped following" in outcome.message
+    assert outcome.code == GoalCode.DRIVER_FAULT and "stopped following" in outcome.message
     assert laboratory.commands[-1][0] < 2.0 and laboratory.commander.values is None
 
 
 def test_a_robot_that_does_not_settle_is_reported(laboratory):
     laboratory.settles = False
     outcome = laboratory.run(FollowGoal(ActuatorPath(PATH)))
-    assert outcome.code == Code.SETTLE_TIMEOUT and "0 of 4" in outcome.message
+    assert outcome.code == GoalCode.SETTLE_TIMEOUT and "0 of 4" in outcome.message
     assert (laboratory.commander.values == PATH[0]).all()
 
 
 def test_deactivated_while_it_plans(laboratory):
     stop = StopRequest()
     outcome = laboratory.run(
-        FollowGoal(ActuatorPath(PATH)), stop, on_progress=lambda one: stop.request(Code.NODE_DEACTIVATED)
+        FollowGoal(ActuatorPath(PATH)), stop, on_progress=lambda one: stop.request(GoalCode.NODE_DEACTIVATED)
     )
-    assert outcome.code == Code.NODE_DEACTIVATED and not laboratory.commands
+    assert outcome.code == GoalCode.NODE_DEACTIVATED and not laboratory.commands
 
 
 def test_measured_errors_are_those_of_the_tip_when_each_point_was_reached(laboratory):
@@ -233,7 +234,7 @@ def test_measured_errors_are_those_of_the_tip_when_each_point_was_reached(labora
         point = points[int(np.searchsorted([0.5, 1.6], moment))]
         laboratory.tip.note(point + [0.0, offset, 0.0], 1e6 + moment)
     outcome = laboratory.run(goal)
-    assert outcome.code == Code.NONE
+    assert outcome.code == GoalCode.NONE
     assert outcome.measured_errors_mm == pytest.approx([1.0, np.nan, 3.0], nan_ok=True)
     assert outcome.errors_mm == pytest.approx([0.25] * 3)
 
@@ -251,10 +252,9 @@ def test_the_tip_is_looked_up_near_a_moment_only():
 def test_what_sleeps_take_too_long_does_not_add_up(robot, period, between):
     """Waypoints 30 ms apart, as a motion plan has them, and far apart; by a sleep that is always 10 ms late."""
     laboratory = Laboratory(robot)
-    settings = MotionSettings(command_period=period)
     on_time = laboratory.sleep
     laboratory.mover = PathMover(
-        settings,
+        period,
         laboratory,
         laboratory.commander,
         laboratory.mover._hardware,
@@ -265,7 +265,7 @@ def test_what_sleeps_take_too_long_does_not_add_up(robot, period, between):
     path = np.linspace(0.0, 3000.0, 100)[:, None] * np.ones(9)
     times = between * np.arange(1, 101)
     outcome = laboratory.run(FollowGoal(ActuatorPath(path), times))
-    assert outcome.code == Code.NONE and (laboratory.commander.values == path[-1]).all()
+    assert outcome.code == GoalCode.NONE and (laboratory.commander.values == path[-1]).all()
     assert outcome.due == pytest.approx(times, abs=0.05)
     commanded = np.array([values for _, values in laboratory.commands])
     assert (np.diff(commanded, axis=0) >= 0.0).all()

@@ -22,7 +22,7 @@ from softform_core.shapes.shape import Shape
 from softform_core.simulation.newton import find_equilibria
 from softform_core.units import MM_PER_M
 from softform_ik.follow.surface import SurfacePathSolver
-from softform_ik.reach.goal_execution import SolveSettings
+from softform_ik.goals.reach_limit import ReachSettings
 
 ENDS = np.array([[500.0, 3000.0, 1000.0] * 3, [2500.0, 1000.0, 2000.0] * 3])
 MIDDLE = np.array([0.5, 0.5])
@@ -35,7 +35,7 @@ def solver(robot, pipeline):
 
 def solver_of(robot, pipeline):
     models = SimpleNamespace(simulated=pipeline, current=pipeline)
-    return SurfacePathSolver(robot, models, SolveSettings(), DriverWatch(robot, 60.0), 0.01)
+    return SurfacePathSolver(robot, models, ReachSettings(), DriverWatch(robot, 60.0), 0.01)
 
 
 def never():

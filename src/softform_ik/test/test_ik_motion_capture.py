@@ -32,9 +32,7 @@ def still() -> MeasuredValues:
 
 
 def captured(cameras: Cameras, still: MeasuredValues):
-    motion_capture = MotionCapture(ROBOT, None, cameras, None)
-    motion_capture.compare = lambda seen, still, target: type("Errors", (), {"errors": np.zeros(1)})
-    return motion_capture.see(still, 10, lambda: False)
+    return MotionCapture(ROBOT, cameras, None).see(still, PLACE[0] + 1e-3, 10, lambda: False)
 
 
 @pytest.mark.parametrize("first", [1, 2, 5])

@@ -8,7 +8,8 @@ import pytest
 import trimesh
 from lifecycle_msgs.msg import Transition
 
-from softform_client.plan_messages import Code, PlanGoal, goal_to_message
+from softform_client.client import PlanCode as Code
+from softform_client.plan_messages import PlanGoal, goal_to_message
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.paths import models_dir
 from softform_core.shapes.shape import Shape

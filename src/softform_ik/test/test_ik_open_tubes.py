@@ -5,14 +5,12 @@ import pytest
 from builtin_interfaces.msg import Time
 
 from softform_client import follow_messages, plan_messages, reach_messages
-from softform_client.follow_messages import Code as FollowCode
 from softform_client.follow_messages import FollowGoal, ShapePath
-from softform_client.plan_messages import Code as PlanCode
 from softform_client.plan_messages import PlanGoal
-from softform_client.reach_goal import Code, Mode, ReachGoal
+from softform_client.reach_goal import Mode, ReachGoal
 from softform_core.robots import load_robot
 from softform_core.shapes.shape import Shape
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import GoalCode, GoalError
 
 ROBOT = load_robot("manipulator")
 AWAY = Shape(np.random.default_rng(0).random((50, 3)) * 0.01 + 0.2)
@@ -43,10 +41,10 @@ def follow(shape, **changes):
 @pytest.mark.parametrize(
     ("unpack", "code", "takes"),
     [
-        (reach, Code.INVALID_TARGET, {"partial": True}),
-        (reach, Code.INVALID_TARGET, {"fix_pose": False, "accept_unreachable": True}),
-        (plan, PlanCode.INVALID_TARGET, {"accept_unreachable": True}),
-        (follow, FollowCode.INVALID_PATH, {"accept_unreachable": True}),
+        (reach, GoalCode.INVALID_TARGET, {"partial": True}),
+        (reach, GoalCode.INVALID_TARGET, {"fix_pose": False, "accept_unreachable": True}),
+        (plan, GoalCode.INVALID_TARGET, {"accept_unreachable": True}),
+        (follow, GoalCode.INVALID_PATH, {"accept_unreachable": True}),
     ],
     ids=["reach a part", "reach", "plan", "follow"],
 )

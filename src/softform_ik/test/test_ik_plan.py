@@ -9,19 +9,19 @@ import trimesh
 from builtin_interfaces.msg import Time
 
 from softform_client.driver_watch import DriverWatch
-from softform_client.plan_messages import Code, PlanGoal, goal_from_message, goal_to_message
+from softform_client.plan_messages import PlanGoal, goal_from_message, goal_to_message
 from softform_core.forward.history import HistoryKeeper
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.forward.robot_models import LiveModels
 from softform_core.paths import models_dir
-from softform_core.planning.motion_plan import MotionSettings
-from softform_core.planning.planner_settings import PlannerSettings
+from softform_core.planning.motion_plan import MotionSettings, PlannerSettings
 from softform_core.shapes.shape import Shape
 from softform_core.surface.patch_set import SHEET
 from softform_ik.plan.plan import CODE_OF, Plan
 from softform_ik.robot.stop_request import StopRequest
 from softform_interfaces.msg import ActuatorState
 from softform_ros.conversions import stamp_from_seconds
+from softform_ros.goal_error import GoalCode
 from softform_ros.histories import history_message
 
 START, GOAL = np.full(9, 500.0), np.full(9, 3000.0)
@@ -52,7 +52,7 @@ def test_a_plan_keeps_the_models_that_it_began_with(robot, live):
 
     swapped = planned(robot, swapping, goal, swap)
     assert swapping.models.uncertainty is None
-    assert swapped.used_sim_to_real and swapped.code == Code.NONE
+    assert swapped.used_sim_to_real and swapped.code == GoalCode.NONE
     assert swapped.plan.clearances == pytest.approx(expected.plan.clearances)
     after = planned(robot, swapping, goal)
     assert not after.used_sim_to_real
@@ -61,27 +61,27 @@ def test_a_plan_keeps_the_models_that_it_began_with(robot, live):
 
 def test_what_fails_has_a_code(robot, live, monkeypatch):
     assert set(CODE_OF.values()) == {
-        Code.INVALID_OBSTACLES,
-        Code.START_IN_COLLISION,
-        Code.GOAL_IN_COLLISION,
-        Code.UNREACHABLE,
-        Code.NO_PATH,
+        GoalCode.INVALID_OBSTACLES,
+        GoalCode.START_IN_COLLISION,
+        GoalCode.GOAL_IN_COLLISION,
+        GoalCode.UNREACHABLE,
+        GoalCode.NO_PATH,
     }
-    assert planned(robot, live, PlanGoal(GOAL, ball())).code == Code.INVALID_START
+    assert planned(robot, live, PlanGoal(GOAL, ball())).code == GoalCode.INVALID_START
     stop = StopRequest()
-    stop.request(Code.CANCELLED)
-    assert planned(robot, live, PlanGoal(GOAL, ball(), START), stop=stop).code == Code.CANCELLED
+    stop.request(GoalCode.CANCELLED)
+    assert planned(robot, live, PlanGoal(GOAL, ball(), START), stop=stop).code == GoalCode.CANCELLED
 
     def breaks(_):
         raise ZeroDivisionError("broken")
 
     outcome = planned(robot, live, PlanGoal(GOAL, ball(), START), breaks)
-    assert outcome.code == Code.INTERNAL_ERROR and "broken" in outcome.message and outcome.plan is None
+    assert outcome.code == GoalCode.INTERNAL_ERROR and "broken" in outcome.message and outcome.plan is None
 
 
 @pytest.mark.parametrize("target", [GOAL, ball()], ids=["values", "shape"])
 def test_a_goal_survives_its_message(robot, target):
-    goal = PlanGoal(target, Shape(ball().points), START, 0.002, 12.0, True)
+    goal = PlanGoal(target, Shape(ball().points), START, 0.002, max_time=12.0, without_sim_to_real=True)
     message = goal_to_message(goal, "base_link", stamp_from_seconds(100.0))
     back = goal_from_message(message, robot, "base_link", 100.0, 60.0)
     if isinstance(target, Shape):
@@ -104,7 +104,7 @@ def test_the_commands_of_a_plan_take_a_body_that_remembers_along_it(robot, live,
         keeper.note(values, 10.0 * second)
     driver.note_history(history_message(keeper.history, robot, Time()))
     outcome = Plan(robot, models, SETTINGS, driver).run(PlanGoal(GOAL, ball()), StopRequest(), lambda _: None)
-    assert outcome.code == Code.NONE, outcome.message
+    assert outcome.code == GoalCode.NONE, outcome.message
     effective = START + play.width
     assert outcome.plan.actuations[0] == pytest.approx(effective)
     assert outcome.commands[0] == pytest.approx(START)  # it stays where it is until it goes

@@ -11,20 +11,21 @@ from granted_lease import GrantedLease
 from softform_client.capture_watch import CaptureWatch
 from softform_client.driver_watch import DriverWatch, MeasuredValues
 from softform_client.held_command import HeldCommand
-from softform_client.reach_goal import Code, Mode, ReachGoal
+from softform_client.reach_goal import Mode, ReachGoal
 from softform_core.forward.corrected_pipeline import CorrectedPipeline
 from softform_core.forward.history import HistoryKeeper
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.shape import Shape
 from softform_core.surface.patch_set import SHEET
 from softform_ik.goals.goal_server import FeedbackThrottle
-from softform_ik.reach.goal_execution import Progress, SolveSettings
-from softform_ik.reach.reach import Reach, ReachSettings
+from softform_ik.goals.reach_limit import ReachSettings
+from softform_ik.reach.reach import Reach
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.hardware import Hardware, HardwareSettings
 from softform_ik.robot.stop_request import StopRequest
+from softform_interfaces.action import ReachShape
 from softform_interfaces.msg import ActuatorState, DriverState
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import GoalCode, GoalError
 from softform_ros.histories import history_message
 
 HIDDEN = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
@@ -58,13 +59,13 @@ def driver(robot, clock):
 
 def test_readiness_names_what_is_missing(driver, robot, clock):
     for act, code, reason in (
-        (lambda: None, Code.DRIVER_NOT_READY, "No driver"),
-        (lambda: driver.note_state(DriverState.OFFLINE, "unplugged"), Code.DRIVER_NOT_READY, "unplugged"),
-        (lambda: driver.note_state(DriverState.FAULT, "burst"), Code.DRIVER_FAULT, "burst"),
-        (lambda: driver.note_state(DriverState.SAFE, ""), Code.DRIVER_NOT_READY, "actuator_state ever"),
+        (lambda: None, GoalCode.DRIVER_NOT_READY, "No driver"),
+        (lambda: driver.note_state(DriverState.OFFLINE, "unplugged"), GoalCode.DRIVER_NOT_READY, "unplugged"),
+        (lambda: driver.note_state(DriverState.FAULT, "burst"), GoalCode.DRIVER_FAULT, "burst"),
+        (lambda: driver.note_state(DriverState.SAFE, ""), GoalCode.DRIVER_NOT_READY, "actuator_state ever"),
         (
             lambda: driver.note_values(["x1"] * 9, [0.0] * 9, [SETTLED] * 9, 1.0),
-            Code.DRIVER_NOT_READY,
+            GoalCode.DRIVER_NOT_READY,
             "actuator_state ever",
         ),
     ):
@@ -107,7 +108,7 @@ def test_not_yet_settled(robot, values, status, stamp):
     driver.note_values(robot.actuators, values, status, stamp)
     with pytest.raises(GoalError, match="did not settle") as failure:
         driver.wait_until_settled(HIDDEN, 250.0, 1.0, since=1.0, should_stop=never)
-    assert failure.value.code == Code.SETTLE_TIMEOUT
+    assert failure.value.code == GoalCode.SETTLE_TIMEOUT
 
 
 def test_settled_and_stopped_waits_end(robot, driver):
@@ -173,21 +174,21 @@ def test_feedback_keeps_its_rate_and_tells_each_stage():
     clock, sent = Clock(), []
     throttle = FeedbackThrottle(sent.append, 20.0, clock)
     for index in range(1000):
-        throttle(Progress("solving", index, 0.0, 0.0, HIDDEN))
+        throttle(ReachShape.Feedback(stage="solving", iteration=index))
         clock.now += 0.001
     assert 18 <= len(sent) <= 20
-    throttle(Progress("moving", 0, 0.0, 0.0, HIDDEN))
-    throttle(Progress("settling", 0, 0.0, 0.0, HIDDEN))
-    throttle(Progress("settling", 0, 0.0, 0.0, HIDDEN, round=1))
+    throttle(ReachShape.Feedback(stage="moving"))
+    throttle(ReachShape.Feedback(stage="settling"))
+    throttle(ReachShape.Feedback(stage="settling", round=1))
     assert [(one.stage, one.round) for one in sent[-3:]] == [("moving", 0), ("settling", 0), ("settling", 1)]
 
 
 def test_the_first_wish_to_stop_counts():
     stop = StopRequest()
-    assert not stop() and stop.code == Code.NONE
-    stop.request(Code.PREEMPTED)
-    stop.request(Code.CANCELLED)
-    assert stop() and stop.code == Code.PREEMPTED
+    assert not stop() and stop.code == GoalCode.NONE
+    stop.request(GoalCode.PREEMPTED)
+    stop.request(GoalCode.CANCELLED)
+    assert stop() and stop.code == GoalCode.PREEMPTED
 
 
 class FollowingRobot:
@@ -234,14 +235,14 @@ class GivenReach:
 
     def run(self, goal, stop, on_progress):
         if goal.mode.moves:
-            self.commander.begin(stop, Code.PREEMPTED, 1)
+            self.commander.begin(stop, 1)
         return self.reach.run(goal, stop, on_progress)
 
 
 def make_reach(
     robot, pipeline, following, simulated=None, captures=1, read_points=lambda cloud: cloud, most_error_mm=float("inf")
 ):
-    commander = Commander(HeldCommand(following.command), GrantedLease())
+    commander = Commander(HeldCommand(following.command), GrantedLease(), since_boot=lambda: 0.0)
     hardware = Hardware(
         robot,
         HardwareSettings(settle_timeout=0.2, capture_timeout=0.2, captures=captures),
@@ -252,15 +253,15 @@ def make_reach(
         following.wall,
     )
     pipelines = SimpleNamespace(current=pipeline, simulated=simulated or pipeline, mean_error_mm=lambda _: 0.01)
-    solving = SolveSettings(tolerance=1e-6, most_error_mm=most_error_mm)
-    return GivenReach(Reach(robot, pipelines, ReachSettings(solving), hardware), commander)
+    settings = ReachSettings(tolerance=1e-6, most_error_mm=most_error_mm)
+    return GivenReach(Reach(robot, pipelines, settings, hardware), commander)
 
 
 @pytest.mark.parametrize("mode", list(Mode))
 def test_every_mode_does_what_it_says(reach, following, shape_of, mode):
     stages = []
     outcome = reach.run(ReachGoal(shape_of(HIDDEN), mode), StopRequest(), lambda one: stages.append(one.stage))
-    assert outcome.code == Code.NONE and outcome.message == "" and outcome.solution is not None
+    assert outcome.code == GoalCode.NONE and outcome.message == "" and outcome.solution is not None
     assert outcome.solution.actuation == pytest.approx(HIDDEN, abs=30.0)
     expected = ["solving"] + ["moving", "settling"] * mode.moves + ["verifying"] * mode.verifies
     assert list(dict.fromkeys(stages)) == expected
@@ -278,7 +279,7 @@ def test_feature_points_alone_move_the_robot(reach, following, pipeline):
     features = FeaturePoints.of(uv, pipeline.at(uv).points(HIDDEN) / 1000.0)
     goal = ReachGoal(None, Mode.PLAN_AND_MOVE, features=features)
     outcome = reach.run(goal, StopRequest(), lambda one: None)
-    assert outcome.code == Code.NONE and following.sent[-1] == pytest.approx(HIDDEN, abs=30.0)
+    assert outcome.code == GoalCode.NONE and following.sent[-1] == pytest.approx(HIDDEN, abs=30.0)
 
 
 def test_a_measurement_may_take_several_captures(robot, pipeline, following, shape_of):
@@ -294,28 +295,28 @@ def test_a_measurement_may_take_several_captures(robot, pipeline, following, sha
 
     whole = make_reach(robot, pipeline, following, captures=2, read_points=read_and_scan_again)
     outcome = whole.run(goal, StopRequest(), lambda one: None)
-    assert outcome.code == Code.NONE and len(outcome.measured.points) == len(surface)
+    assert outcome.code == GoalCode.NONE and len(outcome.measured.points) == len(surface)
     one_only = make_reach(robot, pipeline, following, captures=2).run(goal, StopRequest(), lambda one: None)
-    assert one_only.code == Code.CAPTURE_TIMEOUT
+    assert one_only.code == GoalCode.CAPTURE_TIMEOUT
 
 
 def test_seed_and_limits_reach_the_solver(reach, shape_of):
-    seeded = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_ONLY, True, HIDDEN), StopRequest(), lambda one: None)
+    seeded = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_ONLY, seed=HIDDEN), StopRequest(), lambda one: None)
     assert seeded.solution is not None and seeded.solution.iterations == 0
     coarse = ReachGoal(shape_of(HIDDEN), Mode.PLAN_ONLY, tolerance=0.5)
     assert reach.run(coarse, StopRequest(), lambda one: None).solution.iterations == 0
     rushed = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_AND_MOVE, max_time=1e-9), StopRequest(), lambda one: None)
-    assert rushed.code == Code.SOLVER_FAILED and "max_time" in rushed.message
+    assert rushed.code == GoalCode.SOLVER_FAILED and "max_time" in rushed.message
 
 
 def test_a_plan_that_time_cut_short_says_so_and_moves_nothing(robot, pipeline, following, shape_of):
     strict = make_reach(robot, pipeline, following, most_error_mm=1e-9)
     goal = ReachGoal(shape_of(HIDDEN), Mode.PLAN_ONLY, max_time=1e-9)
     rushed = strict.run(goal, StopRequest(), lambda one: None)
-    assert rushed.code == Code.UNREACHABLE and not following.sent
+    assert rushed.code == GoalCode.UNREACHABLE and not following.sent
     assert "time for solving was up" in rushed.message and "more max_time" in rushed.message
     patient = strict.run(replace(goal, max_time=0.0), StopRequest(), lambda one: None)
-    assert patient.code == Code.UNREACHABLE and "time" not in patient.message
+    assert patient.code == GoalCode.UNREACHABLE and "time" not in patient.message
 
 
 def test_a_goal_may_ask_for_the_simulated_shape_alone(robot, pipeline, following, shape_of):
@@ -336,8 +337,10 @@ def test_a_goal_may_ask_for_the_simulated_shape_alone(robot, pipeline, following
 
 def test_a_stop_while_solving_moves_nothing(reach, following, shape_of):
     stop = StopRequest()
-    outcome = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_AND_MOVE), stop, lambda one: stop.request(Code.CANCELLED))
-    assert outcome.code == Code.CANCELLED and outcome.solution is not None and not following.sent
+    outcome = reach.run(
+        ReachGoal(shape_of(HIDDEN), Mode.PLAN_AND_MOVE), stop, lambda one: stop.request(GoalCode.CANCELLED)
+    )
+    assert outcome.code == GoalCode.CANCELLED and outcome.solution is not None and not following.sent
 
 
 def test_a_cancel_while_settling_holds_what_is_measured(reach, following, shape_of):
@@ -348,10 +351,10 @@ def test_a_cancel_while_settling_holds_what_is_measured(reach, following, shape_
     def on_progress(progress):
         if progress.stage == "settling":
             following.driver.note_values(following.robot.actuators, half, [REGULATING] * 9, following.wall())
-            stop.request(Code.CANCELLED)
+            stop.request(GoalCode.CANCELLED)
 
     outcome = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_AND_MOVE), stop, on_progress)
-    assert outcome.code == Code.CANCELLED
+    assert outcome.code == GoalCode.CANCELLED
     assert following.sent[-1] == pytest.approx(half) and len(following.sent) == 2
 
 
@@ -362,11 +365,11 @@ def test_a_newer_goal_has_the_robot_even_if_the_older_one_was_cancelled(reach, f
 
     def on_progress(progress):
         if progress.stage == "settling":
-            stop.request(Code.CANCELLED)
-            reach.commander.begin(newer, Code.PREEMPTED, 1)
+            stop.request(GoalCode.CANCELLED)
+            reach.commander.begin(newer, 1)
 
     outcome = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_AND_MOVE), stop, on_progress)
-    assert outcome.code == Code.CANCELLED and len(following.sent) == 1
+    assert outcome.code == GoalCode.CANCELLED and len(following.sent) == 1
     assert reach.commander.hold(0.5 * HIDDEN, newer) and len(following.sent) == 2
 
 
@@ -374,13 +377,13 @@ def test_failures_keep_the_solution(reach, following, shape_of):
     following.scans = False
     goal = ReachGoal(shape_of(HIDDEN), Mode.PLAN_MOVE_AND_VERIFY)
     no_capture = reach.run(goal, StopRequest(), lambda one: None)
-    assert no_capture.code == Code.CAPTURE_TIMEOUT and no_capture.solution is not None
+    assert no_capture.code == GoalCode.CAPTURE_TIMEOUT and no_capture.solution is not None
     following.follows = False
     unsettled = reach.run(ReachGoal(shape_of(HIDDEN[::-1]), Mode.PLAN_AND_MOVE), StopRequest(), lambda one: None)
-    assert unsettled.code == Code.SETTLE_TIMEOUT and unsettled.solution is not None
+    assert unsettled.code == GoalCode.SETTLE_TIMEOUT and unsettled.solution is not None
     following.driver.note_state(DriverState.FAULT, "burst")
     at_fault = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_AND_MOVE), StopRequest(), lambda one: None)
-    assert at_fault.code == Code.DRIVER_FAULT and "burst" in at_fault.message
+    assert at_fault.code == GoalCode.DRIVER_FAULT and "burst" in at_fault.message
 
 
 def test_a_fault_that_was_reset_before_the_move_ends_the_goal(reach, following, shape_of):
@@ -389,7 +392,7 @@ def test_a_fault_that_was_reset_before_the_move_ends_the_goal(reach, following, 
             reach.commander.release()
 
     outcome = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_AND_MOVE), StopRequest(), on_progress)
-    assert outcome.code == Code.DRIVER_FAULT and "stopped following" in outcome.message and not following.sent
+    assert outcome.code == GoalCode.DRIVER_FAULT and "stopped following" in outcome.message and not following.sent
 
 
 def test_nothing_escapes_the_worker(reach, shape_of):
@@ -397,7 +400,7 @@ def test_nothing_escapes_the_worker(reach, shape_of):
         raise RuntimeError("feedback is gone")
 
     outcome = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_ONLY), StopRequest(), broken)
-    assert outcome.code == Code.INTERNAL_ERROR and "feedback is gone" in outcome.message
+    assert outcome.code == GoalCode.INTERNAL_ERROR and "feedback is gone" in outcome.message
 
 
 @pytest.mark.parametrize("mode", [Mode.PLAN_MOVE_AND_VERIFY, Mode.CLOSED_LOOP])
@@ -411,7 +414,7 @@ def test_a_body_that_remembers_is_commanded_so_that_it_feels_the_plan(robot, rem
         target = Shape.from_mesh(remembering.points(actuation) / 1000.0, grid)
         planned = reach.run(ReachGoal(target, Mode.PLAN_ONLY), StopRequest(), lambda _: None)
         outcome = reach.run(ReachGoal(target, mode), StopRequest(), lambda _: None)
-        assert outcome.code == Code.NONE, outcome.message
+        assert outcome.code == GoalCode.NONE, outcome.message
         assert outcome.commands == pytest.approx(planned.commands, abs=60.0)  # what a plan alone says is to be sent
         assert np.array_equal(outcome.commands, following.sent[-1])
         off = np.abs(outcome.commands - outcome.solution.actuation)
@@ -426,7 +429,7 @@ def test_values_at_the_end_of_the_range_are_commanded_no_further(robot, remember
     target = Shape.from_mesh(remembering.points(robot.actuation_max) / 1000.0, grid)
     goal = ReachGoal(target, Mode.PLAN_MOVE_AND_VERIFY)
     outcome = make_reach(robot, remembering, following).run(goal, StopRequest(), lambda _: None)
-    assert outcome.code == Code.NONE and (following.sent[-1] <= robot.actuator_max).all()
+    assert outcome.code == GoalCode.NONE and (following.sent[-1] <= robot.actuator_max).all()
 
 
 def test_the_simulation_alone_knows_of_no_memory(robot, pipeline, remembering, following, shape_of):

@@ -7,14 +7,14 @@ import pytest
 from builtin_interfaces.msg import Time
 
 from softform_client.driver_watch import DriverWatch
-from softform_client.reach_goal import Code, Mode, ReachGoal
+from softform_client.reach_goal import Mode, ReachGoal
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
-from softform_ik.reach.goal_execution import SolveSettings
-from softform_ik.reach.reach import Reach, ReachSettings
-from softform_ik.reach.server import result_to_message
+from softform_ik.goals.reach_limit import ReachSettings
+from softform_ik.reach.reach import Reach, result_to_message
 from softform_ik.robot.stop_request import StopRequest
+from softform_ros.goal_error import GoalCode
 
 HIDDEN = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
 GRID_3X3 = np.stack(np.meshgrid([1 / 6, 0.5, 5 / 6], [1 / 6, 0.5, 5 / 6], indexing="ij"), axis=-1).reshape(-1, 2)
@@ -28,7 +28,7 @@ def plan(robot, pipeline):
         pipelines = SimpleNamespace(current=pipeline, simulated=pipeline, mean_error_mm=lambda _: model_error)
         driver = DriverWatch(robot, 60.0)
         hardware = SimpleNamespace(given=lambda model: model, commands=lambda memory: driver.commands(memory, None))
-        limits = ReachSettings(SolveSettings(**{"tolerance": 1e-6, **settings}))
+        limits = ReachSettings(**{"tolerance": 1e-6, **settings})
         return Reach(robot, pipelines, limits, hardware).run(goal, stop or StopRequest(), on_progress)
 
     return run
@@ -40,7 +40,7 @@ def over_the_chambers(pipeline, values=HIDDEN):
 
 def test_feature_points_alone_are_planned_for(plan, pipeline, robot):
     outcome = plan(ReachGoal(None, Mode.PLAN_ONLY, features=over_the_chambers(pipeline)))
-    assert outcome.code == Code.NONE and outcome.reachable
+    assert outcome.code == GoalCode.NONE and outcome.reachable
     assert outcome.solution.actuation == pytest.approx(HIDDEN, abs=30.0)
     message = result_to_message(outcome, robot, "base_link", Time())
     assert (
@@ -56,7 +56,7 @@ def test_an_unreachable_target_is_said_to_be_one(plan, shape_of, robot):
     higher = Shape(shape.points * [1.0, 1.0, 2.0], None, shape.faces)
     outcome = plan(ReachGoal(higher, Mode.PLAN_ONLY))
     message = result_to_message(outcome, robot, "base_link", Time())
-    assert outcome.code == Code.NONE and not message.solve.reachable
+    assert outcome.code == GoalCode.NONE and not message.solve.reachable
     assert list(message.solve.active_bounds) == [1] * 9
     assert message.solve.unreachable_error > 0.005 and message.solve.mean_error > 0.005
 
@@ -77,16 +77,16 @@ def test_within_the_models_own_error_a_target_counts_as_reached(plan, noisy):
 def test_a_global_search_tells_of_each_start_and_can_be_stopped(plan, noisy):
     told = []
     outcome = plan(ReachGoal(noisy, Mode.PLAN_ONLY, starts=20), on_progress=told.append)
-    assert outcome.code == Code.NONE and outcome.solution.actuation == pytest.approx(HIDDEN, abs=60.0)
+    assert outcome.code == GoalCode.NONE and outcome.solution.actuation == pytest.approx(HIDDEN, abs=60.0)
     assert [one.iteration for one in told] == list(range(1, len(told) + 1)) and 3 <= len(told) < 20
     assert {one.stage for one in told} == {"solving"}
     stop = StopRequest()
     cut_short = plan(
         ReachGoal(noisy, Mode.PLAN_ONLY, starts=20),
         stop,
-        lambda one: stop.request(Code.CANCELLED) if one.iteration == 2 else None,
+        lambda one: stop.request(GoalCode.CANCELLED) if one.iteration == 2 else None,
     )
-    assert cut_short.code == Code.CANCELLED and cut_short.solution.mean_error_mm < 0.3
+    assert cut_short.code == GoalCode.CANCELLED and cut_short.solution.mean_error_mm < 0.3
 
 
 def test_the_nodes_default_number_of_starts_holds_when_the_goal_does_not_say(plan, noisy):

@@ -9,7 +9,6 @@ from granted_lease import GrantedLease
 
 from softform_client.driver_watch import DriverWatch
 from softform_client.held_command import HeldCommand
-from softform_client.reach_goal import Code
 from softform_core.forward.memory import NO_MEMORY
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.servo import Servo, ServoSettings
@@ -116,7 +115,7 @@ def test_a_goal_takes_the_robot_and_the_stream_goes_on_from_there_without_a_bump
     bench.stream(shape)
     wait_for(lambda: len(bench.sent) > 10, "the stream to be followed")
     goal, elsewhere = StopRequest(), np.full(9, 4500.0)
-    bench.commander.begin(goal, Code.PREEMPTED, 1)
+    bench.commander.begin(goal, 1)
     assert bench.commander.hold(elsewhere, goal)
     count = len(bench.sent)
     wait_for(lambda: bench.state == ServoState.YIELDED, "the stream to yield")
@@ -154,7 +153,7 @@ def test_after_the_goal_nothing_moves_for_targets_from_before(bench, shape, wait
     bench.stream(shape)
     wait_for(lambda: len(bench.sent) > 10, "the stream to be followed")
     goal = StopRequest()
-    bench.commander.begin(goal, Code.PREEMPTED, 1)
+    bench.commander.begin(goal, 1)
     bench.commander.hold(HIDDEN, goal)
     bench.streams.clear()
     time.sleep(0.05)

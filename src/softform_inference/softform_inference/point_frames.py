@@ -5,8 +5,8 @@ from builtin_interfaces.msg import Time
 from tf2_msgs.msg import TFMessage
 
 from softform_core.arrays import Array
-from softform_core.forward.mean_point import frame_of_points
-from softform_core.forward.surface_model import SurfaceModel
+from softform_core.forward.forward_model import SurfaceModel
+from softform_core.forward.one_point import frame_of_points
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ros import qos

@@ -1,6 +1,9 @@
-"""Convert actuations to messages with the predicted surface; metres."""
+"""Convert actuations to messages with the predicted surface: splines and warp, cloud and mesh; metres."""
 
+import zlib
+from array import array
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -10,12 +13,15 @@ from std_msgs.msg import Header
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.surface_model import SurfaceModel
+from softform_core.forward.forward_model import SurfaceModel
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-from softform_interfaces.msg import Surface, SurfacePatch
-from softform_ros.conversions import cloud_from_points
+from softform_interfaces.msg import MeshTopology, PredictedMesh, Surface, SurfacePatch
+from softform_ros.conversions import cloud_from_points, packed_vertices
+
+SIGMA = "sigma"
+"""Name of the scalar with a mesh's uncertainty: one standard deviation along the normals, m."""
 
 
 def measured_values(robot: Robot, names: Sequence[str], values: Sequence[float]) -> Array:
@@ -66,17 +72,48 @@ def predict_surface(pipeline: SurfaceModel, names: Sequence[str], actuation: Arr
     )
 
 
-def predict_cloud(
-    pipeline: SurfaceModel, uncertainty: SurfaceUncertainty | None, actuation: Array, frame: str, stamp: Time
-) -> PointCloud2:
-    """Return points of the predicted surface (Algorithm 1) as a message, with their uncertainty if there is any.
+class PredictedPoints(NamedTuple):
+    """Points of the predicted surface (Algorithm 1), once for all messages that have them.
 
-    Args:
-        pipeline: Forward kinematics.
-        uncertainty: Uncertainty of the points; None without sim-to-real.
-        actuation: (k,).
-        frame: Frame of the points.
-        stamp: Time at which the values were measured.
+    Attributes:
+        points: (P, 3) m over `PatchSet.samples`.
+        sigma: (P,) m, one standard deviation along the normals; None without sim-to-real.
     """
-    values = {} if uncertainty is None else {"uncertainty": uncertainty.along_normals(actuation) / MM_PER_M}
-    return cloud_from_points(pipeline.points(actuation) / MM_PER_M, frame, stamp, values)
+
+    points: Array
+    sigma: Array | None
+
+    @classmethod
+    def of(cls, pipeline: SurfaceModel, uncertainty: SurfaceUncertainty | None, actuation: Array) -> "PredictedPoints":
+        """Predict them at an actuation (m,), with their uncertainty if it is known."""
+        sigma = None if uncertainty is None else uncertainty.along_normals(actuation) / MM_PER_M
+        return cls(pipeline.points(actuation) / MM_PER_M, sigma)
+
+    def cloud(self, frame: str, stamp: Time) -> PointCloud2:
+        """Return them as a cloud in a frame, of values measured at a time."""
+        return cloud_from_points(self.points, frame, stamp, {} if self.sigma is None else {"uncertainty": self.sigma})
+
+    def mesh(self, topology: MeshTopology, stamp: Time, stale: bool) -> PredictedMesh:
+        """Return them as the vertices of a topology, of values measured at a time; the rest shape if it is `stale`."""
+        message = PredictedMesh(
+            header=Header(frame_id=topology.header.frame_id, stamp=stamp),
+            stale=stale,
+            topology=topology.id,
+            vertices=packed_vertices(self.points),
+        )
+        if self.sigma is not None:
+            message.scalar, message.values = SIGMA, array("f", self.sigma.astype("<f4").tobytes())
+        return message
+
+
+def topology_of(robot: Robot, model: SurfaceModel) -> MeshTopology:
+    """Return the triangles between the points of a model over `PatchSet.samples`, patch by patch."""
+    triangles = np.ascontiguousarray(model.patches.triangles(len(model.uv)), dtype=np.uint32)
+    outputs = [surface.patch for surface in robot.surfaces]
+    return MeshTopology(
+        header=Header(frame_id=robot.base_frame),
+        id=zlib.crc32(triangles.tobytes(), zlib.crc32(",".join(outputs).encode())),
+        output=outputs,
+        vertices=[len(model.uv) // len(outputs)] * len(outputs),
+        triangles=array("I", triangles.tobytes()),
+    )

@@ -18,7 +18,7 @@ from softform_ros import qos
 from softform_ros.diagnostics import OK, WARN, Health
 from softform_ros.histories import history_from_message
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
-from softform_ros.node_models import model_request
+from softform_ros.node_models import open_node_models
 from softform_ros.parameters import MODEL_PARAMETERS, Parameter
 from softform_ros.timers import create_steady_timer
 
@@ -59,7 +59,7 @@ class ShapePredictorNode(SoftformLifecycleNode):
         robot = self._robot = load_robot(values["robot"]).in_namespace(self.get_namespace())
         self.diagnostics.hardware_id = robot.name
         self._history = History()
-        models = open_models(values["model"], model_request(values, robot))
+        models = self._models = open_node_models(self, robot, open_models)
         if isinstance(models, SurfaceModels):
             self._predictions = SurfacePredictions(self, robot, models)
         elif isinstance(models, TipModels):
@@ -67,17 +67,12 @@ class ShapePredictorNode(SoftformLifecycleNode):
         assert self._predictions is not None
         self.opened.callback(self._predictions.close)
         self._newest, self._fault, self._driver_heard_at = None, "", -float("inf")
-        states = self.create_subscription(
-            ActuatorState, "actuator_state", self._on_actuator_state, qos.ACTUATOR_STATE_READER
-        )
-        self.opened.callback(self.destroy_subscription, states)
-        states = self.create_subscription(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
-        self.opened.callback(self.destroy_subscription, states)
-        turns = self.create_subscription(ActuationHistory, "actuation_history", self._on_history, qos.LATCHED_STATE)
-        self.opened.callback(self.destroy_subscription, turns)
+        self.subscribe(ActuatorState, "actuator_state", self._on_actuator_state, qos.ACTUATOR_STATE_READER)
+        self.subscribe(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
+        self.subscribe(ActuationHistory, "actuation_history", self._on_history, qos.LATCHED_STATE)
         timer = create_steady_timer(self, 1.0 / values["rate"], self._predict_newest)
         self.opened.callback(self.destroy_timer, timer)
-        used = ", ".join(f"{key}: {value}" for key, value in self._predictions.description().items())
+        used = ", ".join(f"{key}: {value}" for key, value in models.description().items())
         self.get_logger().info(f"predicts '{robot.name}'; {used}")
 
     def cleanup(self) -> None:
@@ -86,10 +81,9 @@ class ShapePredictorNode(SoftformLifecycleNode):
 
     def health(self) -> Health:
         """Say whether predictions follow the robot."""
-        assert self._predictions is not None
-        values = self._predictions.description()
-        if self._predictions.fault:
-            return Health(WARN, self._predictions.fault, values)
+        values = self._models.description()
+        if self._models.fault:
+            return Health(WARN, f"sim-to-real model rejected: {self._models.fault}", values)
         if not self.is_active:
             return Health(OK, "inactive", values)
         silence = time.monotonic() - self._received

@@ -1,6 +1,4 @@
-"""Predictions of a robot with a surface: its surface on topics and by a service; models are kept up to date."""
-
-from dataclasses import replace
+"""Predictions of a robot with a surface: its surface on topics and by a service."""
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -13,13 +11,11 @@ from softform_core.forward.history import History
 from softform_core.forward.robot_models import SurfaceModels
 from softform_core.robots import Robot
 from softform_inference.point_frames import PointFrames
-from softform_inference.predicted_mesh import PredictedMeshes
-from softform_inference.prediction import predict_cloud, predict_surface
-from softform_interfaces.msg import Surface
+from softform_inference.prediction import PredictedPoints, predict_surface, topology_of
+from softform_interfaces.msg import MeshTopology, PredictedMesh, Surface
 from softform_interfaces.srv import PredictShape
 from softform_ros import qos
 from softform_ros.lifecycle import SoftformLifecycleNode
-from softform_ros.model_refresh import ModelRefresh
 
 
 class SurfacePredictions:
@@ -35,46 +31,41 @@ class SurfacePredictions:
         self._models = models
         self._surfaces = node.create_publisher(Surface, "predicted_surface", qos.PREDICTED_SURFACE)
         self._clouds = node.create_publisher(PointCloud2, "predicted_cloud", qos.PREDICTED_SURFACE)
-        self._meshes = PredictedMeshes(node, robot, models.current)
+        self._topology = topology_of(robot, models.current)
+        self._topologies = node.create_publisher(MeshTopology, "predicted_topology", qos.LATCHED_STATE)
+        self._topologies.publish(self._topology)
+        self._meshes = node.create_publisher(PredictedMesh, "predicted_mesh", qos.PREDICTED_SURFACE)
         self._frames = PointFrames(node, robot) if robot.frames else None
         self._service = node.create_service(PredictShape, "predict_shape", self._on_request)
-        self._model_refresh = ModelRefresh(node, self._models)
 
     def close(self) -> None:
         """Close topics and service."""
-        self._model_refresh.close()
         self._node.destroy_service(self._service)
         if self._frames is not None:
             self._frames.close()
-        self._meshes.close()
-        self._node.destroy_publisher(self._clouds)
-        self._node.destroy_publisher(self._surfaces)
-
-    def description(self) -> dict[str, object]:
-        """Return the names of the models in use, for diagnostics."""
-        return dict(self._models.description())
-
-    @property
-    def fault(self) -> str:
-        """Reason why a model is not in use; empty if all are."""
-        return f"sim-to-real model rejected: {self._models.fault}" if self._models.fault else ""
+        for publisher in (self._surfaces, self._clouds, self._topologies, self._meshes):
+            self._node.destroy_publisher(publisher)
 
     def publish(self, history: History, actuation: Array, stamp: Time, stale: bool) -> None:
         """Publish the shape predicted at an actuation (m,) after a history, the rest one if it is `stale`."""
         frame, models = self._robot.base_frame, self._models.models
         memory = models.pipeline.memory
         state = memory.state_after(history, actuation)
-        models, actuation = replace(models, pipeline=models.pipeline.given(state)), memory.effective(state, actuation)
+        pipeline, actuation = models.pipeline.given(state), memory.effective(state, actuation)
         if self._frames is not None:
-            self._frames.publish(models.pipeline, actuation, stamp)
+            self._frames.publish(pipeline, actuation, stamp)
         # A prediction without subscribers would take the cores from servo and driver.
         if self._surfaces.get_subscription_count():
-            surface = predict_surface(models.pipeline, self._patches, actuation, frame, stamp)
+            surface = predict_surface(pipeline, self._patches, actuation, frame, stamp)
             surface.stale = stale
             self._surfaces.publish(surface)
-        if self._clouds.get_subscription_count():
-            self._clouds.publish(predict_cloud(models.pipeline, models.uncertainty, actuation, frame, stamp))
-        self._meshes.publish(models.pipeline, models.uncertainty, actuation, stamp, stale)
+        wants_cloud, wants_mesh = self._clouds.get_subscription_count(), self._meshes.get_subscription_count()
+        if wants_cloud or wants_mesh:
+            predicted = PredictedPoints.of(pipeline, models.uncertainty, actuation)
+            if wants_cloud:
+                self._clouds.publish(predicted.cloud(frame, stamp))
+            if wants_mesh:
+                self._meshes.publish(predicted.mesh(self._topology, stamp, stale))
 
     def _on_request(self, request: PredictShape.Request, response: PredictShape.Response) -> PredictShape.Response:
         try:
@@ -91,5 +82,5 @@ class SurfacePredictions:
         if request.without_sim_to_real:
             pipeline, uncertainty = self._models.simulated, None
         response.surface = predict_surface(pipeline, self._patches, actuation, frame, stamp)
-        response.cloud = predict_cloud(pipeline, uncertainty, actuation, frame, stamp)
+        response.cloud = PredictedPoints.of(pipeline, uncertainty, actuation).cloud(frame, stamp)
         return response

@@ -28,11 +28,9 @@ class TipPredictions:
         SoftformError: If its model cannot be used.
     """
 
-    fault = ""
-
     def __init__(self, node: SoftformLifecycleNode, robot: Robot, models: TipModels) -> None:
         self._node, self._robot = node, robot
-        self._models, self._model = models, models.tip
+        self._model = models.tip
         body = robot.body.simulator() if robot.body.is_simulated else None
         self._body = body if isinstance(body, TurningBody) else None
         self._unknowns = np.empty(0) if body is None else body.rest
@@ -42,10 +40,6 @@ class TipPredictions:
     def close(self) -> None:
         """Close the topic."""
         self._node.destroy_publisher(self._frames)
-
-    def description(self) -> dict[str, object]:
-        """Return the name of the model in use, for diagnostics."""
-        return dict(self._models.description())
 
     def publish(self, history: History, actuation: Array, stamp: Time, stale: bool) -> None:
         """Tell where the tip is at an actuation (m,), in z = 0 if planar; a frame cannot say that it is `stale`."""

@@ -33,7 +33,7 @@ from softform_core.surface.bspline import evaluate
 from softform_core.surface.patch import Patch
 from softform_core.surface.patch_set import SHEET, PatchSet
 from softform_core.units import MM_PER_M
-from softform_inference.prediction import measured_values, predict_cloud, predict_surface
+from softform_inference.prediction import PredictedPoints, measured_values, predict_surface
 from softform_interfaces.msg import ActuatorState, ActuatorValues, DriverState, Surface
 from softform_interfaces.srv import PredictShape
 from softform_ros import qos
@@ -63,7 +63,7 @@ def points_of(items):
 
 def test_the_surface_message_rebuilds_the_cloud(pipeline):
     surface = predict_surface(pipeline, ["sheet"], VALUES, "membrane/base_link", Time(sec=5))
-    cloud = predict_cloud(pipeline, None, VALUES, "membrane/base_link", Time(sec=5))
+    cloud = PredictedPoints.of(pipeline, None, VALUES).cloud("membrane/base_link", Time(sec=5))
     control_points = points_of(surface.patches[0].control_points).reshape(30, 30, 3)
     patch = surface.patches[0]
     assert (patch.name, patch.rows, patch.cols, patch.degree, patch.periodic) == ("sheet", 30, 30, 3, False)

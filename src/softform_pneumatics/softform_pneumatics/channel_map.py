@@ -13,8 +13,8 @@ from matplotlib.patches import Circle, Ellipse, Rectangle
 
 from softform_core.robots import Robot
 from softform_core.robots.body import Outline
+from softform_pneumatics.boards.lines import CHANNELS
 
-CHANNELS = 10
 _FREE = "0.85"
 _MILLIMETRES = 1e3
 

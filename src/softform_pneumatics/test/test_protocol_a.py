@@ -44,7 +44,6 @@ def test_requests_are_the_bytes_that_the_board_documents() -> None:
     assert protocol.PRESSURE_REQUEST == b"AT+PRESSURE\r\n"
     assert protocol.START_REQUEST == b"C\r\n"
     assert protocol.VENT_REQUEST == b"V\r\n"
-    assert protocol.STOP_CHANNEL_REQUEST == b"P\r\n"
     assert protocol.STOP_ALL_CHANNELS_REQUEST == b"PP\r\n"
     assert protocol.select_channel_request(8) == b"SC=8\r\n"
     assert protocol.target_request(3210.0) == b"T=3.210\r\n"

@@ -19,7 +19,7 @@ from scipy.optimize import least_squares
 from softform_core.arrays import Array
 from softform_core.evaluation.measured_errors import measure_errors
 from softform_core.executors import Executor, InProcess
-from softform_core.forward.simulated_model import SimulatedModel, SimulatedState
+from softform_core.forward.simulated_models import SimulatedModel, SimulatedState
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.counterpart import Footprint, RestingSurface

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softform_core.bodies.spread import Values, positive, spread_values
+from softform_core.bodies.realities import Values, positive, spread_values
 from softform_core.errors import SoftformError
 from softform_core.robots.description import Description
 from softform_core.units import PA_PER_KPA
@@ -55,8 +55,7 @@ def make_board(name: str, plant: Plant, sensors: Sensors, firmware: FirmwareKind
         SoftformError: If no board has this name.
     """
     from softform_rig.binary_bus import BinaryBus
-    from softform_rig.firmware import Firmware
-    from softform_rig.protocol_b import ProtocolBBoard
+    from softform_rig.line_board import Firmware, ProtocolBBoard
 
     boards: dict[str, Callable[[], EmulatedBoard]] = {
         "openpneu_a": lambda: Firmware(plant, sensors, firmware),

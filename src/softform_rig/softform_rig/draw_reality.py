@@ -10,17 +10,11 @@ from typing import Any
 import numpy as np
 
 from softform_core.arrays import Array
-from softform_core.bodies.random_fields import log_uniform, some_of
+from softform_core.bodies.realities import log_uniform, some_of
 from softform_core.robots import Robot
 from softform_core.robots.body import Body
 from softform_rig.emulation import emulations
-from softform_rig.reality import (
-    RAYS_AROUND,
-    Creep,
-    MotionCaptureDescription,
-    Reality,
-    ScannerDescription,
-)
+from softform_rig.reality import RAYS_AROUND, Creep, MotionCaptureDescription, Reality, ScannerDescription
 
 HELD_OUT_SEED = 1000
 """First seed of the published figures."""

@@ -32,20 +32,22 @@ class EmulatedDevice(Protocol):
     """A device on a port: bytes in, bytes out, time (s, steady) handed in; no thread and no clock of its own.
 
     Attributes:
-        boots_on_open: Whether opening the port restarts it.
-        usual_boot_seconds: Boot time without a fault, s.
         boot_seconds: Present boot time, s.
         is_hung: Whether its processor stands still: nothing is received, sent or regulated.
     """
 
-    @property
-    def boots_on_open(self) -> bool: ...  # noqa: D102
+    boot_seconds: float = 0.0
+    is_hung: bool = False
 
     @property
-    def usual_boot_seconds(self) -> float: ...  # noqa: D102
+    def boots_on_open(self) -> bool:
+        """Whether opening the port restarts it."""
+        return False
 
-    boot_seconds: float
-    is_hung: bool
+    @property
+    def usual_boot_seconds(self) -> float:
+        """Boot time without a fault, s."""
+        return 0.0
 
     def boot(self, now: float) -> None:
         """Restart; what it moves stays physical."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.simulation.simulated_body import TendonLoads
+from softform_rig.emulation import EmulatedDevice
 from softform_rig.fault_schedule import Showing
 from softform_rig.tendon_motor import HIGHEST_CURRENT, TendonMotor
 
@@ -121,25 +122,17 @@ class _Wired:
             self.motor.stop()
 
 
-class MotorBus:
-    """Motors on one bus; bytes in, bytes out, time handed in.
+class MotorBus(EmulatedDevice):
+    """Motors on one bus, which need no time to boot; while it hangs they hold what they had.
 
     Attributes:
-        boots_on_open: Whether opening the port restarts it: never.
-        usual_boot_seconds: None is needed.
-        boot_seconds: Not used by motors.
-        is_hung: Whether nothing answers; the motors hold what they had.
         loads: Loads of the motors at the last solve of the body.
         misses: Whether a motor, by its id, misses the n-th instruction on the bus, lost or damaged; n counts from 1.
     """
 
-    boots_on_open = False
-
     def __init__(self, motors: dict[int, TendonMotor]) -> None:
         self._wired = [_Wired(number, motor) for number, motor in motors.items()]
         self.loads: TendonLoads | None = None
-        self.usual_boot_seconds = self.boot_seconds = 0.0
-        self.is_hung = False
         self.misses: Callable[[int, int], bool] = lambda n, number: False
         self._instructions = 0
         self._absent: set[int] = set()

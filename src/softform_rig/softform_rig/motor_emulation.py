@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softform_core.bodies.spread import Values, positive, spread_values
+from softform_core.bodies.realities import Values, positive, spread_values
 from softform_core.robots.actuators import each
 from softform_core.robots.description import Description, NotNegative
 from softform_rig.fault_kinds import FaultKind, Quantity

@@ -118,19 +118,24 @@ class Reality(Description):
         types = {one.field: one.errors for one in emulations().values() if one.field}
         if unknown := given.keys() - cls.model_fields.keys() - types.keys():
             raise ValueError(f"{min(map(str, unknown))}: Extra inputs are not permitted")
-        return given | {name: _errors(name, types[name], given[name]) for name in given.keys() & types.keys()}
+        return given | {name: _checked(name, types[name], given[name]) for name in given.keys() & types.keys()}
 
     def errors_of(self, emulation: Emulation) -> Any:
         """What the devices of a family differ by, an `Emulation.errors`; they are ideal if nothing is said."""
         return (self.__pydantic_extra__ or {}).get(emulation.field) or emulation.errors()
 
 
-def _errors(field: str, kind: type[Description], given: Any) -> Description:
+def _checked(field: str, kind: type[Description], given: Any) -> Description:
     try:
         return kind.model_validate(given)
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, (field, *e['loc'])))}: {e['msg']}" for e in error.errors())
-        raise ValueError(faults) from error
+        raise ValueError(_in_words(error, field)) from error
+
+
+def _in_words(error: ValidationError, *before: str) -> str:
+    """What is wrong with which fields, named behind those that lead to them."""
+    faults = ((".".join(map(str, (*before, *one["loc"]))) or "reality", one["msg"]) for one in error.errors())
+    return "; ".join(f"{place}: {message}" for place, message in faults)
 
 
 def known_realities(kind: str) -> list[str]:
@@ -164,14 +169,15 @@ def load_reality(name_or_path: str | Path, robot: Robot) -> Reality:
         scanner = content.get("scanner") or {}
         if isinstance(scanner, dict) and "viewpoints" not in scanner:
             scanner = _scanner_around(robot) | scanner
-        reality = Reality.model_validate(content | {"body": _body_fields(robot, fields), "scanner": scanner})
+        reality = Reality.model_validate(
+            content | {"body": _checked("body", robot.body.reality_type(), fields), "scanner": scanner}
+        )
         for emulation in emulations().values():
             emulation.check(reality.errors_of(emulation), len(robot.actuators))
         hysteresis_of(reality, robot)
         robot.body.real_simulator(reality.body)
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'reality'}: {e['msg']}" for e in error.errors())
-        raise SoftformError(f"{path} does not describe a reality of a {kind}: {faults}.", HELP) from error
+        raise SoftformError(f"{path} does not describe a reality of a {kind}: {_in_words(error)}.", HELP) from error
     except ValueError as error:
         raise SoftformError(f"{path} does not fit robot '{robot.name}': {error}.", HELP) from error
     return reality
@@ -195,14 +201,6 @@ def _scanner_around(robot: Robot) -> dict[str, object]:
         "rays": RAYS_AROUND,
         "hole_radius": _HOLE * body.size,
     }
-
-
-def _body_fields(robot: Robot, fields: dict[str, object]) -> Description:
-    try:
-        return robot.body.reality_type().model_validate(fields)
-    except ValidationError as error:
-        faults = "; ".join(f"body.{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise ValueError(faults) from error
 
 
 def hysteresis_of(reality: Reality, robot: Robot) -> Array:

@@ -20,10 +20,9 @@ from softform_rig.control import regulate
 from softform_rig.emulation import LoadedDevice, SuppliedDevice, SupplyRelay, emulation_of
 from softform_rig.fault_kinds import Fault
 from softform_rig.fault_schedule import FaultEvent, FaultSchedule
-from softform_rig.faulty_markers import check_marker_names, faulty_markers
 from softform_rig.live_body import LiveBody
 from softform_rig.markers import described_markers
-from softform_rig.motion_capture import MotionCapture
+from softform_rig.motion_capture import MotionCapture, check_marker_names, faulty_markers
 from softform_rig.pseudo_terminal import PseudoTerminal
 from softform_rig.reality import Reality
 from softform_rig.rig_settings import RigSettings

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from softform_core.bodies.membrane.reality import RealMembrane
+from softform_core.bodies.membrane.simulator import RealMembrane
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
 from softform_core.shapes.shape import Shape

@@ -8,7 +8,7 @@ import pytest
 from softform_core.plant import load_plant
 from softform_core.robots import load_robot, read_robot
 from softform_rig.board_emulation import make_board
-from softform_rig.dead_man import DeadMan, _check
+from softform_rig.dead_man_emulation import DeadMan, _check
 from softform_rig.emulated_board import EmulatedBoard, Sensors
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import parse_fault

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softform_core.errors import SoftformError
+from softform_rig.fault_kinds import Fault
 from softform_rig.fault_schedule import FaultSchedule
-from softform_rig.faults import Fault, kinds, parse_fault, parse_faults
+from softform_rig.faults import kinds, parse_fault, parse_faults
 
 
 class Clock:

@@ -13,11 +13,11 @@ from softform_rig.emulated_board import BOOT_SECONDS
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import parse_fault
 from softform_rig.faulty_board import FaultyBoard, FaultyLine
-from softform_rig.faulty_markers import check_marker_names, faulty_markers
-from softform_rig.faulty_scans import export_faulty_scan
-from softform_rig.firmware import Firmware
+from softform_rig.line_board import Firmware
+from softform_rig.motion_capture import check_marker_names, faulty_markers
 from softform_rig.pseudo_terminal import PseudoTerminal
 from softform_rig.scanner import Scan
+from softform_rig.surface_scans import export_faulty_scan
 
 PLANT = load_plant()
 STREAM = b"T" + b",".join([b"0.00"] * 10) + b";\r\n"
@@ -294,7 +294,7 @@ def test_a_scan_that_is_written_slowly_is_seen_in_part(tmp_path, monkeypatch) ->
     data, seen = whole.read_bytes(), []
     whole.unlink()
     monkeypatch.setattr(
-        "softform_rig.faulty_scans.time.sleep", lambda _: seen.append(next(tmp_path.glob("*.ply")).stat().st_size)
+        "softform_rig.surface_scans.time.sleep", lambda _: seen.append(next(tmp_path.glob("*.ply")).stat().st_size)
     )
     path, _ = exported(tmp_path, "scan_partial_write")
     assert seen == [len(data) // 2]

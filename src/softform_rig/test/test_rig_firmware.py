@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from softform_core.plant import Plant, load_plant
 from softform_rig.emulated_board import BOOT_SECONDS, Sensors
-from softform_rig.firmware import Firmware
+from softform_rig.line_board import Firmware
 
 PLANT: Plant = load_plant()
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import zarr
 
-from softform_core.bodies.imported.law import interpolated
+from softform_core.bodies.imported.interpolation import interpolated
 from softform_core.errors import SoftformError
 from softform_core.frames.quality import assess_cloud
 from softform_core.frames.store import create_frames

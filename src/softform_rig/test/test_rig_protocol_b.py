@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softform_core.plant import load_plant
-from softform_rig.protocol_b import ProtocolBBoard
+from softform_rig.line_board import ProtocolBBoard
 
 PLANT = load_plant()
 

@@ -9,7 +9,7 @@ import serial
 from softform_core.errors import SoftformError
 from softform_core.plant import load_plant
 from softform_rig.emulated_board import BOOT_SECONDS, Sensors
-from softform_rig.firmware import Firmware
+from softform_rig.line_board import Firmware
 from softform_rig.pseudo_terminal import PseudoTerminal
 
 

@@ -9,8 +9,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from softform_core.bodies.membrane.model import build_membrane
-from softform_core.bodies.membrane.reality import RealMembrane, ThicknessField, thickness_factor
+from softform_core.bodies.membrane.simulator import RealMembrane, ThicknessField, build_membrane, thickness_factor
 from softform_core.errors import SoftformError
 from softform_core.plant import load_plant
 from softform_core.robots import Robot, load_robot

@@ -13,9 +13,9 @@ from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform, kabsch
 from softform_core.shapes.ply_header import read_ply_header
 from softform_core.shapes.read import read_shape
-from softform_rig.faulty_scans import export_scan
 from softform_rig.reality import ScannerDescription
 from softform_rig.scanner import Scan, Scanner
+from softform_rig.surface_scans import export_scan
 
 POSE = RigidTransform(np.eye(3), np.zeros(3))
 CLEAN = {"noise": 0.0, "outlier_fraction": 0.0, "holes": 0.0}

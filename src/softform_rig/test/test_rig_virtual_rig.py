@@ -9,7 +9,7 @@ import serial
 from scipy.spatial import cKDTree
 
 from softform_core.bodies.membrane.equilibrium import MembraneProblem
-from softform_core.bodies.membrane.model import build_membrane
+from softform_core.bodies.membrane.simulator import build_membrane
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import load_robot
 from softform_core.shapes.read import read_shape

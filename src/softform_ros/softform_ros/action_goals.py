@@ -3,7 +3,6 @@
 from rclpy.action.server import ServerGoalHandle
 
 from softform_ros.diagnostics import OK, WARN, Health
-from softform_ros.goal_error import GoalError
 from softform_ros.lifecycle import SoftformLifecycleNode
 
 NO_ERROR = 0
@@ -19,11 +18,11 @@ class GoalLedger:
         self._last_rejection = ""
         self._last_outcome = ""
 
-    def reject(self, handle: ServerGoalHandle, error: GoalError) -> None:
+    def reject(self, handle: ServerGoalHandle, code: int, message: str) -> None:
         """Abort a goal that cannot be begun, and note why."""
         handle.abort()
         self._rejections += 1
-        self._last_rejection = f"[{error.code}] {error}"
+        self._last_rejection = f"[{code}] {message}"
         self._node.get_logger().warning(f"goal rejected: {self._last_rejection}")
         self._node.diagnostics.publish()
 

@@ -15,18 +15,18 @@ from rclpy.action.server import ServerGoalHandle
 
 from softform_core.text import LONGEST_MESSAGE, printable
 from softform_ros.action_goals import GoalLedger
-from softform_ros.goal_error import GoalError, failure
+from softform_ros.goal_error import GoalCode, GoalError, Outcome, failure
 from softform_ros.lifecycle import SoftformLifecycleNode
 
 _RESULT_SECONDS = 60
 """Time that an ended goal is remembered with its message, s; clients ask for its result when it is accepted."""
 
 Goal = TypeVar("Goal")
-Outcome = TypeVar("Outcome")
+Done = TypeVar("Done")
 
 
 @coroutine
-def in_worker(workers: Executor, work: Callable[[], Outcome]) -> Generator[Future[Outcome], None, Outcome]:
+def in_worker(workers: Executor, work: Callable[[], Done]) -> Generator[Future[Done], None, Done]:
     """Await work in another thread, so that the executor goes on answering; its exceptions are raised here."""
     future = workers.submit(work)
     if not future.done():
@@ -78,13 +78,13 @@ class CheckedAction(Generic[Goal]):
 
     Args:
         node: Node that serves the action; while it is inactive every goal ends with `NODE_DEACTIVATED`.
-        action: Action type; the constants of its result are the error codes.
+        action: Action type; the constants of its result are the numbers of the error codes, by their names.
         name: Name of the action.
         ledger: Outcomes of the node's goals.
         check: Makes a checked goal of a message, or raises `GoalError`.
         begin: Called with each good goal before `carry_out`.
-        carry_out: Does what a good goal asks, concludes it in the ledger, and returns its result; awaits `in_worker`
-            alone.
+        carry_out: Does what a good goal asks; awaits `in_worker` alone. It returns the outcome, a line for the log on
+            what was achieved (empty if nothing was), and the result message without error code.
         cancel: Asks a good goal to end.
     """
 
@@ -96,7 +96,7 @@ class CheckedAction(Generic[Goal]):
         ledger: GoalLedger,
         check: Callable[[Any], Goal],
         begin: Callable[[Goal, ServerGoalHandle], None],
-        carry_out: Callable[[Goal, ServerGoalHandle], Coroutine[Any, None, Any]],
+        carry_out: Callable[[Goal, ServerGoalHandle], Coroutine[Any, None, tuple[Outcome, str, Any]]],
         cancel: Callable[[ServerGoalHandle], None],
     ) -> None:
         self._node, self._result, self._ledger = node, action.Result, ledger
@@ -120,14 +120,14 @@ class CheckedAction(Generic[Goal]):
         key = bytes(handle.goal_id.uuid)
         try:
             if not self._node.is_active:
-                raise GoalError(self._result.NODE_DEACTIVATED, "The node is not active.", "Activate it first.")
+                raise GoalError(GoalCode.NODE_DEACTIVATED, "The node is not active.", "Activate it first.")
             goal = self._check(handle.request)
             self._begin(goal, handle)
             self._checked[key] = goal
         except GoalError as error:
             self._checked[key] = error
         except Exception as error:  # a goal must never end the node
-            self._checked[key] = GoalError(self._result.INTERNAL_ERROR, f"The goal could not be read: {error}")
+            self._checked[key] = GoalError(GoalCode.INTERNAL_ERROR, f"The goal could not be read: {error}")
         handle.execute(self._execute)
 
     def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
@@ -139,24 +139,29 @@ class CheckedAction(Generic[Goal]):
         return CancelResponse.ACCEPT
 
     async def _execute(self, handle: ServerGoalHandle) -> Any:
-        result = await self._outcome(handle)
-        result.error_msg = printable(result.error_msg, LONGEST_MESSAGE, lines=True)  # it may quote what was sent
-        return result
-
-    async def _outcome(self, handle: ServerGoalHandle) -> Any:
         key = bytes(handle.goal_id.uuid)
         goal = self._checked[key]
         try:
             if isinstance(goal, GoalError):
-                self._ledger.reject(handle, goal)
-                return self._result(error_code=goal.code, error_msg=str(goal))
+                result = self._in_numbers(self._result(), goal.code, str(goal))
+                self._ledger.reject(handle, result.error_code, str(goal))
+                return result
             self._ledger.accept()
-            return await self._carry_out(goal, handle)
+            outcome, summary, result = await self._carry_out(goal, handle)
+            self._in_numbers(result, outcome.code, outcome.message)
+            self._ledger.conclude(handle, result.error_code, outcome.message, summary)
+            return result
         except Exception as error:
-            internal = self._result.INTERNAL_ERROR
-            code, message = failure(error, internal, internal)
+            code, message = failure(error, GoalCode.INTERNAL_ERROR)
+            result = self._in_numbers(self._result(), code, message)
             if handle.is_active:
-                self._ledger.conclude(handle, code, message, "")
-            return self._result(error_code=code, error_msg=message)
+                self._ledger.conclude(handle, result.error_code, message, "")
+            return result
         finally:
             del self._checked[key]
+
+    def _in_numbers(self, result: Any, code: GoalCode, message: str) -> Any:
+        """Note an end in a result message, by the action's own number; a code that it lacks is a fault of ours."""
+        result.error_code = getattr(self._result, code.name, self._result.INTERNAL_ERROR)
+        result.error_msg = printable(message, LONGEST_MESSAGE, lines=True)  # it may quote what was sent
+        return result

@@ -91,10 +91,8 @@ class CommandLease:
         self._names, self._units = list(robot.actuators), robot.actuator_units
         self._fingerprint = robot.command_fingerprint()
         self._known, self._client_number, self._epoch = KnownLease(), 1 + secrets.randbelow(2**64 - 1), 0
-        self._continued: tuple[int, int] = (
-            0,
-            0,
-        )  # first and last of epochs that each ended as the lease was given up here
+        # First and last of epochs that each ended as the lease was given up here.
+        self._continued: tuple[int, int] = (0, 0)
         self._gives_up_in, self._given_up = 0, threading.Event()
         self._commands = node.create_publisher(ActuatorCommand, "actuator_command", qos.ACTUATOR_COMMAND)
         self._client = node.create_client(Lease, "lease")

@@ -46,9 +46,8 @@ class FailedCallbacks:
     def __init__(self, logger: PrintableLogger) -> None:
         self.count, self.last, self.last_at = 0, "", float("-inf")
         self._logger, self._lock = logger, threading.Lock()
-        self._logged_at: dict[
-            tuple[str, int | None], float
-        ] = {}  # by place of the code, of which there are only so many
+        # By place of the code, of which there are only so many.
+        self._logged_at: dict[tuple[str, int | None], float] = {}
 
     def note(self, error: Exception) -> None:
         """Count an error, and log it unless it was just now."""

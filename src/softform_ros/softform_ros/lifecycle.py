@@ -89,6 +89,11 @@ class SoftformLifecycleNode(GuardedNode, LifecycleNode):
 
         return Frames(self)
 
+    def subscribe(self, kind: Any, topic: str, callback: Callable[[Any], None], profile: Any, **options: Any) -> None:
+        """Subscribe, as `create_subscription` does, until the node is cleaned up."""
+        subscription = self.create_subscription(kind, topic, callback, profile, **options)
+        self.opened.callback(self.destroy_subscription, subscription)
+
     def configure(self) -> None:
         """Open and load what the node needs; `self.parameters` holds the checked parameters."""
 

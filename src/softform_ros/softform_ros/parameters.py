@@ -5,9 +5,9 @@ import math
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
@@ -17,6 +17,7 @@ from softform_core.parameter_files import VALUES, is_for, read_parameter_file
 from softform_core.paths import DEFAULT_ROBOT
 from softform_core.text import nearest, printable
 
+Settings = TypeVar("Settings")
 ParameterValue = bool | int | float | str | list[float] | list[str]
 
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text (in quotes if it is digits)"}
@@ -161,6 +162,12 @@ def read_parameters(node: Node, table: Iterable[Parameter]) -> Mapping[str, Any]
         SoftformError: If a value lies outside its bounds.
     """
     return {row.name: row.taken(node.get_parameter(row.name).value) for row in table}
+
+
+def settings_from(kind: type[Settings], values: Mapping[str, Any], **others: Any) -> Settings:
+    """Return settings whose fields have the names of parameters, from their values; others are given."""
+    named = {one.name: values[one.name] for one in fields(kind) if one.name in values}  # type: ignore[arg-type]
+    return kind(**named | others)
 
 
 def parameter_table_markdown(table: Iterable[Parameter]) -> str:

@@ -31,7 +31,7 @@ from softform_ros.action_goals import GoalLedger
 from softform_ros.background_node import BackgroundNode
 from softform_ros.checked_action import CheckedAction
 from softform_ros.diagnostics import WARN
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import GoalCode, GoalError
 from softform_ros.guarded_node import GuardedNode, spin
 from softform_ros.lifecycle import SoftformLifecycleNode
 from softform_ros.parameters import Parameter
@@ -96,7 +96,7 @@ class Brittle(SoftformLifecycleNode):
 
     def check(self, message):
         if message.via:
-            raise GoalError(7, f"nothing captures via {message.via}")
+            raise GoalError(GoalCode.INVALID_GOAL, f"nothing captures via {message.via}")
         return message.frames // message.seed
 
     async def carry_out(self, goal, handle):

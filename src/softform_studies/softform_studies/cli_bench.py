@@ -231,7 +231,7 @@ def torsos(seed: int, starts: int, output: Path | None, json_path: str | None) -
     from softform_core.paths import runs_dir
     from softform_core.robots import load_robot
     from softform_core.shapes.write import write_ply
-    from softform_studies.torsos.bench import compare, deformation_mm, figures_of, table, torso_pipeline
+    from softform_studies.torsos.bench import compare, deformation_mm, figures_of, torso_pipeline
     from softform_studies.torsos.picture import draw_torsos
     from softform_studies.torsos.targets import BODIES, draw_bodies, torso_targets
 
@@ -244,7 +244,5 @@ def torsos(seed: int, starts: int, output: Path | None, json_path: str | None) -
         write_ply(folder / f"{target.name}.ply", target.shape)
     cases = compare(robot, pipeline, targets, lambda line: click.echo(line, err=True), starts)
     draw_torsos(folder / "table3.png", robot, cases)
-    for line in [*table(cases), str(folder / "table3.png")]:
-        click.echo(line, err=True)
     figures = figures_of(cases, deformation_mm(robot, pipeline), pipeline.sim_to_real is not None)
     report_figures({**figures, "picture": str(folder / "table3.png")}, json_path)

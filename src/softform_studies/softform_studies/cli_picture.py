@@ -26,8 +26,11 @@ def picture(robot: str, output: Path) -> None:
       ./softform picture planar_fingers --output docs/images/waypoints.png
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from softform_core.robots import load_robot
-    from softform_studies.robot_pictures import draw_robot  # matplotlib takes a second to import
-    from softform_studies.waypoints.waypoints_picture import EIGHTS, draw_waypoints
+    from softform_studies.robot_pictures import (  # matplotlib takes a second to import
+        EIGHTS,
+        draw_robot,
+        draw_waypoints,
+    )
 
     described = load_robot(robot)
     try:

@@ -6,13 +6,11 @@ from pathlib import Path
 import click
 
 from softform_core.cli.shared import json_option, report_figures, robot_option
-from softform_core.planning.planner_settings import ALGORITHMS, Algorithm
 
 
 @click.command()
 @click.option("--seeds", default=6, show_default=True, type=click.IntRange(min=1), help="Scenes; none is left out.")
 @click.option("--gap", default=5.0, show_default=True, type=click.FloatRange(min=0.0), help="mm, target to stick.")
-@click.option("--planner", default=ALGORITHMS[0], show_default=True, type=click.Choice(ALGORITHMS), help="Algorithm.")
 @click.option("--reality", default="default", show_default=True, metavar="NAME|FILE", help="In which the robot moves.")
 @click.option(
     "--sim-to-real",
@@ -25,7 +23,6 @@ from softform_core.planning.planner_settings import ALGORITHMS, Algorithm
 def planning(
     seeds: int,
     gap: float,
-    planner: Algorithm,
     reality: str,
     sim_to_real: Path | None,
     robot_name: str,
@@ -53,7 +50,7 @@ def planning(
     robot = load_robot(robot_name, "surface")
     with one_thread():
         comparisons = compare(
-            robot, reality, seeds, sim_to_real, planner, gap / MM_PER_M, lambda line: click.echo(line, file=sys.stderr)
+            robot, reality, seeds, sim_to_real, gap / MM_PER_M, lambda line: click.echo(line, file=sys.stderr)
         )
     report_figures(figures_of(comparisons), json_path)
     if picture is not None:

@@ -57,8 +57,8 @@ def sim2real(
     its `error`. The same seed gives the same figures.
 
     With --draws realities are drawn at random (seeds S, S + 1, …; a minute or two each) and learned, also with
-    w = 1: median, 10th percentile and worst of the cuts, and by kind of difference, beside floors; tables for people
-    without --json. Finished ones are kept in runs/bench_sim2real; the same command goes on from there.
+    w = 1: median, 10th percentile and worst of the cuts, and by kind of difference, beside floors. Finished ones are
+    kept in runs/bench_sim2real; the same command goes on from there.
 
     \b
     Examples:
@@ -72,10 +72,10 @@ def sim2real(
     from softform_core.paths import runs_dir
     from softform_core.robots import load_robot
     from softform_core.threads import one_thread
-    from softform_core.training.sim_to_real_recipes import RECIPES
+    from softform_core.training.recipe import RECIPES
     from softform_rig.reality import known_realities, load_reality
     from softform_studies.sim_to_real.bench_sim_to_real import BenchSettings, bench
-    from softform_studies.sim_to_real.draws import DrawSettings, draw_figures, draw_tables, measure_draws
+    from softform_studies.sim_to_real.draws import DrawSettings, draw_figures, measure_draws
 
     def say(line: str) -> None:
         click.echo(line, err=True)
@@ -91,11 +91,7 @@ def sim2real(
         with one_thread():
             measured = measure_draws(robot, seeds, how, kept, executor, say, sys.stderr.isatty())
         about = {"robot": robot.name, "recipe": recipe_name, "first_seed": seed, "frames": frames}
-        drawn = about | draw_figures(measured)
-        if json_path is None:
-            click.echo(draw_tables(drawn))
-        else:
-            report_figures(drawn, json_path)
+        report_figures(about | draw_figures(measured), json_path)
         return
     names = [reality] if reality else known_realities(robot.body.kind)
     realities = [load_reality(name, robot) for name in names]

@@ -24,9 +24,8 @@ from softform_core.inverse.follow_path import follow_path, start_near
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.robots import Robot, load_robot
 from softform_core.training.forward_kinematics import RECIPES, train_forward_kinematics
-from softform_core.training.learn_tips import learn_tip_kinematics
 from softform_core.training.shapes import load_training_shapes
-from softform_core.training.tips import workspace_width
+from softform_core.training.tips import learn_tip_kinematics, workspace_width
 from softform_core.units import MM_PER_M
 from softform_rig.gap import random_actuations
 from softform_studies.sim_to_real.judge import JUDGED_POINTS, search_tree

@@ -11,10 +11,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from softform_core.arrays import Array
-from softform_core.robots import Robot, load_robot
+from softform_core.robots import load_robot
 from softform_core.simulation.newton import find_equilibria
 from softform_core.simulation.sampled_body import SampledBody, Solved
 from softform_core.simulation.simulated_body import SimulatedBody
+from softform_rig.gap import random_actuations
 
 PAPER_SECONDS = {"membrane": 110.0, "compressible": 5.0, "mannequin": 150.0, "manipulator": 900.0}
 """Seconds a shape in Paper 000, Table II; its simulator and machine are not ours."""
@@ -40,7 +41,7 @@ def run(shapes: int = 20, seed: int = 0) -> dict[str, Any]:
 def of_robot(name: str, shapes: int, seed: int) -> dict[str, float]:
     """Return figures of a robot at so many random actuations."""
     robot = load_robot(name)
-    found = _solved(robot.body.simulator(), random_commands(robot, shapes, seed))
+    found = _solved(robot.body.simulator(), robot.actuators_of(random_actuations(robot, shapes, seed)))
     return {
         **found,
         "core_seconds_per_shape": found["core_seconds_per_shape_mean"],
@@ -50,7 +51,7 @@ def of_robot(name: str, shapes: int, seed: int) -> dict[str, float]:
 
 def _of_manipulator(shapes: int, seed: int) -> dict[str, Any]:
     robot = load_robot("manipulator")
-    commands, described = random_commands(robot, shapes, seed), robot.body.simulator()
+    commands, described = robot.actuators_of(random_actuations(robot, shapes, seed)), robot.body.simulator()
     problems = {"superlu": type(described)(described.solid, pardiso=False)}
     if importlib.util.find_spec("pypardiso"):
         problems["pardiso"] = described
@@ -59,13 +60,6 @@ def _of_manipulator(shapes: int, seed: int) -> dict[str, Any]:
         found = _solved(problem, commands)
         figures[name] = {**found, "core_seconds_per_shape": found["core_seconds_per_shape_median"]}
     return {"unknowns": len(described.rest), **figures, "paper_seconds_per_shape": PAPER_SECONDS["manipulator"]}
-
-
-def random_commands(robot: Robot, shapes: int, seed: int) -> Array:
-    """Return actuators (n, k) of random actuations in the working range."""
-    span = robot.actuation_max - robot.actuation_min
-    relative = np.random.default_rng(seed).random((shapes, len(span)))
-    return robot.actuators_of(robot.actuation_min + relative * span)
 
 
 def _solved(body: SimulatedBody, commands: Array) -> dict[str, float]:
@@ -104,7 +98,7 @@ def run_on_device(device: str, shapes: int = 1000, seed: int = 0) -> dict[str, A
         SoftformError: If warp is not installed, or there is no such device.
     """
     robot = load_robot("membrane")
-    commands = random_commands(robot, shapes, seed)
+    commands = robot.actuators_of(random_actuations(robot, shapes, seed))
     compared = commands[:_BESIDE_A_DEVICE]
     with threadpool_limits(1):
         began = time.perf_counter()

@@ -15,7 +15,8 @@ from softform_core.simulation.simulated_body import rest_points
 from softform_core.surface.bspline import evaluate
 from softform_core.surface.patch_set import SHEET, PatchSet
 from softform_studies.sim_to_real.bench_sim_to_real import area_under_curve, confidence_map, holes_auc
-from softform_studies.sim_to_real.reality_floors import fitted_surface, patch_faces, warped_onto
+from softform_studies.sim_to_real.reality_floors import fitted_surface, patch_faces
+from softform_studies.sim_to_real.warp_fit import warped_onto
 
 GRID = PatchSet.of(9, 9)
 
@@ -56,7 +57,7 @@ def test_the_spline_floor_is_small_and_a_mesh_coarser_than_the_control_grid_can_
 def test_the_warp_floor_reaches_a_surface_that_a_warp_can_reach() -> None:
     points, centers = evaluate(control(20.0), SHEET.samples(900)), evaluate(control(20.0), SHEET.samples(49))
     truth = closest_points_on(Shape(0.001 * mesh(61, 28.0), None, SHEET.triangles(61**2)))
-    before, after = (truth.query(p).distances for p in (points, warped_onto(points, centers, 3e-4, truth)))
+    before, after = (truth.query(p).distances for p in (points, warped_onto(points, centers, truth, 3e-4, 8, 0.03)))
     assert after.mean() < 0.05 * before.mean()
     assert after.max() < 0.2 * before.max()
 

@@ -7,14 +7,14 @@ from functools import partial
 from click.testing import CliRunner
 
 from softform_core.cli.main import main
-from softform_core.training import learn_tips
+from softform_core.training import tips as learning
 from softform_core.training.forward_kinematics import RECIPES
 
 
 def test_imported_tips_and_shapes_are_judged_by_what_was_not_learned(monkeypatch) -> None:
     monkeypatch.setitem(RECIPES, "default", replace(RECIPES["default"], epochs=100))
-    short = partial(learn_tips.train_kinematics, forward_kinematics_steps=200, jacobian_steps=20)
-    monkeypatch.setattr(learn_tips, "train_kinematics", short)
+    short = partial(learning.train_kinematics, forward_kinematics_steps=200, jacobian_steps=20)
+    monkeypatch.setattr(learning, "train_kinematics", short)
     result = CliRunner().invoke(main, ["bench", "import", "--rows", "250", "--learned", "200", "--json", "-"])
     assert result.exit_code == 0, result.output
     figures = json.loads(result.stdout)

@@ -12,7 +12,7 @@ from softform_core.networks.store import load_forward_kinematics
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
 from softform_core.training.displacement_prior import PRIOR_FILE, load_displacement_prior
-from softform_core.training.sim_to_real_recipes import DEFAULT, PAPER
+from softform_core.training.recipe import DEFAULT, PAPER
 from softform_core.training.warp_data import WarpData
 from softform_rig.draw_reality import HELD_OUT_SEED, draw_reality
 from softform_studies.sim_to_real import learn_prior as module

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from softform_core.bodies.membrane.reality import RealMembrane
+from softform_core.bodies.membrane.simulator import RealMembrane
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import Robot, load_robot

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
-from softform_core.surface.bspline import evaluate, normals
+from softform_core.surface.bspline import apply, evaluate, unit_normals
 from softform_core.surface.patch_set import SHEET, PatchSet
 from softform_studies.sim_to_real.warp_fit import WarpSpace, register_surface
 
@@ -12,6 +12,11 @@ SIDE = 12
 HOLE = np.array([0.6, 0.4])
 
 GRID = PatchSet.of(12, 12)
+
+
+def normals(control: np.ndarray, uv: np.ndarray) -> np.ndarray:
+    """Unit normals (P, 3) of a surface at (P, 2)."""
+    return unit_normals(*(apply(slope, control) for slope in GRID.derivatives(uv)))
 
 
 def sheet(height: float) -> np.ndarray:

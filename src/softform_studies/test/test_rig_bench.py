@@ -14,7 +14,7 @@ from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.paths import reality_file
 from softform_core.robots import Robot, load_robot
-from softform_core.training.sim_to_real_recipes import DEFAULT, RECIPES
+from softform_core.training.recipe import DEFAULT, RECIPES
 from softform_rig.reality import Reality, load_reality
 from softform_studies.sim_to_real.bench_sim_to_real import BenchSettings, bench
 from softform_studies.sim_to_real.judge import Judge

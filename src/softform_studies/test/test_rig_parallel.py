@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import replace
+from operator import methodcaller
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from softform_core.frames.frames import Frames
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.patch_set import PatchSet
 from softform_studies.sim_to_real.direct_learning import AS_PRINTED
-from softform_studies.sim_to_real.learners import Learners, Lesson, learn_all
+from softform_studies.sim_to_real.learners import Learners, learn_all
 
 SHORT = replace(AS_PRINTED, hidden=(8,), steps=3)
 
@@ -41,7 +42,7 @@ class Elsewhere:
 
 
 def test_what_is_learned_elsewhere_is_the_same_as_here() -> None:
-    lessons = {str(count): Lesson("directly", (frames(count), SHORT)) for count in (5, 6)}
+    lessons = {str(count): methodcaller("directly", frames(count), SHORT) for count in (5, 6)}
     actuation = np.array([[300.0]])
     here = {name: trained.handles(actuation) for name, trained in learn_all(learners(), lessons, InProcess())}
     there = {name: trained.handles(actuation) for name, trained in learn_all(learners(), lessons, Elsewhere())}
@@ -53,6 +54,6 @@ def test_what_is_learned_elsewhere_is_the_same_as_here() -> None:
 
 def test_an_error_of_a_training_reaches_the_caller_as_it_is() -> None:
     """Those of other processes: test_executors.py."""
-    lessons = {str(count): Lesson("directly", (frames(count), SHORT)) for count in (3, 4)}
+    lessons = {str(count): methodcaller("directly", frames(count), SHORT) for count in (3, 4)}
     with pytest.raises(SoftformError, match="3 frames|4 frames"):
         list(learn_all(learners(), lessons, InProcess()))

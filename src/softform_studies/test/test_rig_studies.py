@@ -14,8 +14,8 @@ from matplotlib import image
 
 from softform_core.cli.main import main
 from softform_core.errors import SoftformError
+from softform_core.forward.memory import pasts
 from softform_core.forward.pipeline import ForwardPipeline
-from softform_core.forward.play import pasts
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
@@ -31,7 +31,7 @@ from softform_studies.sim_to_real.make_frames import TrueSurfaces
 from softform_studies.studies import laboratory, layers
 from softform_studies.studies.arm import chamfer_distances
 from softform_studies.studies.catalogue import BEFORE, OURS, STUDIES, Scale, Setting
-from softform_studies.studies.drawing import Row, draw, png
+from softform_studies.studies.drawing import Row, draw
 from softform_studies.studies.laboratory import Learned
 from softform_studies.studies.mannequin import _draw, aligned
 from softform_studies.studies.mould import LAYER, Sheet, look_at, raster
@@ -52,7 +52,10 @@ def test_the_command_names_every_study() -> None:
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_study_can_be_drawn(name: str) -> None:
     rows = [Row(run, invented(place)) for place, run in enumerate(STUDIES[name](Scale()))]
-    picture = image.imread(io.BytesIO(png(draw(name, rows), "caption")), format="png")
+    drawn = io.BytesIO()
+    draw(name, rows).savefig(drawn, format="png")
+    drawn.seek(0)
+    picture = image.imread(drawn, format="png")
     assert picture.shape[1] > 1000
     # Both panels show more than an empty frame.
     left, right = np.array_split(picture[..., :3], 2, axis=1)

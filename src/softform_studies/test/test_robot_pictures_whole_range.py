@@ -72,7 +72,7 @@ def test_chambers_that_are_known_as_surfaces_are_cut_where_they_are() -> None:
     walls = body.surfaces(body.rest)[1:]
     meshes = [trimesh.Trimesh(*wall[1:]) for wall in walls]
     assert all(mesh.is_watertight for mesh in meshes) and [wall.name for wall in walls] == robot.body.inputs
-    assert [abs(mesh.volume) for mesh in meshes] == pytest.approx(body.volumes(body.solid.nodes), rel=0.05)
+    assert [abs(mesh.volume) for mesh in meshes] == pytest.approx(body.pressure.volumes(body.solid.nodes), rel=0.05)
     panels = robot_pictures._sections(robot, body, body.rest)
     drawn = Figure().subplots(1, len(panels))
     for draw, axes in zip(panels, drawn, strict=True):

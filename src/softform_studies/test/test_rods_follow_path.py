@@ -80,7 +80,7 @@ def test_a_redundant_robot_comes_back_to_where_it_began_by_the_shortest_steps():
     # Each step is nearly the least that the Jacobian allows: none of it lies in its null space.
     span = model.actuation_max - model.actuation_min
     steps = np.diff(path.actuations, axis=0) / span
-    null = np.array([np.linalg.svd(model.jacobian(c) * span)[2][-1] for c in path.actuations[:-1]])
+    null = np.array([np.linalg.svd(model.tip_and_jacobian(c)[1] * span)[2][-1] for c in path.actuations[:-1]])
     along = np.abs((steps * null).sum(axis=1))
     assert np.median(along / np.linalg.norm(steps, axis=1)) < 0.05
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from softform_core.bodies.membrane.reality import RealMembrane
+from softform_core.bodies.membrane.simulator import RealMembrane
 from softform_core.executors import InProcess
 from softform_core.robots import load_robot
 from softform_core.shapes.validate import check_target

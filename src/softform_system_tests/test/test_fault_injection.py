@@ -18,14 +18,13 @@ from softform_rig.wire_log_writer import WireLogWriter
 from softform_ros.conversions import seconds_from_stamp
 from softform_system_tests.fault_injection import fault_class, truth
 from softform_system_tests.fault_injection.campaign import CLASSES, DEFAULT_COUNT, SHARES, STACKS, script
-from softform_system_tests.fault_injection.command_faults import WRONG_COMMANDS, not_rejected, wrong_command
+from softform_system_tests.fault_injection.command_faults import not_rejected, wrong_command
 from softform_system_tests.fault_injection.fault_class import wild_target
 from softform_system_tests.fault_injection.held_shape_faults import stays_vented
 from softform_system_tests.fault_injection.outcome import Ledger, Outcome, figures, table
 from softform_system_tests.fault_injection.rig_stack import RigStack
 from softform_system_tests.fault_injection.shifted_clock import ShiftedClock
-from softform_system_tests.fault_injection.truth import false_reports, is_at_rest, rested
-from softform_system_tests.fault_injection.wire_log_reader import WireLogReader, inflates
+from softform_system_tests.fault_injection.truth import WireLogReader, false_reports, inflates, is_at_rest, rested
 
 ROBOT = load_robot("membrane")
 
@@ -216,7 +215,7 @@ def test_what_a_board_that_slept_reads_late_is_not_too_fast(tmp_path):
     assert "at once" in wild_target(OnTheWire(tmp_path / "fast", *late, "1.352\thost\tT=4.900"), 0.0)
 
 
-@pytest.mark.parametrize("variant", WRONG_COMMANDS.variants[:-1])
+@pytest.mark.parametrize("variant", CLASSES["commands"].variants[:-1])
 def test_wrong_commands_are_wrong_in_one_way(variant):
     right = ActuatorCommand(source="commander", lease=7, key=9, fingerprint=ROBOT.command_fingerprint())
     command = wrong_command(ROBOT, variant, right, now=1000.0)

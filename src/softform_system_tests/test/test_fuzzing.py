@@ -8,8 +8,8 @@ import pytest
 from softform_core.errors import SoftformError
 from softform_system_tests.fuzzing import trial as trial_module
 from softform_system_tests.fuzzing.campaign import fuzz
-from softform_system_tests.fuzzing.mutation import LONGEST, mutated
 from softform_system_tests.fuzzing.trial import Trial
+from softform_system_tests.fuzzing.worker import LONGEST, mutated
 
 
 def faulty(data: bytes) -> None:

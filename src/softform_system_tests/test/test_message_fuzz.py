@@ -18,15 +18,8 @@ from softform_ros.background_node import BackgroundNode
 from softform_ros.guarded_node import spin
 from softform_ros.lifecycle import SoftformLifecycleNode
 from softform_ros.service_calls import call_service
-from softform_system_tests.fuzz_targets.messages import (
-    MESSAGES,
-    REQUESTS,
-    SEEDS,
-    damaged,
-    fuzz_messages,
-    fuzz_requests,
-)
-from softform_system_tests.fuzzing.mutation import mutated
+from softform_system_tests.fuzz_targets.messages import MESSAGES, REQUESTS, SEEDS, damaged, fuzz_messages, fuzz_requests
+from softform_system_tests.fuzzing.worker import mutated
 
 HOSTILE = 300
 

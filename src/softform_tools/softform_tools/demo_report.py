@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors, resting_surface
-from softform_core.evaluation.reach_picture import MeasuredShape, write_picture
+from softform_core.evaluation.reach_picture import write_picture
 from softform_core.forward.robot_models import NONE
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.geometry.rigid import RigidTransform
@@ -153,17 +153,16 @@ def draw_run(run: DemoRun, figures: DemoResult, robot: Robot, reality: str) -> N
         SoftformError: If it cannot be written.
     """
     ways = [("simulation alone", run.simulated), ("with sim-to-real", run.learned), ("closed loop", run.closed_loop)]
-    shapes, rest_surface = [], resting_surface(load_pipeline(robot, _REST_SAMPLES), robot)
+    reached, rest_surface = {}, resting_surface(load_pipeline(robot, _REST_SAMPLES), robot)
     for name, result in ways:
         if result is not None:
             cloud = points_from_cloud(result.measured.shape)
-            measured = measure_errors(cloud, run.target, RigidTransform(), rest_surface)
-            shapes.append(MeasuredShape(name, measured.points, measured.errors * MM_PER_M, measured.even))
+            reached[name] = measure_errors(cloud, run.target, RigidTransform(), rest_surface)
     rest = measure_errors(rest_surface.shape.points, run.target, RigidTransform(), rest_surface)
     write_picture(
         figures.report,
         run.target,
-        shapes,
+        reached,
         rest.errors[rest.even] * MM_PER_M,
         figures.round_mean_mm,
         figures.best_fit_mean_mm,

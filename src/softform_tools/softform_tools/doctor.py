@@ -211,7 +211,7 @@ def check_dds() -> Iterator[Finding]:
     """Check a message to another process and back."""
     try:
         # Imported here: without ROS, the other checks must still run.
-        from softform_tools.dds_round_trip import PATIENCE, round_trip
+        from softform_tools.ros_checks import PATIENCE, round_trip
 
         took = round_trip()
     except (ImportError, RuntimeError) as error:
@@ -321,7 +321,7 @@ def check_drivers() -> Iterator[Finding]:
     """Check drivers that run here: who holds their leases, their motors, and the bus of these."""
     try:
         # Imported here: without ROS, the other checks must still run.
-        from softform_tools.drivers_heard import drivers_heard
+        from softform_tools.ros_checks import drivers_heard
 
         drivers = drivers_heard()
     except (ImportError, RuntimeError) as error:

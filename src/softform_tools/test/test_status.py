@@ -20,11 +20,11 @@ from softform_recording.record import background_recording
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
 from softform_ros.diagnostics import ERROR, OK, DiagnosticsPublisher, Health
-from softform_tools import doctor, drivers_heard
+from softform_tools import doctor, ros_checks
+from softform_tools.cli_status import screen
 from softform_tools.cli_status import status as status_command
-from softform_tools.drivers_heard import HeardDriver
+from softform_tools.ros_checks import HeardDriver
 from softform_tools.status.observer import StackObserver, driver_status
-from softform_tools.status.screen import screen
 from softform_tools.status.stack_status import (
     ActuatorRest,
     DiskStatus,
@@ -304,7 +304,7 @@ def test_what_anybody_announces_is_kept_within_bounds():
 
 def test_a_driver_that_is_not_measured_at_rest_fails_the_doctor(monkeypatch):
     heard = HeardDriver(driver_status(DriverState(state=DriverState.FAULT, reason="leaks", actuator=["c1"])))
-    monkeypatch.setattr(drivers_heard, "drivers_heard", lambda: {"/softform/actuation": heard})
+    monkeypatch.setattr(ros_checks, "drivers_heard", lambda: {"/softform/actuation": heard})
     (finding,) = doctor.check_drivers()
     assert finding.level is doctor.Level.FAIL and "Cut its supply: not measured at rest: c1" in finding.remedy
     heard.status = driver_status(DriverState(state=DriverState.RUNNING, actuator=["c1"]))
@@ -316,5 +316,5 @@ def test_drivers_that_are_heard_do_nothing_to_a_terminal_whatever_their_state():
     with BackgroundNode("actuation", name) as driver:
         states = driver.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE)
         states.publish(DriverState(state=77, reason="\x1b[2J"))
-        status = drivers_heard.drivers_heard()[f"{name}/actuation"].status
+        status = ros_checks.drivers_heard()[f"{name}/actuation"].status
     assert (status.state, status.reason) == ("in state 77", "\ufffd[2J")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from softform_capture.camera_tracker.code_detection import Picture
+from softform_capture.camera_tracker.code_sheet import Picture
 from softform_capture.camera_tracker.plane_view import PlaneView
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError

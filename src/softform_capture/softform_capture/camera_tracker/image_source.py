@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from sensor_msgs.msg import Image
 
-from softform_capture.camera_tracker.code_detection import Picture
+from softform_capture.camera_tracker.code_sheet import Picture
 from softform_core.errors import SoftformError
 
 TOPIC_PREFIX = "topic:"

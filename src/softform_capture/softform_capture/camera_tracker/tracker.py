@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 import cv2
 import numpy as np
 
-from softform_capture.camera_tracker.code_detection import CodeDetector, Picture, exposure_fault
+from softform_capture.camera_tracker.code_sheet import CodeDetector, Picture, exposure_fault
 from softform_capture.camera_tracker.colour_marker import ColourMarker, find_marker
-from softform_capture.camera_tracker.lens import Lens
-from softform_capture.camera_tracker.plane_view import PlaneView, SheetPlacement, view_plane
+from softform_capture.camera_tracker.plane_view import Lens, PlaneView, SheetPlacement, view_plane
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 

@@ -8,8 +8,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from softform_capture.depth_cameras.calibration import CameraCalibration
-from softform_capture.scanner.captured_cloud import CloudOptions
-from softform_capture.scanner.workspace import inside_workspace
+from softform_capture.scanner.captured_cloud import CloudOptions, inside_workspace
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot

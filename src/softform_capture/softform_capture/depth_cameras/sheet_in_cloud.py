@@ -4,20 +4,54 @@ Depth is noisy, and worst at edges between black and white. So no corner is look
 the sheet and the pin-hole projection are fitted to thousands of its points, and the corners' rays meet that plane.
 """
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
 
-from softform_capture.camera_tracker.code_detection import CodeCorners, CodeDetector, exposure_fault
+from softform_capture.camera_tracker.code_sheet import CodeCorners, CodeDetector, exposure_fault
 from softform_capture.camera_tracker.plane_view import FEWEST_CODES
 from softform_capture.depth_cameras.extrinsics import Points
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.units import MM_PER_M
+from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import fields_from_cloud, points_from_cloud
+from softform_ros.qos import CAMERA_INPUT
+
+_CLOUDS, _TIME_LIMIT = 10, 20.0
+"""Number of clouds that are awaited from each camera, and the time limit, s."""
+
+
+def listen(topics: Mapping[str, str], namespace: str) -> dict[str, list[PointCloud2]]:
+    """Return some clouds of each camera, whose topics are relative to the namespace.
+
+    Raises:
+        SoftformError: If a camera does not send so many in time.
+    """
+    heard: dict[str, list[PointCloud2]] = {camera: [] for camera in topics}
+    with BackgroundNode("calibrate_cameras", namespace) as node:
+        for camera, topic in topics.items():
+            node.create_subscription(PointCloud2, topic, partial(_keep, heard[camera]), CAMERA_INPUT)
+        deadline = time.monotonic() + _TIME_LIMIT
+        while any(len(clouds) < _CLOUDS for clouds in heard.values()):
+            if time.monotonic() > deadline:
+                got = ", ".join(f"{len(heard[camera])} of {_CLOUDS} on {topic}" for camera, topic in topics.items())
+                raise SoftformError(
+                    f"In {_TIME_LIMIT:.0f} s these clouds came: {got}.", "Are the cameras' drivers running?"
+                )
+            time.sleep(0.02)
+    return heard
+
+
+def _keep(clouds: list[PointCloud2], message: PointCloud2) -> None:
+    if len(clouds) < _CLOUDS:
+        clouds.append(message)
+
 
 _FEWEST_POINTS = 200
 _INLIER_SPREADS = 3.0

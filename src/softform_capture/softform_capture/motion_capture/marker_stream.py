@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from softform_capture.motion_capture.frame_order import FrameOrder
-from softform_capture.motion_capture.marker_attendance import MarkerGaps, MarkerStrangers
+from softform_capture.motion_capture.attendance import FrameOrder, MarkerGaps, MarkerStrangers
 from softform_capture.motion_capture.marker_plausibility import MarkerPlausibility, PlausibilityLimits, is_measured
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError

@@ -2,15 +2,87 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
-from softform_capture.scanner.cleaning import not_stray, thinned_evenly
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
 from softform_capture.scanner.scan_quality import ScanQuality, scan_quality
-from softform_capture.scanner.workspace import Workspace, inside_workspace
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.shapes.shape import Shape, estimate_normals
 from softform_core.shapes.validate import check_target
+
+Workspace = Literal["box", "hemisphere"]
+WORKSPACES: tuple[Workspace, ...] = ("box", "hemisphere")
+
+
+def inside_workspace(points: Array, robot: Robot, workspace: Workspace, margin: float) -> NDArray[np.bool_]:
+    """Return which points (N, 3) m, in the robot's frame, lie where the robot can be, (N,).
+
+    Args:
+        points: See above.
+        robot: The scanned robot.
+        workspace: `box` is around every shape that the body takes, close around a membrane's. `hemisphere` is that of
+            paper 004, Sec. V-A: about the base, of the robot's reach, on the side of the base to which the box reaches
+            further. The reach is half the diagonal of a sheet, and that of the box if that is longer.
+        margin: Added on every side, m; the paper's epsilon.
+    """
+    low, high = robot.body.box
+    if workspace == "hemisphere":
+        reach = max(float(np.linalg.norm(robot.extent)) / 2.0, float(np.abs([low, high]).max())) + margin
+        side = np.sign(high[2] + low[2])  # 1 of a body above its base, -1 of one that hangs, 0 of one to both sides
+        return np.asarray((np.square(points).sum(axis=1) <= reach**2) & (side * points[:, 2] >= -margin))
+    return np.all((points >= low - margin) & (points <= high + margin), axis=1)
+
+
+NEIGHBOURS = 8
+"""Points that a point is compared with."""
+
+LONELY = 4.0
+"""A point is stray if it is lonelier than the median by more than this many spreads."""
+
+OFF_PLANE = 0.4
+"""A point is stray if it is further from its neighbours' plane than this share of its mean distance from them.
+
+What it keeps of true and false points: docs/notes/open3d.md."""
+
+
+def thinned_evenly(points: Array, spacing: float) -> Array:
+    """Return one point for each cube of side `spacing` (m) that holds any: the mean of those in it, (M, 3) m.
+
+    Where cameras overlap, or one is close, a cloud is denser; what is learned from it must not weigh more for that.
+    """
+    import open3d  # here, as it takes a second, and most scanners need no thinning
+
+    cloud = open3d.geometry.PointCloud(open3d.utility.Vector3dVector(points))
+    return np.asarray(cloud.voxel_down_sample(spacing).points)
+
+
+def not_stray(points: Array) -> NDArray[np.bool_]:
+    """Return which of (N, 3) m points belong to a surface, (N,): neither lonely nor off their neighbours' plane.
+
+    Loneliness is the mean distance to the neighbours, as in the statistical outlier removal of Rusu 2008, but against
+    robust statistics: the median of all points and 1.4826 times the median absolute deviation (at least a quarter of
+    the median, as an even grid has none). That alone misses what lies a few spacings off the surface; so the distance
+    from the plane of the neighbours must be small against their distance too. Open3D's filters, which know distances
+    alone, leave ten times as many false points even where they drop ten times as many true ones.
+    """
+    if len(points) <= NEIGHBOURS:
+        return np.ones(len(points), dtype=bool)
+    distances, indices = cKDTree(points).query(points, k=NEIGHBOURS + 1)
+    loneliness = distances[:, 1:].mean(axis=1)
+    median = float(np.median(loneliness))
+    spread = max(1.4826 * float(np.median(np.abs(loneliness - median))), 0.25 * median)
+    near = points[indices[:, 1:]]
+    centre = near.mean(axis=1)
+    near -= centre[:, None]
+    normals = np.linalg.eigh(np.einsum("nki,nkj->nij", near, near))[1][:, :, 0]
+    off_plane = np.abs(np.einsum("ni,ni->n", points - centre, normals))
+    return (loneliness <= median + LONELY * spread) & (off_plane <= OFF_PLANE * loneliness)
+
 
 MIN_CLOUD_POINTS = 100
 """A scan of fewer points on the robot says nothing about its shape."""
@@ -23,9 +95,9 @@ class CloudOptions:
     Attributes:
         crop: Whether to drop what lies outside the robot's workspace.
         crop_margin: Added to the workspace on every side, m.
-        remove_outliers: Whether to drop stray points (`cleaning.not_stray`).
+        remove_outliers: Whether to drop stray points (`not_stray`).
         max_points: A larger scan is thinned at random to this many points; a mesh is sampled to at most this many.
-        workspace: Form of the workspace (`workspace.inside_workspace`).
+        workspace: Form of the workspace (`inside_workspace`).
         spacing: Side of the cubes in which one point stays, m; 0 keeps all.
         normals: Whether to estimate them, upwards.
     """

@@ -1,9 +1,13 @@
-"""What the emulated systems see: nine markers on a membrane and its base, from cameras that stand askew."""
+"""What the emulated systems see, nine markers on a membrane and its base, from cameras that stand askew; and frames."""
+
+import time
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from softform_core.robots import load_robot
+
+PATIENCE = 20.0
 
 BASE = load_robot("membrane").base_markers
 SHEET = np.array([[x, y, 0.01] for x in (-0.1, 0.0, 0.1) for y in (-0.1, 0.0, 0.1)])
@@ -22,3 +26,13 @@ def sheet(number=0):
 def seen(number=0):
     """The same and the base in the frame of the cameras, (13, 3) m; none occluded."""
     return ROTATION.inv().apply(np.vstack([list(BASE.values()), sheet(number)]) - SHIFT)
+
+
+def receive(source, count, patience=PATIENCE):
+    """The next frames of a source."""
+    frames, deadline = [], time.monotonic() + patience
+    while len(frames) < count:
+        assert time.monotonic() < deadline
+        frame = source.receive(0.2)
+        frames += [frame] if frame is not None else []
+    return frames

@@ -7,7 +7,7 @@ import time
 import emulated_natnet as natnet
 import numpy as np
 import pytest
-from captured_scene import BASE, NAMES, seen
+from captured_scene import BASE, NAMES, PATIENCE, receive, seen
 
 from softform_capture.motion_capture.captured_frame import MalformedPacketError
 from softform_capture.motion_capture.natnet_packets import Labels, open_message, read_frame, read_labels, read_server
@@ -15,7 +15,6 @@ from softform_capture.motion_capture.natnet_source import NatNetSource
 from softform_core.errors import SoftformError
 
 GROUP = "239.255.42.98"
-PATIENCE = 20.0
 
 
 @pytest.fixture
@@ -44,15 +43,6 @@ def connect():
     yield start
     for source in sources:
         source.close()
-
-
-def receive(source, count, patience=PATIENCE):
-    frames, deadline = [], time.monotonic() + patience
-    while len(frames) < count:
-        assert time.monotonic() < deadline
-        frame = source.receive(0.2)
-        frames += [frame] if frame is not None else []
-    return frames
 
 
 @pytest.mark.parametrize("version", [(3, 0), (4, 0), (4, 1)])

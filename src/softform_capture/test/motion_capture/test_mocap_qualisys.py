@@ -6,14 +6,12 @@ import time
 import emulated_qtm as qtm
 import numpy as np
 import pytest
-from captured_scene import NAMES, seen
+from captured_scene import NAMES, PATIENCE, receive, seen
 
 from softform_capture.motion_capture.captured_frame import MalformedPacketError, SourceLostError
 from softform_capture.motion_capture.qualisys_packets import PacketCutter, check_packet, read_labels
 from softform_capture.motion_capture.qualisys_source import QualisysSource
 from softform_core.errors import SoftformError
-
-PATIENCE = 20.0
 
 
 @pytest.fixture
@@ -29,15 +27,6 @@ def source(server):
     connected.open()
     yield connected
     connected.close()
-
-
-def receive(source, count, patience=PATIENCE):
-    frames, deadline = [], time.monotonic() + patience
-    while len(frames) < count:
-        assert time.monotonic() < deadline
-        frame = source.receive(0.2)
-        frames += [frame] if frame is not None else []
-    return frames
 
 
 def test_markers_come_by_name_in_metres_and_occluded_ones_are_missing(server, source):

@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 from captured_scene import BASE, NAMES, SHEET_NAMES, seen, sheet
 
+from softform_capture.motion_capture.attendance import FrameOrder, MarkerGaps
 from softform_capture.motion_capture.capture_run import CaptureRun
 from softform_capture.motion_capture.captured_frame import CapturedFrame, SourceLostError
 from softform_capture.motion_capture.device_clock import DeviceClock, epoch_nanoseconds
-from softform_capture.motion_capture.frame_order import FrameOrder
 from softform_capture.motion_capture.labelling import Labeller
-from softform_capture.motion_capture.marker_attendance import MarkerGaps
 from softform_capture.motion_capture.marker_plausibility import PlausibilityLimits
 from softform_capture.motion_capture.natnet_source import NatNetSource
-from softform_capture.motion_capture.source_thread import SourceThread
-from softform_capture.motion_capture.sources import network_source
+from softform_capture.motion_capture.sources import SourceThread, network_source
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_ros.capture_time import CLOCK_TOLERANCE

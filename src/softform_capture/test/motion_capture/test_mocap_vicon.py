@@ -4,21 +4,11 @@ import time
 
 import numpy as np
 import pytest
+from captured_scene import PATIENCE, receive
 
 from softform_capture.motion_capture.captured_frame import SourceLostError
 from softform_capture.motion_capture.vicon_source import ViconSource
 from softform_core.errors import SoftformError
-
-PATIENCE = 20.0
-
-
-def receive(source, count):
-    frames, deadline = [], time.monotonic() + PATIENCE
-    while len(frames) < count:
-        assert time.monotonic() < deadline
-        frame = source.receive(0.2)
-        frames += [frame] if frame is not None else []
-    return frames
 
 
 @pytest.fixture

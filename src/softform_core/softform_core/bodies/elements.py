@@ -34,6 +34,9 @@ TETRAHEDRON_EDGES = np.array([(0, 1), (1, 2), (2, 0), (0, 3), (1, 3), (2, 3)])
 TETRAHEDRON_SIDES = np.array([(0, 2, 1, 6, 5, 4), (0, 1, 3, 4, 8, 7), (1, 2, 3, 5, 9, 8), (2, 0, 3, 6, 7, 9)])
 """Nodes of its sides as triangles of 6 nodes, outwards."""
 
+IN_FOUR = np.array([[0, 3, 5], [3, 1, 4], [5, 4, 2], [3, 4, 5]])
+"""Flat triangles over a triangle of 6 nodes."""
+
 TURNED_TRIANGLE = (0, 2, 1, 5, 4, 3)
 """Order in which the nodes of a triangle make the same one that looks to the other side."""
 

@@ -1,7 +1,5 @@
 """Command `softform evaluate`: how far a model is from what was captured, in figures and one report."""
 
-import shlex
-import sys
 from pathlib import Path
 
 import click
@@ -54,9 +52,10 @@ def evaluate(
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from tqdm import tqdm
 
-    from softform_core.evaluation.report_tables import headline
-    from softform_core.evaluation.run import CPU, HTML_FILE, PDF_FILE, metrics, write_report
-    from softform_core.evaluation.run import evaluate as run
+    from softform_core.evaluation.evaluate import CPU
+    from softform_core.evaluation.evaluate import evaluate as run
+    from softform_core.evaluation.report import HTML_FILE, PDF_FILE, headline, metrics, write_report
+    from softform_core.provenance import command_line
 
     robot = load_robot(robot_name, "surface")
     folder = runs_dir() / "evaluate" / robot.name if output is None else output
@@ -68,7 +67,7 @@ def evaluate(
         lambda captures: tqdm(list(captures), unit="frame", desc="evaluate", disable=None),
         device or CPU,
     )
-    figures = metrics(evaluation, shlex.join(["softform", *sys.argv[1:]]))
+    figures = metrics(evaluation, command_line())
     write_report(folder, evaluation, figures)
     if json_path is not None:
         report_figures(figures, json_path)

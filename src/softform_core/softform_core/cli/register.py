@@ -46,7 +46,7 @@ def register(
       ./softform register rest.ply --unit mm --at base_1=312.4,80.1,655.0 --at base_2=... --at base_3=...
       ./softform launch softform rig:=false scanner_pose:=default
     """  # noqa: D301 - click reads the escape as "keep these lines"
-    from softform_core.evaluation.registration_picture import draw_registration
+    from softform_core.evaluation.pictures import draw_registration
     from softform_core.provenance import command_line, now
     from softform_core.registration.register_scanner import described, doubt, register_scanner, standing_still
     from softform_core.registration.scan_alignment import Scan

@@ -228,7 +228,7 @@ def _require_device(name: str | None) -> None:
 
 def _tip_fk(robot: Robot, store: Path, folder: Path, seed: int) -> None:
     """N_fk and N_J (paper 001)."""
-    from softform_core.training.learn_tips import learn_tip_kinematics
+    from softform_core.training.tips import learn_tip_kinematics
 
     card = learn_tip_kinematics(robot, store, folder, seed)
     click.echo(f"workspace {card.workspace_width_mm:.1f} mm wide; errors on {card.split.test} test samples:")
@@ -238,7 +238,7 @@ def _tip_fk(robot: Robot, store: Path, folder: Path, seed: int) -> None:
 
 
 def _tip_s2r(robot: Robot, store: Path, folder: Path, seed: int) -> None:
-    from softform_core.training.learn_tips import learn_tip_sim_to_real
+    from softform_core.training.tips import learn_tip_sim_to_real
 
     card = learn_tip_sim_to_real(robot, store, folder, seed)
     click.echo(f"distances to {card.split.test} captured tips of the test part, % of the workspace's width:")

@@ -83,7 +83,7 @@ def read_captures(path: Path, robot: Robot, card: SurfaceSimToRealCard | None) -
                 if not np.isfinite(points).all(axis=1).any():
                     raise SoftformError(f"The markers of frame {number} of {path} are damaged.")
             else:
-                points = recording.frame(number).points.astype(np.float64)
+                points = recording.captured_points(number).astype(np.float64)
         except SoftformError as error:
             left_out[number] = error.message
             continue

@@ -11,7 +11,7 @@ from scipy.spatial import cKDTree
 from softform_core.arrays import Array
 from softform_core.evaluation.metrics import chamfer_distance, folded_cells, hausdorff_distance, normal_errors
 from softform_core.evaluation.uncertainty import measurement_noise
-from softform_core.forward.surface_model import SurfaceModel
+from softform_core.forward.forward_model import SurfaceModel
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.shapes.shape import Shape
 from softform_core.surface.patch_set import SHEET, PatchSet
@@ -130,7 +130,9 @@ def compare_scan(surface: PredictedSurface, cloud: Array) -> Comparison:
     forth = closest_points_on(Shape.from_cloud(points / MM_PER_M)).query(predicted)
     seen = ~forth.on_border
     normals = forth.normals
-    if surface.patches.has_tube:  # the normals of a cloud point upwards, those of a tube also downwards
+    # A prediction knows its patches, not its body; which of them are tubes is what `Body.goes_around` goes by, too. The
+    # normals of a cloud point upwards (`estimate_normals`), those of a tube also downwards.
+    if surface.patches.has_tube:
         normals = np.copysign(1.0, np.einsum("px,px->p", normals, surface.normals))[:, None] * normals
     nearest = cKDTree(predicted).query(on_surface)[1]
     # A distance to an edge is larger than its part along either normal; with the sign of that, noise averages out.

@@ -10,9 +10,9 @@ from matplotlib.colors import Normalize
 
 from softform_core.arrays import Array
 
-# Okabe and Ito's colours, distinguishable with any colour vision; the maps are perceptually uniform.
-PREDICTED_COLOUR = "#0072B2"
-MEASURED_COLOUR = "#D55E00"
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+"""Okabe and Ito's colours, distinguishable with any colour vision; the maps are perceptually uniform."""
+PREDICTED_COLOUR, MEASURED_COLOUR = PALETTE[:2]
 REST_COLOUR = "#777777"
 HEIGHT_MAP = "viridis"
 ERROR_MAPS = "inferno", "cividis", "viridis"

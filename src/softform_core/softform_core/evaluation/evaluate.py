@@ -1,18 +1,23 @@
 """A model judged on captured frames: simulation alone ("before") against sim-to-real ("after")."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.evaluation.captures import Capture
+from softform_core.evaluation.captures import Capture, Captures, read_captures
 from softform_core.evaluation.comparison import Comparison, PredictedSurface, compare_markers, compare_scan
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.robot_models import NONE
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
+from softform_core.networks.sim_to_real_card import SurfaceSimToRealCard
 from softform_core.robots import Robot
+
+CPU = "cpu"
 
 SURFACE_POINTS = 10_000
 """Grid points that stand for the surface: 3.2 mm apart on the membrane, triangles 0.02 mm off the surface."""
@@ -21,6 +26,7 @@ _STANDS_OUT = 5.0
 _DRIFTED = 1.5
 """Error over that on the model's own held-out frames, above which the model no longer fits the robot."""
 
+Progress = Callable[[Iterable[Capture]], Iterable[Capture]]
 Predict = Callable[[Capture], tuple[PredictedSurface, PredictedSurface | None]]
 """Returns the simulated surface at a capture's actuation, and the corrected one if there is a sim-to-real model."""
 
@@ -162,3 +168,74 @@ def drift(robot: Robot, errors_mm: Sequence[float], promised_mm: float) -> str:
         f"Correct the model by five scans: ./softform collect --robot {robot.given_as} --attach --frames 5 "
         f"--output NEW, then ./softform refresh --robot {robot.given_as} --frames NEW"
     )
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A model judged on a recording.
+
+    Attributes:
+        robot: Robot of the model.
+        captures: The recording.
+        card: Card of the sim-to-real model; None for the simulation alone.
+        judged: Frames that count: the held-out ones, or all if there are no other.
+        others: Frames that the model was trained on, if they were asked for, too.
+        findings: Remarks for the reader.
+    """
+
+    robot: Robot
+    captures: Captures
+    card: SurfaceSimToRealCard | None
+    judged: list[JudgedFrame]
+    others: list[JudgedFrame]
+    findings: list[str]
+
+
+def evaluate(
+    robot: Robot,
+    recording: Path,
+    sim_to_real: str,
+    held_out_only: bool = True,
+    progress: Progress = iter,
+    device: str = CPU,
+) -> Evaluation:
+    """Judge a model on captured frames.
+
+    `sim_to_real` is `auto`, `none` or a folder, as of `LivePipeline`; `progress` wraps the frames while they are
+    judged. On another device than `cpu`, such as `cuda`, PyTorch predicts all surfaces at once.
+
+    Raises:
+        SoftformError: If a model or the recording is missing or cannot be used, no frame is left to judge, or PyTorch
+            cannot compute on the device.
+    """
+    models = LivePipeline(robot, SURFACE_POINTS, None, sim_to_real)
+    if models.fault:
+        raise SoftformError(models.fault, "To judge the simulation alone, give --sim-to-real none.")
+    card = models.models.card
+    captures = read_captures(recording, robot, card)
+    chosen = [capture for capture in captures.frames if not (held_out_only and capture.trained_on)]
+    if not chosen:
+        raise SoftformError(
+            f"The model was trained on each of the {len(captures.frames)} frames of {recording}.",
+            "Give frames that it has not seen, or --all to judge it on these.",
+        )
+    if device == CPU:
+        predict = predict_by(models.simulated, models.current, models.models.uncertainty)
+    else:
+        predict = predict_all_with(models, chosen, device)
+    frames = [judge(capture, captures.uv, predict) for capture in progress(chosen)]
+    held_out = [frame for frame in frames if not frame.trained_on]
+    others = [frame for frame in frames if frame.trained_on] if held_out else []
+    found = findings(frames, captures.left_out)
+    if not held_out:
+        found.insert(0, "The model was trained on every judged frame: its errors elsewhere are larger.")
+    if card is not None and captures.created != card.frames.created:
+        aged = drift(robot, [mean_error(frame) for frame in frames], card.errors_mm.after_mean)
+        found = [*filter(None, [aged]), *found]
+    if card is None and sim_to_real != NONE:
+        found.insert(
+            0,
+            f"There is no sim-to-real model of '{robot.name}': only the simulation is judged. "
+            f"Train one with: ./softform train s2r --robot {robot.given_as}",
+        )
+    return Evaluation(robot, captures, card, held_out or frames, others, found)

@@ -128,7 +128,6 @@ def _parts_and_holes(points: Array, faces: Indices) -> tuple[int, int]:
 
 
 def _parts_of_cloud(shape: Shape) -> int:
-    """Return parts of a cloud that lie apart."""
     points = np.unique(shape.sample(_SAMPLES).points, axis=0)  # what was scanned twice would have no spacing
     tree = cKDTree(points)
     spacing = float(np.median(tree.query(points, 2)[0][:, 1]))

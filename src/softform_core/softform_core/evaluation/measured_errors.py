@@ -17,7 +17,7 @@ from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.surface_model import SurfaceModel
+from softform_core.forward.forward_model import SurfaceModel
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.closest_points import closest_points_on, posed_query
 from softform_core.inverse.counterpart import Footprint, RestingSurface

@@ -10,20 +10,28 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from mpl_toolkits.mplot3d.axes3d import Axes3D
-from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.evaluation.drawing import HEIGHT_MAP, REST_COLOUR, ColourScale, draw_histogram, error_scales
+from softform_core.evaluation.drawing import (
+    HEIGHT_MAP,
+    MEASURED_COLOUR,
+    PALETTE,
+    PREDICTED_COLOUR,
+    REST_COLOUR,
+    ColourScale,
+    draw_histogram,
+    error_scales,
+)
 from softform_core.evaluation.errors import summarise_errors
+from softform_core.evaluation.measured_errors import MeasuredErrors
 from softform_core.files import write_figure
 from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 
 Limits = tuple[tuple[float, float], tuple[float, float]]
 
-# Okabe and Ito's, as in `drawing`: distinguishable with any colour vision.
-COLOURS = ("#D55E00", "#0072B2", "#009E73")
+COLOURS = MEASURED_COLOUR, PREDICTED_COLOUR, PALETTE[2]
 
 _DRAWN_POINTS, _DRAWN_IN_SPACE = 20_000, 6_000
 _MAP_WIDTH = 230.0  # of a map on the page, in typographic points
@@ -31,32 +39,10 @@ _MARK_PER_SPACING = 2.0
 _APART = 1.25  # distance of two views, of the target's width
 
 
-@dataclass(frozen=True)
-class MeasuredShape:
-    """A captured surface and its errors.
-
-    Attributes:
-        name: Label of the method.
-        points: (M, 3) m.
-        errors_mm: (M,) mm, distances to the target.
-        even: (E,) indices of points that are spread evenly over what was seen; figures are taken over these.
-    """
-
-    name: str
-    points: Array
-    errors_mm: Array
-    even: NDArray[np.int64]
-
-    @property
-    def even_mm(self) -> Array:
-        """Errors of the even selection, (E,) mm."""
-        return self.errors_mm[self.even]
-
-
 def write_picture(
     path: str | Path,
     target: Shape,
-    shapes: Sequence[MeasuredShape],
+    ways: Mapping[str, MeasuredErrors],
     rest_errors_mm: Array,
     rounds_mm: Sequence[float],
     best_fit_mm: float | None,
@@ -68,7 +54,7 @@ def write_picture(
     Args:
         path: The file.
         target: Target shape, m, in the solved pose.
-        shapes: One to three, from the worst way to the best.
+        ways: What one to three methods have reached, by their labels, from the worst to the best.
         rest_errors_mm: (R,) mm, distances of the resting robot to the target, for scale.
         rounds_mm: Measured mean error of each round of the closed loop, mm; the first is the open loop's. May be empty.
         best_fit_mm: Mean error of the closest shape that the robot can take, mm; None if it is not known.
@@ -78,38 +64,40 @@ def write_picture(
     Raises:
         SoftformError: If there are no errors to show, or the file cannot be written.
     """
-    if not 1 <= len(shapes) <= len(COLOURS) or any(len(shape.points) == 0 for shape in shapes):
-        raise SoftformError(f"{len(shapes)} measured shapes cannot be drawn.", "Give one to three, with points.")
-    scales = error_scales([shape.errors_mm for shape in shapes])
+    if not 1 <= len(ways) <= len(COLOURS) or any(len(way.points) == 0 for way in ways.values()):
+        raise SoftformError(f"{len(ways)} measured shapes cannot be drawn.", "Give one to three, with points.")
+    scales = error_scales([MM_PER_M * way.errors for way in ways.values()])
     figure = Figure(figsize=(17.0, 9.2), dpi=100, layout="constrained")
     figure.suptitle("Softform: target shape reached", fontsize=15, fontweight="bold", x=0.01, ha="left")
     grid = figure.add_gridspec(2, 4, height_ratios=[1.0, 0.85])
     view = _view_of(target)
-    clouds = [view.seen(points) for points in (target.points, *(shape.points for shape in shapes))]
+    clouds = [view.seen(points) for points in (target.points, *(way.points for way in ways.values()))]
     (left, front, _), (right, back, _) = rest.points.min(axis=0), rest.points.max(axis=0)
     outline = np.array([[left, front], [right, front], [right, back], [left, back], [left, front]])
     limits = _limits(clouds if view.is_upright else [*clouds, outline])
 
-    maps = [figure.add_subplot(grid[0, column]) for column in range(1 + len(shapes))]
+    maps = [figure.add_subplot(grid[0, column]) for column in range(1 + len(ways))]
     surface = target.sample(_DRAWN_POINTS).points
     heights = _map(maps[0], view, surface, view.relief(surface) * MM_PER_M, limits, None)
     maps[0].set_title("Target" if view.is_upright else "Target (dashed: the robot)")
     for axes in [] if view.is_upright else maps:
         axes.plot(*(outline * MM_PER_M).T, color=REST_COLOUR, linestyle="--", linewidth=1.5, zorder=3.0)
     figure.colorbar(heights, ax=maps[0], label=view.relief_label, location="bottom", shrink=0.9)
-    for axes, shape, colour, scale in zip(maps[1:], shapes, COLOURS, scales, strict=False):
-        _map(axes, view, shape.points, shape.errors_mm, limits, scale)
-        axes.set_title(f"{shape.name}: {shape.even_mm.mean():.2f} mm", color=colour, fontweight="bold")
+    for axes, (name, way), colour, scale in zip(maps[1:], ways.items(), COLOURS, scales, strict=False):
+        _map(axes, view, way.points, MM_PER_M * way.errors, limits, scale)
+        axes.set_title(f"{name}: {MM_PER_M * way.mean:.2f} mm", color=colour, fontweight="bold")
     label, is_one = "measured distance to the target (mm)", len(set(scales)) == 1
     for place, scale in enumerate(scales[:1] if is_one else scales, 1):
         figure.colorbar(scale.mappable, ax=maps[1:] if is_one else maps[place], extend="max", location="bottom",
                         label=f"{label}, one scale" if is_one else label, shrink=0.6 if is_one else 0.9,
                         aspect=50 if is_one else 20)  # fmt: skip
 
-    _histogram(figure.add_subplot(grid[1, 0]), shapes, rest_errors_mm)
-    _in_space(figure.add_subplot(grid[1, 1], projection="3d"), shapes[-1], scales[-1], rest)
+    even_mm = {name: MM_PER_M * way.errors[way.even] for name, way in ways.items()}
+    end_mm = MM_PER_M * max(float(np.percentile(way.errors, 99.5)) for way in ways.values())
+    _histogram(figure.add_subplot(grid[1, 0]), even_mm, rest_errors_mm, end_mm)
+    _in_space(figure.add_subplot(grid[1, 1], projection="3d"), *list(ways.items())[-1], scales[-1], rest)
     _rounds(figure.add_subplot(grid[1, 2]), rounds_mm, best_fit_mm)
-    _figures(figure.add_subplot(grid[1, 3]), shapes, rest_errors_mm, summary)
+    _figures(figure.add_subplot(grid[1, 3]), even_mm, rest_errors_mm, summary)
 
     write_figure(path, figure)
 
@@ -202,15 +190,14 @@ def _map(
     )
 
 
-def _in_space(axes: Axes3D, shape: MeasuredShape, scale: ColourScale, rest: Shape) -> None:
-    """Draw a measured shape beside the robot at rest."""
-    points, values = _thinned(shape.points, shape.errors_mm, _DRAWN_IN_SPACE)
+def _in_space(axes: Axes3D, name: str, way: MeasuredErrors, scale: ColourScale, rest: Shape) -> None:
+    points, values = _thinned(way.points, MM_PER_M * way.errors, _DRAWN_IN_SPACE)
     axes.plot_trisurf(*MM_PER_M * rest.points.T, triangles=rest.faces, color=REST_COLOUR, alpha=0.2)
     axes.scatter(
         *MM_PER_M * points.T, c=values, cmap=scale.colours, vmin=0.0, vmax=scale.end, s=9.0, marker="s", linewidths=0,
         depthshade=False,
     )  # fmt: skip
-    axes.set(title=f"In space: {shape.name} (grey: at rest)", xlabel="x (mm)", ylabel="y (mm)")
+    axes.set(title=f"In space: {name} (grey: at rest)", xlabel="x (mm)", ylabel="y (mm)")
     axes.set_box_aspect([np.ptp(one) for one in (axes.get_xlim(), axes.get_ylim(), axes.get_zlim())], zoom=0.95)
     axes.view_init(elev=22.0, azim=30.0)
     axes.locator_params(nbins=4)
@@ -225,9 +212,8 @@ def _thinned(points: Array, values: Array, most: int) -> tuple[Array, Array]:
     return points[chosen], values[chosen]
 
 
-def _histogram(axes: Axes, shapes: Sequence[MeasuredShape], rest_mm: Array) -> None:
-    end = max(float(np.percentile(shape.errors_mm, 99.5)) for shape in shapes)
-    draw_histogram(axes, [(s.even_mm, s.name, c) for s, c in zip(shapes, COLOURS, strict=False)], end)
+def _histogram(axes: Axes, even_mm: Mapping[str, Array], rest_mm: Array, end: float) -> None:
+    draw_histogram(axes, [(mm, name, c) for (name, mm), c in zip(even_mm.items(), COLOURS, strict=False)], end)
     if len(rest_mm) and rest_mm.mean() <= end:
         axes.axvline(float(rest_mm.mean()), color=REST_COLOUR, linestyle=":", linewidth=1.8, label="mean at rest")
     axes.set(xlabel="measured distance to the target (mm)", title="Errors (dashed: means)")
@@ -254,10 +240,10 @@ def _rounds(axes: Axes, rounds_mm: Sequence[float], best_fit_mm: float | None) -
     axes.grid(alpha=0.25)
 
 
-def _figures(axes: Axes, shapes: Sequence[MeasuredShape], rest_mm: Array, summary: Mapping[str, str]) -> None:
+def _figures(axes: Axes, even_mm: Mapping[str, Array], rest_mm: Array, summary: Mapping[str, str]) -> None:
     """Draw the table of the error figures, and the lines of `summary` below it."""
     axes.set_axis_off()
-    columns = [("at rest", rest_mm), *((shape.name, shape.even_mm) for shape in shapes)]
+    columns = [("at rest", rest_mm), *even_mm.items()]
     width = max(len(name) for name, _ in columns)
     lines = [f"{'mm':<{width}}" + "".join(f"{title:>7}" for title in ("mean", "RMS", "p90", "max"))]
     for name, values in columns:

@@ -70,11 +70,9 @@ def report_figures(judged: Sequence[JudgedFrame], others: Sequence[JudgedFrame] 
 def _error_maps(frames: Sequence[JudgedFrame]) -> ReportFigure:
     """Draw the error of every predicted point on its surface, worst to best frame, before and after."""
     shown = worst_median_best(frames)
-    columns = [(BEFORE, [frame.before for frame in shown])]
-    if all(frame.after is not None for frame in shown):
-        columns.append((AFTER, [frame.after for frame in shown if frame.after is not None]))
-    scales = error_scales([np.concatenate([one.distances for one in column]) for _, column in columns])
-    view = _View.of([one.surface for _, column in columns for one in column])
+    columns = _sides(shown)
+    scales = error_scales([np.concatenate([one.distances for one in column]) for _, _, column in columns])
+    view = _View.of([one.surface for _, _, column in columns for one in column])
     room = np.array([view.width, view.height]) / min(view.width, view.height)
     cell = max(view.width * len(view.azimuths) + 0.2, _TEXT_WIDTH), view.height + _TEXT_HEIGHT
     width, height = _MARGIN + cell[0] * len(columns), cell[1] * len(shown) + _ABOVE + _BELOW
@@ -84,7 +82,7 @@ def _error_maps(frames: Sequence[JudgedFrame]) -> ReportFigure:
         bottom = _BELOW + cell[1] * (len(shown) - 1 - row)
         figure.text(0.25 / width, (bottom + 0.5 * view.height) / height, f"{rank} error\nframe {frame.number}",
                     rotation=90, ha="center", va="center", fontsize=10, fontweight="bold")  # fmt: skip
-        for place, (_, column) in enumerate(columns):
+        for place, (_, _, column) in enumerate(columns):
             left, one = _MARGIN + place * cell[0], column[row]
             first = left + 0.5 * (cell[0] - view.width * len(view.azimuths))
             for turn, azimuth in enumerate(view.azimuths):
@@ -94,7 +92,7 @@ def _error_maps(frames: Sequence[JudgedFrame]) -> ReportFigure:
                 _map(axes, one, one.error_map, scales[place], view, azimuth, room)
             figure.text((left + 0.5 * cell[0]) / width, (bottom + view.height + 0.07) / height, _means(one),
                         ha="center", fontsize=10)  # fmt: skip
-    for place, (title, _) in enumerate(columns):
+    for place, (title, _, _) in enumerate(columns):
         left = _MARGIN + place * cell[0]
         figure.text((left + 0.5 * cell[0]) / width, 1.0 - 0.3 / height, title, ha="center", fontsize=12,
                     fontweight="bold")  # fmt: skip
@@ -146,11 +144,8 @@ def _frame_bars(frames: Sequence[JudgedFrame]) -> ReportFigure:
     count = len(frames)
     figure = Figure(figsize=(max(6.0, min(14.0, 3.0 + 0.32 * count)), 3.8), layout="constrained")
     axes = figure.subplots()
-    has_after = any(frame.after is not None for frame in frames)
-    width = 0.4 if has_after else 0.7
-    sides = [(BEFORE, BEFORE_COLOUR, [frame.before for frame in frames])]
-    if has_after:
-        sides.append((AFTER, AFTER_COLOUR, [frame.best for frame in frames]))
+    sides = _sides(frames)
+    width = 0.4 if len(sides) > 1 else 0.7
     for place, (_, colour, column) in enumerate(sides):
         x = np.arange(count) + (place - 0.5 * (len(sides) - 1)) * width
         bars = axes.bar(x, [one.distances.mean() for one in column], width, color=colour)
@@ -223,11 +218,15 @@ def _reliability(axes: Axes, comparisons: Sequence[Comparison]) -> None:
     axes.grid(alpha=0.25)
 
 
+def _sides(frames: Sequence[JudgedFrame]) -> list[tuple[str, str, list[Comparison]]]:
+    """Return name, colour and comparisons of the simulation alone, and of sim-to-real if there is a model."""
+    sides = [(BEFORE, BEFORE_COLOUR, [frame.before for frame in frames])]
+    after = [frame.after for frame in frames if frame.after is not None]
+    return [*sides, (AFTER, AFTER_COLOUR, after)] if after else sides
+
+
 def _series(frames: Sequence[JudgedFrame], values_of: Callable[[Comparison], Array]) -> list[Series]:
-    before = np.concatenate([values_of(frame.before) for frame in frames])
-    after = [values_of(frame.after) for frame in frames if frame.after is not None]
-    series: list[Series] = [(before, BEFORE, BEFORE_COLOUR)]
-    return [*series, (np.concatenate(after), AFTER, AFTER_COLOUR)] if after else series
+    return [(np.concatenate(list(map(values_of, column))), name, colour) for name, colour, column in _sides(frames)]
 
 
 @dataclass(frozen=True)
@@ -252,6 +251,7 @@ class _View:
     def of(cls, surfaces: Sequence[PredictedSurface]) -> "_View":
         """Return the view of surfaces of one robot."""
         patches = surfaces[0].patches
+        # A prediction knows its patches, not its body: a tube is what goes around, several sheets may look anywhere.
         is_sheet = len(patches) == 1 and not patches.has_tube
         elevation, azimuths = (_ABOVE_SHEET, (_AZIMUTH,)) if is_sheet else (_BESIDE_BODY, (_AZIMUTH, _AZIMUTH + 180.0))
         points = np.concatenate([surface.points for surface in surfaces])

@@ -117,11 +117,6 @@ def overall_figures(frames: Sequence[JudgedFrame]) -> Figures:
     return figures
 
 
-def frame_figures(frame: JudgedFrame) -> Figures:
-    """Return figures of one frame."""
-    return {"frame": frame.number, "trained_on": frame.trained_on} | overall_figures([frame])
-
-
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return float(np.mean(known)) if known else None

@@ -11,10 +11,9 @@ from collections.abc import Callable
 import numpy as np
 
 from softform_core.arrays import Array
-from softform_core.forward.forward_model import ForwardModel
+from softform_core.forward.forward_model import ForwardModel, SurfaceModel
 from softform_core.forward.history import History
 from softform_core.forward.memory import Commands
-from softform_core.forward.surface_model import SurfaceModel
 
 _STEP = 1e-5
 """Step of finite differences, as a share of the range."""

@@ -1,19 +1,10 @@
 """A forward pipeline plus what a capture showed that it lacks: the next plan then aims at the measured surface."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
 
 from softform_core.arrays import Array
-from softform_core.forward.forward_model import ForwardModel
+from softform_core.forward.forward_model import DerivedState, ForwardModel, SurfaceModel
 from softform_core.forward.memory import Memory
-from softform_core.forward.surface_model import SurfaceModel
-
-
-class CorrectedState(NamedTuple):
-    """Displaced points (n, P, 3) mm, and what the model predicted."""
-
-    points: Array
-    predicted: Any
 
 
 class CorrectedPipeline(ForwardModel):
@@ -29,11 +20,7 @@ class CorrectedPipeline(ForwardModel):
 
     def __init__(self, pipeline: SurfaceModel, displacement: Callable[[SurfaceModel], Array]) -> None:
         self._pipeline, self._displacement_of, self._displacement = pipeline, displacement, displacement(pipeline)
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Names of the model's inputs."""
-        return self._pipeline.inputs
+        self._inputs = pipeline.inputs
 
     @property
     def coarse(self) -> "CorrectedPipeline":
@@ -49,15 +36,15 @@ class CorrectedPipeline(ForwardModel):
         """Memory of the corrected model."""
         return self._pipeline.memory
 
-    def forward(self, actuation: Array) -> CorrectedState:
+    def forward(self, actuation: Array) -> DerivedState:
         """Evaluate (n, k); the result has `points` (n, P, 3) mm."""
         state = self._pipeline.forward(actuation)
-        return CorrectedState(state.points + self._displacement, state)
+        return DerivedState(state.points + self._displacement, state)
 
-    def jacobian(self, state: CorrectedState) -> Array:
+    def jacobian(self, state: DerivedState) -> Array:
         """Return the derivative of the points, (n, P, 3, k) mm/Pa."""
-        return self._pipeline.jacobian(state.predicted)
+        return self._pipeline.jacobian(state.source)
 
-    def jacobian_along(self, state: CorrectedState, directions: Array) -> Array:
+    def jacobian_along(self, state: DerivedState, directions: Array) -> Array:
         """Return the derivative of each point along a direction (P, 3) of its own, (P, k) mm/Pa."""
-        return self._pipeline.jacobian_along(state.predicted, directions)
+        return self._pipeline.jacobian_along(state.source, directions)

@@ -1,11 +1,15 @@
 """Forward models: from an actuation to the points of a predicted shape, with derivatives.
 
 A learned surface (`ForwardPipeline`), the tip of a rod (`TipPoint`, a model of one point) and a simulated body
-(`SimulatedModel`) are such models.
+(`SimulatedModel`) are such models. Those of a robot's surfaces have points at any surface parameters, with normals and
+control points.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Sequence
+from copy import copy
+from functools import cached_property
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,8 +17,8 @@ from numpy.typing import ArrayLike
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.memory import NO_MEMORY, Memory, State
-
-__all__ = ["ForwardModel", "batch_of"]
+from softform_core.surface.bspline import apply, unit_normals
+from softform_core.surface.patch_set import PatchSet
 
 
 def batch_of(actuation: ArrayLike, degrees_of_freedom: int) -> tuple[Array, tuple[int, ...]]:
@@ -34,16 +38,25 @@ def batch_of(actuation: ArrayLike, degrees_of_freedom: int) -> tuple[Array, tupl
     return values.reshape(-1, degrees_of_freedom), values.shape[:-1]
 
 
+class DerivedState(NamedTuple):
+    """Points (n, P, 3) mm, and what they were derived from, such as another model's state."""
+
+    points: Array
+    source: Any
+
+
 class ForwardModel(ABC):
     """Actuation to the points of the predicted shape, and its derivatives.
 
     The state that `forward` returns has `points` (n, P, 3) mm, and is passed to the other methods.
     """
 
+    _inputs: tuple[str, ...]
+
     @property
-    @abstractmethod
     def inputs(self) -> tuple[str, ...]:
         """Names of the k inputs, in the order of an actuation."""
+        return self._inputs
 
     @abstractmethod
     def forward(self, actuation: Array) -> Any:
@@ -58,7 +71,7 @@ class ForwardModel(ABC):
         """Memory that converts commands to the actuations that the model takes."""
         return NO_MEMORY
 
-    def given(self, state: State) -> "ForwardModel":
+    def given(self, state: State) -> Self:
         """Return the shapes that follow a state of its memory; itself where the effective actuation says it all."""
         return self
 
@@ -68,11 +81,11 @@ class ForwardModel(ABC):
         return len(self.inputs)
 
     @property
-    def coarse(self) -> "ForwardModel":
+    def coarse(self) -> Self:
         """The same shape at about a hundred points, where a solve makes its first steps; itself if it has few."""
         return self
 
-    def at(self, uv: Array) -> "ForwardModel":
+    def at(self, uv: Array) -> Self:
         """Return the same shape at other surface parameters (M, 2); a model of fixed points is itself."""
         return self
 
@@ -83,3 +96,113 @@ class ForwardModel(ABC):
     def objective_gradient(self, state: Any, residuals: Array) -> Array:
         """Eq. 16: 2 sum (dp*/da)^T (p* - (R c* + t)) for residuals (P, 3) mm and a batch of one, (k,)."""
         return np.asarray(2.0 * residuals.ravel() @ self.jacobian(state)[0].reshape(residuals.size, -1))
+
+
+class SurfaceModel(ForwardModel):
+    """A model of the patches of a robot, evaluated at a fixed set of their points.
+
+    Args:
+        patches: The robot's surface.
+        uv: (P, 2) surface parameters of the points.
+        inputs: Names of the m actuations.
+
+    Raises:
+        SoftformError: If there is no point, or one lies in no patch.
+    """
+
+    def __init__(self, patches: PatchSet, uv: Array, inputs: Sequence[str]) -> None:
+        self.patches, self._inputs = patches, tuple(inputs)
+        self._sample(uv)
+
+    def _sample(self, uv: Array) -> None:
+        """Set the surface points; subclasses add what they compute once for them."""
+        self.uv = np.asarray(uv, dtype=np.float64)
+        if len(self.uv) == 0:
+            raise SoftformError(f"Surface parameters have shape {self.uv.shape}.", "Give (P, 2) with P > 0.")
+        self._derivatives = self.patches.derivatives(self.uv)
+
+    def at(self, uv: Array) -> Self:
+        """Return the same shape at other surface parameters (M, 2); it shares all else, so that it is made quickly."""
+        other = copy(self)
+        other._sample(uv)
+        return other
+
+    def _predicted(self, actuation: Array) -> Any:
+        """Evaluate (n, m) as exactly as the model can; `forward` may round for a solver."""
+        return self.forward(actuation)
+
+    @abstractmethod
+    def control_points(self, actuation: Array) -> Array:
+        """Return control points (Eq. 1) of the surface before any warp, (..., m) -> (..., C, 3) mm, of all patches."""
+
+    @abstractmethod
+    def normals(self, actuation: Array) -> Array:
+        """Return unit normals du x dv of the predicted shape, (..., m) -> (..., P, 3)."""
+
+    @cached_property
+    def coarse(self) -> Self:
+        """The same shape at about a hundred points, where a solve of inverse kinematics makes its first steps."""
+        return self.at(self.patches.coarse())
+
+    def points(self, actuation: Array) -> Array:
+        """Return the predicted shape, (..., m) -> (..., P, 3) mm."""
+        batch, lead = batch_of(actuation, self.degrees_of_freedom)
+        return np.asarray(self._predicted(batch).points).reshape(*lead, -1, 3)
+
+    def points_and_jacobian(self, actuation: Array) -> tuple[Array, Array]:
+        """Return the shape, (..., P, 3) mm, and its derivative, (..., P, 3, m) mm per unit, at (..., m)."""
+        batch, lead = batch_of(actuation, self.degrees_of_freedom)
+        state = self._predicted(batch)
+        jacobian = self.jacobian(state)
+        return np.asarray(state.points).reshape(*lead, -1, 3), jacobian.reshape(*lead, *jacobian.shape[1:])
+
+    def warp_coefficients(self, actuation: Array) -> Array:
+        """Return coefficients gamma of a warp (Eq. 3), (..., m) -> (..., N + 4, 3); none by default, (..., 0, 3)."""
+        return np.zeros((*batch_of(actuation, self.degrees_of_freedom)[1], 0, 3))
+
+    def kernel_centers(self, actuation: Array) -> Array:
+        """Return centers q_i of the warp's kernels, (..., m) -> (..., N, 3) mm; none by default."""
+        return np.zeros((*batch_of(actuation, self.degrees_of_freedom)[1], 0, 3))
+
+    @property
+    def kernel_width(self) -> float:
+        """Width c of the kernels of Eq. 2, 1/mm^2; 0 without a warp."""
+        return 0.0
+
+
+class SplineModel(SurfaceModel):
+    """A surface model that is known by its control points alone (Eq. 1); subclasses predict these."""
+
+    def _sample(self, uv: Array) -> None:
+        super()._sample(uv)
+        self._basis = self.patches.basis(self.uv)
+
+    @abstractmethod
+    def predict_control(self, actuation: Array) -> tuple[Array, Any]:
+        """Return the control points (n, C, 3) mm at actuations (n, m), and what their derivatives are taken from."""
+
+    @abstractmethod
+    def control_jacobian(self, predicted: Any) -> Array:
+        """Return the derivative of the control points, (n, C, 3, m) mm per unit."""
+
+    def control_points(self, actuation: Array) -> Array:
+        """See `SurfaceModel.control_points`."""
+        batch, lead = batch_of(actuation, self.degrees_of_freedom)
+        return self.predict_control(batch)[0].reshape(*lead, -1, 3)
+
+    def normals(self, actuation: Array) -> Array:
+        """See `SurfaceModel.normals`."""
+        batch, lead = batch_of(actuation, self.degrees_of_freedom)
+        control = self.predict_control(batch)[0]
+        along_u, along_v = (apply(matrix, control[:, None]) for matrix in self._derivatives)
+        return unit_normals(along_u, along_v).reshape(*lead, -1, 3)
+
+    def forward(self, actuation: Array) -> DerivedState:
+        """Evaluate (n, m)."""
+        control, predicted = self.predict_control(actuation)
+        return DerivedState(apply(self._basis, control[:, None]).reshape(len(control), -1, 3), predicted)
+
+    def jacobian(self, state: DerivedState) -> Array:
+        """Return the derivative of the points, (n, P, 3, m) mm per unit."""
+        control = self.control_jacobian(state.source)
+        return np.stack([(self._basis @ one.reshape(len(one), -1)).reshape(-1, *one.shape[1:]) for one in control])

@@ -44,6 +44,8 @@ class LivePipeline(SurfaceModels):
         SoftformError: If N_fk, or the sim-to-real model in the folder given, is missing or cannot be used.
     """
 
+    simulated: ForwardPipeline
+
     def __init__(
         self,
         robot: Robot,
@@ -53,12 +55,12 @@ class LivePipeline(SurfaceModels):
     ) -> None:
         network, self._simulated_card = load_forward_kinematics(robot, forward_kinematics)
         self._robot, self._uv, self._weights = robot, robot.patches.samples(points), extract_mlp(network)
-        self._simulated = pipeline_of(robot, self._weights, self._uv)
-        self._models = LiveModels(self._simulated, None, None, datetime.now(UTC))
+        self.simulated = pipeline_of(robot, self._weights, self._uv)
+        self.models = LiveModels(self.simulated, None, None, datetime.now(UTC))
         self._folder: Path | None = None
         if sim_to_real != NONE:
             self._folder = models_of(robot.name) if sim_to_real == AUTO else Path(sim_to_real)
-        self._fault = self._unreported = ""
+        self.fault = self._unreported = ""
         self._seen = self._signature()
         if sim_to_real not in (AUTO, NONE):
             self._take_into_use()
@@ -66,39 +68,24 @@ class LivePipeline(SurfaceModels):
             try:
                 self._take_into_use()
             except SoftformError as error:
-                self._fault = self._unreported = str(error)
-
-    @property
-    def models(self) -> LiveModels:
-        """Pipeline, uncertainty and card that belong together."""
-        return self._models
-
-    @property
-    def simulated(self) -> ForwardPipeline:
-        """The simulated robot's pipeline, over the same surface points."""
-        return self._simulated
+                self.fault = self._unreported = str(error)
 
     @property
     def current(self) -> ForwardPipeline:
         """The real robot's pipeline: with sim-to-real, if there is a model."""
-        assert isinstance(self._models.pipeline, ForwardPipeline)
-        return self._models.pipeline
+        assert isinstance(self.models.pipeline, ForwardPipeline)
+        return self.models.pipeline
 
     def mean_error_mm(self, model: ForwardModel) -> float:
         """Return the mean error of `current` or `simulated` on data held out from its training, mm."""
-        card = self._models.card
-        if model is self._simulated or card is None:
+        card = self.models.card
+        if model is self.simulated or card is None:
             return self._simulated_card.errors_mm.test_mean
         return card.errors_mm.after_mean
 
-    @property
-    def fault(self) -> str:
-        """Reason why the model on disk is not in use; empty if it is, or if there is none."""
-        return self._fault
-
     def description(self) -> dict[str, str]:
         """Return what is in use, for diagnostics."""
-        models = self._models
+        models = self.models
         if models.card is None or self._folder is None:
             return {"sim-to-real": "none"}
         return {
@@ -120,16 +107,16 @@ class LivePipeline(SurfaceModels):
         signature = self._signature()
         if signature == self._seen:
             line, self._unreported = self._unreported, ""
-            kept = "" if self._models.card is None else f" Model {self._models.card.weights_sha256[:12]} stays in use."
+            kept = "" if self.models.card is None else f" Model {self.models.card.weights_sha256[:12]} stays in use."
             return f"sim-to-real model rejected: {line}{kept}" if line else None
         self._seen = signature
-        before = self._models.card
+        before = self.models.card
         try:
             self._take_into_use()
         except SoftformError as error:
-            self._fault = self._unreported = str(error)
+            self.fault = self._unreported = str(error)
             return None
-        after = self._models.card
+        after = self.models.card
         assert after is not None
         if before is not None and before.weights_sha256 == after.weights_sha256:
             return None
@@ -152,8 +139,8 @@ class LivePipeline(SurfaceModels):
         except (RuntimeError, ValueError) as error:  # TorchScript that loads, but is not ours
             raise ModelError(f"The sim-to-real model in {self._folder} cannot be used: {error}.") from error
         uncertainty = SurfaceUncertainty(pipeline, model.members, model.spread_factor, model.spread_floor_mm)
-        self._models = LiveModels(pipeline, uncertainty, model.card, datetime.now(UTC))
-        self._fault = self._unreported = ""
+        self.models = LiveModels(pipeline, uncertainty, model.card, datetime.now(UTC))
+        self.fault = self._unreported = ""
 
     def _signature(self) -> _Signature | None:
         """Return which files are there, or None if there is no model."""

@@ -1,11 +1,17 @@
-"""Memory of a body: how its response to commands depends on what its actuators did before.
+"""Memory of a body: how its response to commands depends on what its actuators did before. Not in paper 000.
 
 A model is a function of the *effective* actuation. In a body without memory that is the commanded one. A body that
 remembers has a state; what is commanded changes it, and the effective actuation follows from both. Only the memory
 itself knows what a state is.
+
+A material with hysteresis does not follow an actuator within a width of a reversal. The play operator says just that;
+Prandtl's and Ishlinskii's model of hysteresis is a sum of such operators, and that of soft actuators is compensated by
+its inverse (Kuhnen, European Journal of Control 9, 2003, pp. 407-418). It does not depend on the rate: the sequence of
+actuations is enough to know the effective one.
 """
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -70,3 +76,69 @@ class Commands:
         self.effective = self._memory.effective(self.state, commanded)
         self.state = self._memory.advance(self.state, commanded)
         return commanded
+
+
+WIDEST = 0.2
+"""Largest width of the play that is learned, as a share of half the range."""
+REMEMBERED = 4
+"""Commands before a captured frame that are stored: a random one is all but forgotten after so many."""
+_DEAD_BAND = 0.1
+"""Deviation of a target for which the command stays, as a share of the width: noise must not reverse the command,
+by twice the width, again and again."""
+
+
+class PlayState(NamedTuple):
+    """Effective and commanded actuations, (m,) each."""
+
+    effective: Array
+    commanded: Array
+
+
+@dataclass(frozen=True)
+class Play(Memory):
+    """The play operator of each actuation.
+
+    Attributes:
+        width: (m,) of half the gap, in the unit of the actuation: the largest distance of the effective actuation
+            from the command.
+    """
+
+    width: Array
+
+    def follow(self, effective: Array, actuation: Array) -> Array:
+        """Return the effective actuation (..., m) at an actuation (..., m), where (..., m) was in effect before."""
+        return np.clip(effective, actuation - self.width, actuation + self.width)
+
+    def effective_after(self, past: Array, actuation: Array) -> Array:
+        """Return the effective actuation (..., m) at one (..., m) after others (..., h, m), the oldest first.
+
+        The oldest is taken to have been in effect as commanded.
+        """
+        effective = past[..., 0, :] if past.shape[-2] else actuation
+        for place in range(1, past.shape[-2]):
+            effective = self.follow(effective, past[..., place, :])
+        return self.follow(effective, actuation)
+
+    def state_after(self, history: History, actuation: Array) -> PlayState:
+        """See `Memory.state_after`."""
+        return PlayState(self.effective_after(history.sequence, actuation), actuation)
+
+    def advance(self, state: PlayState, commanded: Array) -> PlayState:
+        """See `Memory.advance`."""
+        return PlayState(self.follow(state.effective, commanded), commanded)
+
+    def effective(self, state: PlayState, commanded: Array) -> Array:
+        """See `Memory.effective`."""
+        return self.follow(state.effective, commanded)
+
+    def command(self, state: PlayState, wanted: Array) -> Array:
+        """Return the inverse play operator; a command stays where the wanted is nearly in effect."""
+        ahead = wanted - state.effective
+        moved = wanted + np.copysign(self.width, ahead)
+        return np.where(np.abs(ahead) <= _DEAD_BAND * self.width, state.commanded, moved)
+
+
+def pasts(commands: Array, rest: Array) -> Array:
+    """Return the `REMEMBERED` commands before each of (n, k), which begin at rest (k,), oldest first: (n, h, k)."""
+    padded = np.concatenate([np.tile(rest, (REMEMBERED, 1)), commands])
+    return np.stack([padded[place : place + len(commands)] for place in range(REMEMBERED)], axis=1)

@@ -6,7 +6,6 @@ the control points are never formed while solving.
 """
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,17 +13,55 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.decoded_network import DecodedNetwork
-from softform_core.forward.forward_model import batch_of
+from softform_core.forward.forward_model import SurfaceModel, batch_of
 from softform_core.forward.memory import Memory
 from softform_core.forward.mlp import AffineLayers, fold
 from softform_core.forward.rbf_warp import SimToReal, WarpInputs, gaussians, warp, warp_jacobian_along, warp_tangents
-from softform_core.forward.surface_model import SurfaceModel
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.bspline import apply, unit_normals
 from softform_core.surface.patch_set import SHEET, PatchSet
 
 Floats = NDArray[np.floating]
+
+
+class DecodedNetwork:
+    """Points of the simulated surface.
+
+    The last layer of N_fk is affine and Eq. 1 is linear: their product is one matrix from the last hidden layer to the
+    points (exact), so that no control point is ever formed.
+
+    Args:
+        network: N_fk, folded, (k,) -> flattened control points (C * 3,) mm of all patches.
+        uv: (Q, 2) surface parameters.
+        patches: The robot's surface.
+        precision: Type of the derivatives and of the decoded points.
+    """
+
+    def __init__(self, network: AffineLayers, uv: Array, patches: PatchSet, precision: type[np.floating]) -> None:
+        weight, bias = network.weights[-1], network.biases[-1]
+        basis = patches.basis(uv)
+        control_points = basis.shape[1]
+        # (hidden, 3 * Q), points last: Eq. 1 applied to the last layer's columns.
+        decode = (basis @ weight.reshape(control_points, -1)).reshape(len(uv), 3, -1)
+        self._decode = np.ascontiguousarray(decode.transpose(2, 1, 0)).reshape(-1, 3 * len(uv))
+        self._offset = (basis @ bias.reshape(control_points, 3)).T.ravel()
+        self._decode_in_precision = self._decode.astype(precision, copy=False)
+
+    def points(self, last_hidden: Floats) -> Array:
+        """Return points (n, Q, 3) mm from the activations (n, width) of the last hidden layer; a view of (n, 3, Q)."""
+        decode = self._decode_in_precision if last_hidden.dtype == self._decode_in_precision.dtype else self._decode
+        moved = last_hidden @ decode
+        return (moved + self._offset).reshape(len(last_hidden), 3, -1).swapaxes(1, 2)
+
+    def jacobian(self, motion: Floats) -> Floats:
+        """Return derivatives by the actuation, (n, k, 3, Q) mm/Pa.
+
+        Args:
+            motion: (n, k, width), derivative of the activations of the last hidden layer.
+        """
+        # With ReLU about half of the units stand still.
+        moving = np.flatnonzero(motion.any(axis=(0, 1)))
+        return (motion[:, :, moving] @ self._decode_in_precision[moving]).reshape(*motion.shape[:2], 3, -1)
 
 
 @dataclass(frozen=True)
@@ -64,6 +101,10 @@ class ForwardPipeline(SurfaceModel):
         precision: Type of the kernels and of all that a solver evaluates (`forward`, `jacobian`). Single takes half
             the time, and is right to 1e-5 of a Jacobian's largest value and to 5e-5 mm of points.
 
+    Attributes:
+        network: N_fk behind what sim-to-real corrects of the actuation, (n, k) -> (n, C * 3) mm.
+        sim_to_real: N_s2r.
+
     Raises:
         SoftformError: If network, parameters and control grid do not fit together.
     """
@@ -78,21 +119,20 @@ class ForwardPipeline(SurfaceModel):
         precision: type[np.floating] = np.float32,
     ) -> None:
         """Fold the networks and multiply them with the decoder."""
-        self.patches = patches
         numbers = patches.control_points * 3
         if sim_to_real is not None and sim_to_real.actuation is not None:
             forward_kinematics = sim_to_real.actuation.before(forward_kinematics)
-        self._network = fold(forward_kinematics)
-        self._network_in_precision = self._network.in_precision(precision)
-        self._inputs = tuple(inputs or (f"actuation_{number + 1}" for number in range(self._network.inputs)))
-        if len(self._inputs) != self._network.inputs:
+        self.network = fold(forward_kinematics)
+        self._network_in_precision = self.network.in_precision(precision)
+        names = tuple(inputs or (f"actuation_{number + 1}" for number in range(self.network.inputs)))
+        if len(names) != self.network.inputs:
             raise SoftformError(
-                f"N_fk takes {self._network.inputs} values, the robot has {len(self._inputs)}.",
+                f"N_fk takes {self.network.inputs} values, the robot has {len(names)}.",
                 "Use the model that was trained for this robot.",
             )
-        if self._network.weights[-1].shape[0] != numbers:
+        if self.network.weights[-1].shape[0] != numbers:
             raise SoftformError(
-                f"N_fk gives {self._network.weights[-1].shape[0]} numbers, {patches} control points need {numbers}.",
+                f"N_fk gives {self.network.weights[-1].shape[0]} numbers, {patches} control points need {numbers}.",
                 "Use the model that was trained for this robot's surface.",
             )
         self.sim_to_real, self._precision = sim_to_real, precision
@@ -106,31 +146,14 @@ class ForwardPipeline(SurfaceModel):
                     f"N_rbf takes {network.inputs} numbers, {patches} control points are {numbers}.",
                     "Use the sim-to-real model that was trained for this robot's surface.",
                 )
-            self._coefficients = network.after(self._network.weights[-1], self._network.biases[-1])
+            self._coefficients = network.after(self.network.weights[-1], self.network.biases[-1])
             self._coefficients_in_precision = self._coefficients.in_precision(precision)
-            self._kernels = self._decoded(sim_to_real.kernel_uv)
-        self._sample(uv)
+            self._kernels = DecodedNetwork(self.network, sim_to_real.kernel_uv, patches, precision)
+        super().__init__(patches, uv, names)
 
     def _sample(self, uv: Array) -> None:
-        """Set the surface points."""
-        self.uv = np.asarray(uv, dtype=np.float64)
-        if len(self.uv) == 0:
-            raise SoftformError(f"Surface parameters have shape {self.uv.shape}.", "Give (P, 2) with P > 0.")
-        self._surface = self._decoded(self.uv)
-        self._derivatives = self.patches.derivatives(self.uv)
-
-    def _decoded(self, uv: Array) -> DecodedNetwork:
-        return DecodedNetwork(self._network, uv, self.patches, self._precision)
-
-    @property
-    def network(self) -> AffineLayers:
-        """N_fk behind what sim-to-real corrects of the actuation, (n, k) -> (n, C * 3) mm."""
-        return self._network
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Names of the k actuations."""
-        return self._inputs
+        super()._sample(uv)
+        self._surface = DecodedNetwork(self.network, self.uv, self.patches, self._precision)
 
     @property
     def memory(self) -> Memory:
@@ -138,23 +161,17 @@ class ForwardPipeline(SurfaceModel):
         play = None if self.sim_to_real is None else self.sim_to_real.play
         return super().memory if play is None else play
 
-    def at(self, uv: Array) -> "ForwardPipeline":
-        """Return the same shape at other parameters (M, 2); the networks are shared, so that it is built quickly."""
-        other = copy(self)
-        other._sample(uv)
-        return other
-
     def control_points(self, actuation: Array) -> Array:
         """Return the control points of the simulated surface (Eq. 14), (..., k) -> (..., C, 3) mm, of all patches."""
         batch, lead = batch_of(actuation, self.degrees_of_freedom)
-        return self._network.values(batch).reshape(*lead, -1, 3)
+        return self.network.values(batch).reshape(*lead, -1, 3)
 
     def warp_coefficients(self, actuation: Array) -> Array:
         """Return gamma of the warp (Eq. 3), (..., k) -> (..., N + 4, 3); N + 4 is 0 without sim-to-real."""
         batch, lead = batch_of(actuation, self.degrees_of_freedom)
         if self._coefficients is None:
             return np.zeros((*lead, 0, 3))
-        return self._coefficients.values(self._network.hidden(batch)[-1]).reshape(*lead, -1, 3)
+        return self._coefficients.values(self.network.hidden(batch)[-1]).reshape(*lead, -1, 3)
 
     def kernel_centers(self, actuation: Array) -> Array:
         """Return centers q_i of the warp's kernels on the simulated surface, (..., k) -> (..., N, 3) mm."""
@@ -165,11 +182,6 @@ class ForwardPipeline(SurfaceModel):
     def kernel_width(self) -> float:
         """Width c of the kernels of Eq. 2, 1/mm^2; 0 without sim-to-real."""
         return 0.0 if self.sim_to_real is None else self.sim_to_real.width
-
-    def points(self, actuation: Array) -> Array:
-        """Return the predicted shape (Algorithm 1), (..., k) -> (..., P, 3) mm."""
-        batch, lead = batch_of(actuation, self.degrees_of_freedom)
-        return self._predicted(batch).points.reshape(*lead, -1, 3)
 
     def normals(self, actuation: Array) -> Array:
         """Return unit normals du x dv of the predicted shape, (..., k) -> (..., P, 3)."""
@@ -185,20 +197,13 @@ class ForwardPipeline(SurfaceModel):
             )
         return unit_normals(along_u, along_v).reshape(*lead, -1, 3)
 
-    def points_and_jacobian(self, actuation: Array) -> tuple[Array, Array]:
-        """Return the shape, (..., P, 3) mm, and dp*/da (Eq. 17), (..., P, 3, k) mm/Pa, under actuations (..., k)."""
-        batch, lead = batch_of(actuation, self.degrees_of_freedom)
-        state = self._predicted(batch)
-        jacobian = self.jacobian(state)
-        return state.points.reshape(*lead, -1, 3), jacobian.reshape(*lead, *jacobian.shape[1:])
-
     def forward(self, actuation: Array) -> Forward:
         """Algorithm 1 for a batch, (n, k), in the pipeline's precision, keeping what derivatives need."""
         return self._evaluated(actuation, self._network_in_precision, self._coefficients_in_precision)
 
     def _predicted(self, actuation: Array) -> Forward:
         """Algorithm 1 for a batch, (n, k), in double precision but for the kernels."""
-        return self._evaluated(actuation, self._network, self._coefficients)
+        return self._evaluated(actuation, self.network, self._coefficients)
 
     def _evaluated(self, actuation: Array, network: AffineLayers, coefficients: AffineLayers | None) -> Forward:
         """Algorithm 1 in the precision of the networks given."""

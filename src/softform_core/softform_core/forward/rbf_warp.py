@@ -1,9 +1,10 @@
-"""The radial-basis-function warp of sim-to-real and its derivatives (paper 000, Eqs. 2 and 23-30); millimetres.
+"""Sim-to-real in numpy: the correction of the actuation, and the radial-basis-function warp with its derivatives.
 
-The kernels and what is summed over them are matrix products. Points lie along the last axis, where BLAS wants them.
+Paper 000, Eqs. 2 and 23-30; the correction is not in it. Millimetres. The kernels and what is summed over them are
+matrix products. Points lie along the last axis, where BLAS wants them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,9 +12,46 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.actuation_correction import ActuationCorrection
-from softform_core.forward.play import Play
-from softform_core.networks.mlp_weights import MlpWeights
+from softform_core.forward.memory import Play
+from softform_core.networks.mlp_weights import MlpWeights, chained
+
+
+@dataclass(frozen=True)
+class ActuationCorrection:
+    """The actuation a' of the simulation that explains a commanded one a.
+
+    It stands for gain and offset of sensors, for how stiff the body is, and for actuators that act on one another.
+
+    Attributes:
+        layers: (k,) -> (k,), both in the unit of the actuation.
+        play: Comes first where the commands before are known; None if the body has no memory, or it was not learned.
+    """
+
+    layers: MlpWeights
+    play: Play | None = None
+
+    def effective(self, actuation: Array) -> Array:
+        """Return the simulation's actuation (..., k) for commanded ones (..., k), or effective ones where known."""
+        return self.layers.forward(actuation)
+
+    def after(self, first: "ActuationCorrection") -> "ActuationCorrection":
+        """Return both as one: this one's play, `first`, and this one's layers."""
+        return ActuationCorrection(chained(first.layers, self.layers), self.play)
+
+    def before(self, network: MlpWeights) -> MlpWeights:
+        """Return the network that takes a in place of a', of the same input range, with this correction before it."""
+        both = chained(self.layers, network)
+        offset, scale = network.input_offset, network.input_scale
+        first = both.weights[0] / both.input_scale
+        bias = both.biases[0] + first @ (offset - both.input_offset)
+        return replace(
+            both,
+            weights=[first * scale, *both.weights[1:]],
+            biases=[bias, *both.biases[1:]],
+            input_offset=offset,
+            input_scale=scale,
+        )
+
 
 Floats = NDArray[np.floating]
 

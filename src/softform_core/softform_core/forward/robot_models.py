@@ -10,10 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from softform_core.errors import SoftformError
-from softform_core.forward.forward_model import ForwardModel
-from softform_core.forward.surface_model import SurfaceModel
+from softform_core.forward.forward_model import ForwardModel, SurfaceModel
+from softform_core.forward.one_point import ServedTip, TipPoint
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
-from softform_core.forward.tip_point import ServedTip, TipPoint
 from softform_core.networks.sim_to_real_card import SurfaceSimToRealCard
 from softform_core.plugins import load_plugin
 from softform_core.robots import Robot
@@ -61,17 +60,20 @@ class LiveModels:
 
 
 class RobotModels(ABC):
-    """The models of one robot, kept fresh."""
+    """The models of one robot, kept fresh.
+
+    Attributes:
+        simulated: The simulated robot; the same object as `current` where nothing is known of the real one.
+        fault: Reason why a newer model is not in use; empty if there is none, or it is.
+    """
+
+    simulated: ForwardModel
+    fault = ""
 
     @property
     @abstractmethod
     def current(self) -> ForwardModel:
         """The real robot, as far as it is known."""
-
-    @property
-    @abstractmethod
-    def simulated(self) -> ForwardModel:
-        """The simulated robot; the same object as `current` where nothing is known of the real one."""
 
     def mean_error_mm(self, model: ForwardModel) -> float:
         """Mean error of `current` or `simulated` on data it was not made from, mm; 0 if not known."""
@@ -81,28 +83,21 @@ class RobotModels(ABC):
     def description(self) -> dict[str, str]:
         """Return the description of the models in use, for diagnostics."""
 
-    @property
-    def fault(self) -> str:
-        """Reason why a newer model is not in use; empty if there is none, or it is."""
-        return ""
-
     def refresh(self) -> str | None:
         """Look whether the models on disk have changed, and take them into use; returns a line for the log if so."""
         return None
 
 
 class SurfaceModels(RobotModels):
-    """The models of a robot with surfaces."""
+    """The models of a robot with surfaces.
 
-    @property
-    @abstractmethod
-    def models(self) -> LiveModels:
-        """Model, uncertainty and card that belong together."""
+    Attributes:
+        models: Model, uncertainty and card that belong together.
+        simulated: The simulated robot, over the same points.
+    """
 
-    @property
-    @abstractmethod
-    def simulated(self) -> SurfaceModel:
-        """The simulated robot, over the same points."""
+    models: LiveModels
+    simulated: SurfaceModel
 
     @property
     def current(self) -> SurfaceModel:
@@ -116,17 +111,12 @@ class TipModels(RobotModels):
     def __init__(self, tip: ServedTip, told: str) -> None:
         self.tip, self._told = tip, told
         self._current = TipPoint(tip)
-        self._simulated = self._current if tip.sim_to_real is None else TipPoint(tip.without_sim_to_real)
+        self.simulated = self._current if tip.sim_to_real is None else TipPoint(tip.without_sim_to_real)
 
     @property
     def current(self) -> TipPoint:
         """The tip as a model of one point."""
         return self._current
-
-    @property
-    def simulated(self) -> TipPoint:
-        """The simulated tip as a model of one point."""
-        return self._simulated
 
     def description(self) -> dict[str, str]:
         """See `RobotModels.description`."""
@@ -137,17 +127,7 @@ class FixedSurface(SurfaceModels):
     """One model of a surface that nothing is learned about, such as a simulation."""
 
     def __init__(self, model: SurfaceModel, kind: str) -> None:
-        self._models, self._kind = LiveModels(model, None, None, datetime.now(UTC)), kind
-
-    @property
-    def models(self) -> LiveModels:
-        """See `SurfaceModels.models`."""
-        return self._models
-
-    @property
-    def simulated(self) -> SurfaceModel:
-        """The model itself."""
-        return self._models.pipeline
+        self.models, self.simulated, self._kind = LiveModels(model, None, None, datetime.now(UTC)), model, kind
 
     def description(self) -> dict[str, str]:
         """See `RobotModels.description`."""

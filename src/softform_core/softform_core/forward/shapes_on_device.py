@@ -1,6 +1,5 @@
 """Many shapes at once, by PyTorch on a device: Algorithm 1 with its uncertainty, in double precision."""
 
-import numpy as np
 import torch
 from scipy.sparse import csr_matrix
 from torch import Tensor, nn
@@ -12,6 +11,7 @@ from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.networks.layers import perceptron
 from softform_core.networks.sim_to_real import warp_basis, warp_basis_slope
+from softform_core.surface.decoder import SurfaceDecoder
 
 _BATCH = 16
 """Shapes computed at a time: half a gigabyte for 10 000 points and 100 kernels."""
@@ -28,12 +28,13 @@ class ShapesOnDevice:
 
     def __init__(self, pipeline: ForwardPipeline, uncertainty: SurfaceUncertainty | None, device: torch.device) -> None:
         patches, transfer, self._device = pipeline.patches, pipeline.sim_to_real, device
-        self._network, self._surface = self._layers(pipeline.network), self._matrix(patches.basis(pipeline.uv))
+        self._network = self._layers(pipeline.network)
+        self._surface = self._decoder(patches.basis(pipeline.uv))
         self._uncertainty, self._width = uncertainty, pipeline.kernel_width
         if transfer is not None and uncertainty is not None:
             self._members = [self._layers(member) for member in uncertainty.members]
-            self._kernels = self._matrix(patches.basis(transfer.kernel_uv))
-            self._slopes = [self._matrix(slope) for slope in patches.derivatives(pipeline.uv)]
+            self._kernels = self._decoder(patches.basis(transfer.kernel_uv))
+            self._slopes = [self._decoder(slope) for slope in patches.derivatives(pipeline.uv)]
 
     def predicted(self, actuation: Array) -> tuple[Array, Array | None]:
         """Return points (n, P, 3) mm at actuations (n, k), and their standard deviation (n, P) mm if there is one."""
@@ -46,15 +47,15 @@ class ShapesOnDevice:
     def _predicted(self, actuation: Tensor) -> tuple[Tensor, Tensor]:
         """Return points (n, P, 3) mm, and the spread (n, P) mm of the members, empty without them."""
         control = self._network(actuation)
-        points = _decoded(self._surface, control)
+        points = self._surface(control)
         if self._uncertainty is None:
             return points, points.new_empty(len(points), 0)
-        centers = _decoded(self._kernels, control)
+        centers = self._kernels(control)
         gamma = torch.stack([member(control).reshape(len(control), -1, 3) for member in self._members])
         mean = gamma.mean(dim=0)
         basis = warp_basis(points, centers, self._width)
         along_u, along_v = (
-            warp_basis_slope(points, _decoded(slope, control), centers, self._width) @ mean for slope in self._slopes
+            warp_basis_slope(points, slope(control), centers, self._width) @ mean for slope in self._slopes
         )
         normals = normalize(torch.linalg.cross(along_u, along_v), dim=-1)
         off_mean = ((basis @ (gamma - mean)) * normals).sum(dim=-1)
@@ -67,14 +68,5 @@ class ShapesOnDevice:
         network.load_state_dict(dict(zip(network.state_dict(), values, strict=True)))
         return network.to(self._device)
 
-    def _matrix(self, matrix: csr_matrix) -> Tensor:
-        """Return a decoder on the device."""
-        entries = matrix.tocoo()
-        place, values = (torch.from_numpy(part) for part in (np.vstack([entries.row, entries.col]), entries.data))
-        return torch.sparse_coo_tensor(place, values, entries.shape, check_invariants=True).to(self._device)
-
-
-def _decoded(decoder: Tensor, control: Tensor) -> Tensor:
-    """Eq. 1 for control points (n, C * 3): (n, P, 3)."""
-    columns = control.reshape(len(control), -1, 3).transpose(0, 1).reshape(-1, 3 * len(control))
-    return (decoder @ columns).reshape(-1, len(control), 3).transpose(0, 1)
+    def _decoder(self, matrix: csr_matrix) -> SurfaceDecoder:
+        return SurfaceDecoder(matrix, torch.float64).to(self._device)

@@ -9,9 +9,8 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.actuation_correction import ActuationCorrection, gains
-from softform_core.forward.play import Play
-from softform_core.forward.rbf_warp import SimToReal
+from softform_core.forward.memory import Play
+from softform_core.forward.rbf_warp import ActuationCorrection, SimToReal
 from softform_core.networks.card import ModelCard
 from softform_core.networks.mlp_weights import MlpWeights, mean_of, perceptron_of
 from softform_core.networks.model_files import ModelFiles
@@ -100,9 +99,7 @@ def members_of(network: "SavedNetwork | nn.Module") -> list[SimToReal]:
 
 
 def _correction_of(state: Mapping[str, Array], activation: str) -> ActuationCorrection | None:
-    """Return the correction before N_fk. Older files have gain and offset of each actuation, or nothing."""
-    if len(gain := state.get("actuation_gain", np.ones(0))):
-        return gains(gain, state["actuation_offset"])
+    """Return the correction before N_fk, if there is one."""
     depth = sum(name.startswith("correction.") and name.endswith(".weight") for name in state)
     if not depth:
         return None

@@ -1,8 +1,184 @@
-"""Models of the kind `fem`: the robot's own simulator behind everything that a learned model serves."""
+"""A simulated robot as a forward model, without a network: its points, its surface (Eq. 1) or tip; the kind `fem`."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.forward.forward_model import ForwardModel, SplineModel, batch_of
 from softform_core.forward.robot_models import AUTO, NONE, FixedSurface, ModelRequest, RobotModels, TipModels
-from softform_core.forward.simulated_surface import SimulatedSurface, SimulatedTip
+from softform_core.halton import halton_actuations
+from softform_core.robots import TIP, Robot
+from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
+from softform_core.simulation.sensitivity import equilibrium_sensitivities
+from softform_core.simulation.simulated_body import SimulatedBody, rest_points
+from softform_core.units import MM_PER_M
+
+_STEP_PART = 1e-6
+
+
+class SimulatedState(NamedTuple):
+    """Equilibria at n actuations (n, m): points (n, P, 3) mm and unknowns (n, u) of the body."""
+
+    points: Array
+    unknowns: Array
+    actuation: Array
+
+
+class SimulatedModel(ForwardModel):
+    """The points of a body: the vertices of its surface and then its named points, as of a tip.
+
+    Each equilibrium is sought from the one before, as a solve moves in small steps; a body that can snap through may
+    have another one from elsewhere.
+
+    Args:
+        robot: The robot.
+        body: Its body, such as `robot.body.simulator()` or that of a reality.
+        actuators_of: Values (n, k) of the actuators at actuations (n, m), affine; the robot's map by default.
+
+    Attributes:
+        frames: Point of each named frame of the body.
+    """
+
+    def __init__(self, robot: Robot, body: SimulatedBody, actuators_of: Callable[[Array], Array] | None = None) -> None:
+        self._body, self._actuators_of = body, actuators_of or robot.actuators_of
+        self._inputs = tuple(robot.actuation_names)
+        self._steps = np.diag(_STEP_PART * (robot.actuation_max - robot.actuation_min))
+        self._last: Array | None = None
+        self.frames = body.frames
+
+    def forward(self, actuation: Array) -> SimulatedState:
+        """Return equilibria under (n, m).
+
+        Raises:
+            NoEquilibriumError: If one of them has no equilibrium.
+        """
+        flat, _ = batch_of(actuation, len(self._inputs))
+        start = self._last if self._last is not None and len(self._last) == len(flat) else None
+        found = find_equilibria(self._body, self._actuators_of(flat), start)
+        if reason := next(filter(None, found.failures), ""):
+            raise NoEquilibriumError(reason, NO_EQUILIBRIUM_ADVICE)
+        self._last = found.unknowns
+        return SimulatedState(MM_PER_M * self._body.points(found.unknowns), found.unknowns, flat)
+
+    def jacobian(self, state: SimulatedState) -> Array:
+        """Return the points' derivative, (n, P, 3, m) mm per unit, by the implicit function theorem; NaN if slack."""
+        values = self._actuators_of(state.actuation)
+        steps = [(self._actuators_of(state.actuation + step) - values) / step.max() for step in self._steps]
+        moves = equilibrium_sensitivities(self._body, state.unknowns, values) @ np.stack(steps, axis=2)
+        return MM_PER_M * self._body.moved_points(state.unknowns, moves)
+
+
+_NUDGE = 0.005
+"""Offset at which derivatives are taken, as a share of the range: where a body hangs slack it has no stiffness."""
+
+_WORKSPACE = 64
+"""Actuations from which the width of a tip's workspace is estimated."""
+
+
+class SimulatedSurface(SplineModel):
+    """The surface of a robot by its simulator; one equilibrium for each actuation, sought from the one before.
+
+    The control points are those that the least squares of paper 000, Sec. II-A, fit to the vertices. They are linear in
+    the vertices, so that derivatives are exact.
+
+    Args:
+        robot: A robot with surfaces.
+        uv: (P, 2) surface parameters.
+
+    Raises:
+        SoftformError: If the body has no physics, or its mesh cannot be flattened.
+    """
+
+    def __init__(self, robot: Robot, uv: Array) -> None:
+        super().__init__(robot.patches, uv, robot.actuation_names)
+        body = robot.body.simulator()
+        self._model, vertices = SimulatedModel(robot, body), rest_points(body)
+        self._vertices = int(body.faces.max()) + 1
+        self._fitted = robot.parametrised(vertices[: self._vertices], body.faces)
+        span = robot.actuation_max - robot.actuation_min
+        self._limits = robot.actuation_min + _NUDGE * span, robot.actuation_max - _NUDGE * span
+
+    def predict_control(self, actuation: Array) -> tuple[Array, SimulatedState]:
+        """Return the control points (n, C, 3) mm at (n, m), and the equilibria.
+
+        Raises:
+            NoEquilibriumError: If one of them has no equilibrium.
+        """
+        state = self._model.forward(actuation)
+        return self._fitted.fit(state.points[:, : self._vertices]), state
+
+    def control_jacobian(self, predicted: SimulatedState) -> Array:
+        """Return the derivative of the control points, (n, C, 3, m) mm per unit."""
+        slopes = self._model.jacobian(predicted)
+        if not np.isfinite(slopes).all():
+            slopes = self._model.jacobian(self._model.forward(np.clip(predicted.actuation, *self._limits)))
+        moves = np.moveaxis(slopes[:, : self._vertices], -1, 1)
+        return np.asarray(np.moveaxis(self._fitted.fit(moves), 1, -1))
+
+
+@dataclass(frozen=True)
+class SimulatedTip:
+    """The tip of a robot by its simulator, as `TipModel` is it by networks."""
+
+    robot: Robot
+    model: SimulatedModel
+
+    @classmethod
+    def of(cls, robot: Robot) -> "SimulatedTip":
+        """Return the tip of a robot's own simulator."""
+        return cls(robot, SimulatedModel(robot, robot.body.simulator()))
+
+    sim_to_real = None
+
+    @property
+    def without_sim_to_real(self) -> "SimulatedTip":
+        """Itself."""
+        return self
+
+    @property
+    def actuation_min(self) -> Array:
+        """Lowest actuation, (m,)."""
+        return self.robot.actuation_min
+
+    @property
+    def actuation_max(self) -> Array:
+        """Highest actuation, (m,)."""
+        return self.robot.actuation_max
+
+    @property
+    def dimensions(self) -> int:
+        """Number n of the tip's coordinates."""
+        return self.robot.tip_dimensions
+
+    @cached_property
+    def workspace_width_mm(self) -> float:
+        """Largest extent of the places of the tip, mm."""
+        tried = list(halton_actuations(self.actuation_min, self.actuation_max, _WORKSPACE, seed=0))
+        return float(np.ptp(self.tip(np.array(tried)), axis=0).max())
+
+    def tip(self, actuation: ArrayLike) -> Array:
+        """Return tips (…, n) mm at actuations (…, m)."""
+        flat, lead = batch_of(actuation, len(self.actuation_min))
+        return self._of_tip([self.model.forward(one[None]).points for one in flat]).reshape(*lead, -1)
+
+    def tip_and_jacobian(self, actuation: ArrayLike) -> tuple[Array, Array]:
+        """Return tips (…, n) mm and Jacobians (…, n, m) mm per unit at actuations (…, m)."""
+        flat, lead = batch_of(actuation, len(self.actuation_min))
+        states = [self.model.forward(one[None]) for one in flat]
+        slopes = self._of_tip([self.model.jacobian(state) for state in states])
+        return self._of_tip([state.points for state in states]).reshape(*lead, -1), slopes.reshape(
+            *lead, *slopes.shape[1:]
+        )
+
+    def _of_tip(self, values: list[Array]) -> Array:
+        """Return the rows of the tip's n coordinates among values (1, P, 3, ...) of each actuation."""
+        return np.concatenate(values)[:, self.model.frames[TIP], : self.dimensions]
 
 
 def fem(request: ModelRequest) -> RobotModels:

@@ -19,11 +19,6 @@ from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal, gaussians, warp
 
 
-def uncertainty(spread: Array, factor: float, floor_mm: float) -> Array:
-    """Return one standard deviation, mm, from the spread of the members (any shape), mm."""
-    return np.hypot(factor * spread, floor_mm)
-
-
 def members_spread(predictions: Array, normals: Array) -> Array:
     """Return the deviation (..., P) mm along unit normals (..., P, 3) of predictions (k, ..., P, 3) mm."""
     along = np.einsum("k...x,...x->k...", predictions - predictions.mean(axis=0), normals)
@@ -72,4 +67,4 @@ class SurfaceUncertainty:
 
     def of_spread(self, spread: Array) -> Array:
         """Return one standard deviation, mm, from the spread of the members (any shape), mm."""
-        return uncertainty(spread, self._factor, self._floor)
+        return np.hypot(self._factor * spread, self._floor)

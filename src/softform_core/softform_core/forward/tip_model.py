@@ -64,18 +64,10 @@ class TipModel:
             tips = self.sim_to_real.values(self._transfer_inputs(tips, flat))
         return tips.reshape(*batch, self.dimensions)
 
-    def jacobian(self, actuation: ArrayLike) -> Array:
-        """Return Jacobians diff(N_s2r) J^s (…, n, m) mm/Pa at actuations (…, m) (Eq. 4).
-
-        Of an N_s2r that takes the actuation too, the total derivative.
-
-        Raises:
-            SoftformError: If the actuation has another number of values.
-        """
-        return self.tip_and_jacobian(actuation)[1]
-
     def tip_and_jacobian(self, actuation: ArrayLike) -> tuple[Array, Array]:
-        """Return both at once, (…, n) mm and (…, n, m) mm/Pa.
+        """Return tips (…, n) mm and Jacobians diff(N_s2r) J^s (…, n, m) mm/Pa at actuations (…, m) (Eq. 4).
+
+        Of an N_s2r that takes the actuation too, the Jacobian is the total derivative.
 
         Raises:
             SoftformError: If the actuation has another number of values.

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.play import Play
+from softform_core.forward.memory import Play
 from softform_core.surface.patch_set import on_patches
 from softform_core.units import MM_PER_M
 
@@ -53,7 +53,6 @@ class Frames:
         _check_past(self.past, self.actuation)
 
     def __len__(self) -> int:
-        """Return the number of frames."""
         return len(self.actuation)
 
     def effective(self, play: Play | None) -> "Frames":
@@ -110,7 +109,6 @@ class MarkerFrames:
         _check_past(self.past, self.actuation)
 
     def __len__(self) -> int:
-        """Return the number of frames."""
         return len(self.actuation)
 
     @property

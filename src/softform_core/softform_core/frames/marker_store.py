@@ -6,20 +6,19 @@ names, fixed by the rest frame. `coverage` is the share of the markers that is s
 asked for.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.frames.quality import MarkerQuality
-from softform_core.frames.recording import ATTRIBUTES, Recording, Rows, common_rows, fill_new_group, misshapen_rows
+from softform_core.frames.recording import ATTRIBUTES, Recording, common_rows, fill_new_group
 from softform_core.frames.references import ReferenceCaptures
 from softform_core.robots import Robot
-from softform_core.stores.zarr_stores import Shapes, StoreKind, disk_errors, new_group, open_group
+from softform_core.stores.zarr_stores import Rows, Shapes, StoreKind, disk_errors, misshapen_rows, new_group
 
 
 def _rows(inputs: int, markers: int) -> Rows:
@@ -40,27 +39,6 @@ MARKER_FRAMES = StoreKind(
     made_by="./softform collect --via mocap",
     misshapen=_misshapen,
 )
-
-
-@dataclass(frozen=True)
-class MarkerRecording:
-    """All captured frames of a marker store but for lost ones, as sim-to-real learning takes them (paper 000, III-E).
-
-    Attributes:
-        numbers: (n,) of the frames in the store.
-        actuation: (n, k) as commanded.
-        measured: (n, k) at the capture.
-        names: M names.
-        rest: (M, 3) m at rest.
-        positions: (n, M, 3) m, NaN where a marker is missing.
-    """
-
-    numbers: NDArray[np.int64]
-    actuation: Array
-    measured: Array
-    names: list[str]
-    rest: Array
-    positions: Array
 
 
 class MarkerStore(Recording):
@@ -126,23 +104,8 @@ class MarkerStore(Recording):
         with disk_errors(self.path, MARKER_FRAMES):
             self._write(number, values | {"coverage": quality.coverage}, quality.fault)
 
-    def recording(self) -> MarkerRecording:
-        """Return all captured frames.
 
-        Raises:
-            SoftformError: If there is none.
-        """
-        captured, positions = self.captured, self.captured_positions()
-        if not len(captured):
-            lost = f" and {len(self.lost)} are lost" if self.lost else ""
-            robot = self._group.attrs["robot"]
-            raise SoftformError(
-                f"No frame of {self.path} is captured yet{lost}.",
-                f"Collect with: {MARKER_FRAMES.made_by} --robot {robot} --output {self.path}",
-            )
-        return MarkerRecording(
-            captured, self.actuation[captured], self.measured[captured], self.names, self.rest, positions
-        )
+open_marker_frames = MarkerStore.open
 
 
 def create_marker_frames(
@@ -171,13 +134,3 @@ def create_marker_frames(
         fill_new_group(group, _rows(robot.degrees_of_freedom, len(names)), actuations)
         group.create_array("rest", data=np.asarray(rest, dtype=np.float64))
     return open_marker_frames(path, robot, writable=True)
-
-
-def open_marker_frames(path: Path | str, robot: Robot | None = None, *, writable: bool = False) -> MarkerStore:
-    """Open a store of marker frames, which must be of just this robot if one is given.
-
-    Raises:
-        SoftformError: If there is no store, or its schema, version, arrays or robot are other than expected.
-    """
-    path = Path(path)
-    return MarkerStore(path, open_group(path, MARKER_FRAMES, robot, writable=writable))

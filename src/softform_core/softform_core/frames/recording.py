@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import IntEnum
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import zarr
@@ -21,15 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.play import REMEMBERED, pasts
+from softform_core.forward.memory import REMEMBERED, pasts
 from softform_core.stores.actuation_store import ActuationStore
-from softform_core.stores.zarr_stores import Shapes, StoreKind, disk_errors, sync
+from softform_core.stores.zarr_stores import Rows, disk_errors, sync
 
 ATTRIBUTES = ("seed", "source", "via", "git_revision", "created", "sessions", "rejections")
 _SEALS = {"status": "u1", "checksum": "u4"}
-
-Rows = dict[str, tuple[tuple[int, ...], str]]
-"""Arrays with one row a frame: shape of a row, and type."""
 
 
 class FrameStatus(IntEnum):
@@ -44,19 +40,6 @@ def common_rows(inputs: int) -> Rows:
     """Return rows that frames of every kind have, but for `actuation`."""
     each = {"measured": ((inputs,), "f8"), "captured_at": ((), "f8"), "coverage": ((), "f8")}
     return each | {name: ((), kind) for name, kind in _SEALS.items()}
-
-
-def misshapen_rows(shapes: Shapes, rows: Rows) -> list[str]:
-    """Name the arrays that are missing, or have other rows or fewer than `actuation`."""
-    if len(shapes.get("actuation", ())) != 2:
-        return ["actuation"]
-    # An interrupted growth leaves these arrays longer than `actuation`, which counts.
-    frames = shapes["actuation"][0]
-    return [
-        name
-        for name, (row, _) in rows.items()
-        if shapes.get(name, ())[1:] != row or shapes.get(name, (0,))[0] < frames or not shapes.get(name)
-    ]
 
 
 def fill_new_group(group: zarr.Group, rows: Rows, actuations: NDArray[np.float64]) -> None:
@@ -77,8 +60,6 @@ class Recording(ActuationStore):
 
     What writes raises a `SoftformError` if the disk is full or cannot be written.
     """
-
-    kind: ClassVar[StoreKind]
 
     def __init__(self, path: Path, group: zarr.Group) -> None:
         super().__init__(path, group)

@@ -36,7 +36,6 @@ class ReferenceCaptures:
         self._path, self._data_set, self._kind = path, group, kind
 
     def __len__(self) -> int:
-        """Return the number r of captures."""
         return len(self.captured_at)
 
     @property

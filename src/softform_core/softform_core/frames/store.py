@@ -6,7 +6,6 @@ several patches one below the other), `outliers` (n,).
 Points behind the last frame that is marked as captured or rejected are overwritten.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from softform_core.errors import SoftformError
 from softform_core.frames.marker_store import MARKER_FRAMES, MarkerStore, open_marker_frames
 from softform_core.frames.quality import COVERAGE_CELLS, FrameQuality
-from softform_core.frames.recording import (
-    ATTRIBUTES,
-    FrameStatus,
-    Recording,
-    Rows,
-    common_rows,
-    fill_new_group,
-    misshapen_rows,
-)
+from softform_core.frames.recording import ATTRIBUTES, FrameStatus, Recording, common_rows, fill_new_group
 from softform_core.robots import Robot
-from softform_core.stores.zarr_stores import Shapes, StoreKind, disk_errors, new_group, open_group
+from softform_core.stores.zarr_stores import Rows, Shapes, StoreKind, disk_errors, misshapen_rows, new_group
 
 _POINTS_PER_CHUNK = 16384
 
@@ -56,29 +47,6 @@ FRAMES = StoreKind(
 )
 
 
-@dataclass(frozen=True)
-class Frame:
-    """One captured frame.
-
-    Attributes:
-        number: Index of the frame in the store.
-        actuation: (k,) as commanded.
-        measured: (k,) at the capture.
-        points: (M, 3) m in the robot's frame.
-        captured_at: Capture time, s since the epoch.
-        coverage: Share of the robot that is seen.
-        covered: (n g, g) where, patch by patch; False is a missing region.
-    """
-
-    number: int
-    actuation: NDArray[np.float64]
-    measured: NDArray[np.float64]
-    points: NDArray[np.float32]
-    captured_at: float
-    coverage: float
-    covered: NDArray[np.bool_]
-
-
 class FrameStore(Recording):
     """An open store; `open_frames` and `create_frames` make one."""
 
@@ -86,6 +54,11 @@ class FrameStore(Recording):
 
     def _rows(self) -> Rows:
         return _rows(self.actuation.shape[1], self._array("covered").shape[1] // COVERAGE_CELLS)
+
+    @property
+    def covered(self) -> NDArray[np.bool_]:
+        """Where every capture shows the robot, (n, p g, g), patch by patch; False is a missing region."""
+        return self._read("covered")[: len(self)].astype(bool)
 
     def points(self, number: int) -> NDArray[np.float32]:
         """Return the cloud of one frame, captured or rejected, (M, 3) m; a pending one has no points."""
@@ -95,26 +68,18 @@ class FrameStore(Recording):
         assert offsets is not None
         return np.asarray(self._read("points", slice(*offsets.tolist())), dtype=np.float32)
 
-    def frame(self, number: int) -> Frame:
-        """Return one captured frame.
+    def captured_points(self, number: int) -> NDArray[np.float32]:
+        """Return the cloud of one frame that may be learned from, (M, 3) m, compared with its checksum once more.
 
         Raises:
             SoftformError: If frame `number` is not captured, or is lost.
         """
         if not 0 <= number < self._array("status").shape[0] or self._row("status", number) != FrameStatus.CAPTURED:
             raise SoftformError(f"Frame {number} of {self.path} is not captured.", "See `captured` for those that are.")
-        self._is_whole.pop(number, None)  # it is read again, so it is compared again
+        self._is_whole.pop(number, None)
         if reason := self.lost.get(number):
             raise SoftformError(f"Frame {number} of {self.path} is lost: {reason}.", "Collect again, or do without it.")
-        return Frame(
-            number,
-            self._row("actuation", number),
-            self._row("measured", number),
-            self.points(number),
-            float(self._row("captured_at", number)),
-            float(self._row("coverage", number)),
-            self._row("covered", number).astype(bool),
-        )
+        return self.points(number)
 
     def same_cloud(self, points: NDArray[np.floating]) -> int | None:
         """Return the kept frame that holds just these points, or None: two scans never agree in every digit."""
@@ -163,6 +128,9 @@ class FrameStore(Recording):
             self._write(number, values, quality.fault, cloud)
 
 
+open_frames = FrameStore.open
+
+
 def create_frames(path: Path, robot: Robot, actuations: NDArray[np.float64], provenance: dict[str, Any]) -> FrameStore:
     """Make a store of pending frames, n of (n, k); it appears at `path` complete or not at all.
 
@@ -174,16 +142,6 @@ def create_frames(path: Path, robot: Robot, actuations: NDArray[np.float64], pro
         fill_new_group(group, _rows(robot.degrees_of_freedom, len(robot.surfaces)), actuations)
         group.create_array("points", shape=(0, 3), dtype="f4", chunks=(_POINTS_PER_CHUNK, 3), fill_value=np.nan)
     return open_frames(path, robot, writable=True)
-
-
-def open_frames(path: Path | str, robot: Robot | None = None, *, writable: bool = False) -> FrameStore:
-    """Open a store of scanned frames, which must be of just this robot if one is given.
-
-    Raises:
-        SoftformError: If there is no store, or its schema, version, arrays or robot are other than expected.
-    """
-    path = Path(path)
-    return FrameStore(path, open_group(path, FRAMES, robot, writable=writable))
 
 
 def open_recording(path: Path | str, robot: Robot | None = None, *, writable: bool = False) -> FrameStore | MarkerStore:

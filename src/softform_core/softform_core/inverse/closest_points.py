@@ -16,6 +16,7 @@ from softform_core.surface.mesh import border_edges, directed_edges, with_seams_
 from softform_core.units import MM_PER_M
 
 _NO_ROTATION = np.eye(3)
+_ON_EDGE = 1e-9  # of barycentric coordinates: smaller ones are none
 
 MAX_CLOUD_POINTS = 50_000
 """Most points of a cloud; a larger one is thinned: a 30 x 30 spline surface has no detail that needs more."""
@@ -196,12 +197,12 @@ class Rim:
         vertices[directed_edges(faces)[self._edges]] = True
         self._corners = vertices[faces]
 
-    def holds(self, faces: NDArray[np.integer], barycentric: Array, zero: float = 1e-9) -> NDArray[np.bool_]:
-        """Return which points (P, 3) on faces (P,) lie on the rim; coordinates below `zero` count as none; (P,).
+    def holds(self, faces: NDArray[np.integer], barycentric: Array) -> NDArray[np.bool_]:
+        """Return which points on faces (P,), by their barycentric coordinates (P, 3), lie on the rim, (P,).
 
         A triangle may touch the rim at a corner only: a point there lies on it, whichever of the triangles is named.
         """
         # A point lies on edge ab where the barycentric coordinate of c is zero, and so on.
-        on_edge = (barycentric[:, [2, 0, 1]] < zero) & self._edges[faces]
-        on_corner = (barycentric > 1.0 - 2.0 * zero) & self._corners[faces]
+        on_edge = (barycentric[:, [2, 0, 1]] < _ON_EDGE) & self._edges[faces]
+        on_corner = (barycentric > 1.0 - 2.0 * _ON_EDGE) & self._corners[faces]
         return np.asarray((on_edge | on_corner).any(axis=1))

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.tip_point import TipMap, TipPoint
+from softform_core.forward.one_point import TipMap, TipPoint
 from softform_core.halton import halton_actuations
 from softform_core.inverse.feature_term import FeatureTerm
 from softform_core.inverse.ik_options import IkOptions

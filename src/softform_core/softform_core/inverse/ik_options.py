@@ -13,8 +13,6 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
 
-__all__ = ["IkOptions", "Termination", "check_options"]
-
 
 class Termination(enum.Enum):
     """Reason why the solver stopped."""
@@ -143,3 +141,41 @@ def check_options(options: IkOptions, degrees_of_freedom: int) -> None:
 def _fits(actuation: Array, degrees_of_freedom: int) -> bool:
     values = np.asarray(actuation, dtype=np.float64)
     return values.shape == (degrees_of_freedom,) and bool(np.isfinite(values).all())
+
+
+class ActuationCost:
+    """Sum of weight * ((a - anchor) / range)^2 over anchors and degrees of freedom, mm^2.
+
+    Args:
+        options: Posture and previous actuation of a solve, and their weights; an input that it holds costs nothing.
+    """
+
+    def __init__(self, options: IkOptions) -> None:
+        wanted = [
+            (anchor, weight)
+            for anchor, weight in (
+                (options.preferred_actuation, options.preference_mm2),
+                (options.previous_actuation, options.smoothness_mm2),
+            )
+            if anchor is not None and weight > 0.0
+        ]
+        self._parts, self._weights = options.parts, np.array([weight for _, weight in wanted])
+        self._anchors = np.array([anchor for anchor, _ in wanted], dtype=np.float64).reshape(-1, len(options.range))
+
+    def value(self, actuation: Array) -> float:
+        """Return the cost of (k,), mm^2."""
+        if not len(self._weights):
+            return 0.0
+        return float(self._weights @ (self._offsets(actuation) ** 2).sum(axis=1))
+
+    def gradient(self, actuation: Array) -> Array:
+        """Return the derivative with respect to the actuation as parts of its range, (k,) mm^2."""
+        return 2.0 * self._weights @ self._offsets(actuation)
+
+    @property
+    def curvature(self) -> float:
+        """Second derivative with respect to each value as a part of its range, mm^2."""
+        return 2.0 * float(self._weights.sum())
+
+    def _offsets(self, actuation: Array) -> Array:
+        return self._parts(actuation - self._anchors)

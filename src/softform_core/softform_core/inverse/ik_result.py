@@ -10,7 +10,7 @@ from softform_core.arrays import Array
 from softform_core.inverse.ik_monitor import IkIteration
 from softform_core.inverse.ik_options import Termination
 from softform_core.inverse.ik_problem import Evaluation, Problem
-from softform_core.inverse.quadratic_model import weighted_rows
+from softform_core.inverse.levenberg_marquardt import weighted_rows
 
 WEAK_PART = 0.01
 """Largest motion of the shape by a weak change of the actuation, over that by the strongest change."""

@@ -22,13 +22,9 @@ from softform_core.inverse.ik_options import IkOptions, Termination, check_optio
 from softform_core.inverse.ik_problem import Evaluation, Problem
 from softform_core.inverse.ik_result import IkResult
 from softform_core.inverse.levenberg_marquardt import LevenbergMarquardt
-from softform_core.inverse.surface_target import SurfaceTarget
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.shape import Shape
 
-__all__ = ["Target", "search_of", "solve_inverse_kinematics", "solve_prepared"]
-
-Target: TypeAlias = Shape | SurfaceTarget
 Solve: TypeAlias = Callable[[Problem, Monitor, Evaluation], tuple[Evaluation, Termination]]
 
 _NEAR_PART = 0.001
@@ -46,7 +42,7 @@ _RELATIVE_DECREASE = 0.01
 
 def solve_inverse_kinematics(
     pipeline: ForwardModel,
-    target: Target | None,
+    target: Shape | None,
     options: IkOptions,
     on_iteration: Callable[[IkIteration], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
@@ -60,7 +56,7 @@ def solve_inverse_kinematics(
 
     Args:
         pipeline: Forward kinematics.
-        target: Mesh, cloud or B-spline surface, metres; None: feature points alone.
+        target: Mesh or cloud, metres; None: feature points alone.
         options: Bounds, pose and limits.
         on_iteration: Called with every iteration, the start included.
         should_stop: Asked before every evaluation; true ends the solve with the best so far.
@@ -74,19 +70,10 @@ def solve_inverse_kinematics(
     """
     check_options(options, pipeline.degrees_of_freedom)
     started = time.perf_counter()
-    search = None if target is None else search_of(target)
+    search = None if target is None else closest_points_on(target)
     term = None if features is None else FeatureTerm.of(pipeline, features)
     prepare_seconds = time.perf_counter() - started
     return solve_prepared(pipeline, search, options, on_iteration, should_stop, term, prepare_seconds)
-
-
-def search_of(target: Target) -> ClosestPoints:
-    """Return the closest points on any target.
-
-    Raises:
-        SoftformError: If the target is empty, not finite, or has no area.
-    """
-    return closest_points_on(target.as_mesh() if isinstance(target, SurfaceTarget) else target)
 
 
 def solve_prepared(
@@ -164,7 +151,7 @@ def finish(
     """Solve from a start, unless there is a reason to stop, and once more without points that have no counterpart."""
     if stop is None:
         best, stop = solve(problem, monitor, best)
-    if stop.finished and not problem.ignore_uncovered and _lacks_parts(problem, best):
+    if stop.finished and not problem.ignore_uncovered and (problem.options.partial or problem.lacks_parts(best)):
         trimmed = _trimmed(problem, best)
         if trimmed is not None:
             best = trimmed
@@ -180,10 +167,6 @@ def finish(
         termination=stop,
         problem=problem,
     )
-
-
-def _lacks_parts(problem: Problem, best: Evaluation) -> bool:
-    return problem.options.partial or problem.lacks_parts(best)
 
 
 def _trimmed(problem: Problem, at: Evaluation) -> Evaluation | None:

@@ -5,18 +5,20 @@ or when several starts have led to it: more of them would lead there again.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 
-from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.halton import halton_actuations
+from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.feature_term import FeatureTerm
 from softform_core.inverse.ik_options import IkOptions, Termination, check_options
 from softform_core.inverse.ik_result import IkResult
-from softform_core.inverse.inverse import Target, search_of, solve_prepared
+from softform_core.inverse.inverse import solve_prepared
 from softform_core.shapes.features import FeaturePoints
+from softform_core.shapes.shape import Shape
 
 MAX_STARTS = 10_000
 
@@ -34,7 +36,7 @@ _REPEATS = 3
 
 def solve_globally(
     pipeline: ForwardModel,
-    target: Target | None,
+    target: Shape | None,
     options: IkOptions,
     features: FeaturePoints | None = None,
     starts: int = 16,
@@ -45,7 +47,7 @@ def solve_globally(
 
     Args:
         pipeline: Forward kinematics.
-        target: Mesh, cloud or B-spline surface, metres; None: feature points alone.
+        target: Mesh or cloud, metres; None: feature points alone.
         options: Bounds, pose and limits.
         features: Feature points and where they are wanted, or None.
         starts: Most starts. The first is made whatever the time.
@@ -62,7 +64,7 @@ def solve_globally(
         raise SoftformError(f"{starts} is not a valid number of starts.", f"Ask for 1 to {MAX_STARTS}.")
     check_options(options, pipeline.degrees_of_freedom)
     begun = time.perf_counter()
-    search = None if target is None else search_of(target)
+    search = None if target is None else closest_points_on(target)
     term = None if features is None else FeatureTerm.of(pipeline, features)
     searching = time.perf_counter()
 
@@ -78,7 +80,7 @@ def solve_globally(
     best: IkResult | None = None
     merits: list[float] = []  # at few points, of the starts made
     is_cut = is_finished = False
-    actuations = _drawn(options, starts)
+    actuations = chain([options.start()], halton_actuations(*options.bounds(), starts, seed=0))
     while best is None or not (is_cut or is_finished):
         found = [solve(pipeline.coarse, replace(short, initial_actuation=next(actuations)))]
         if best is None or found[0].merit <= _PROMISING * min(merits):
@@ -102,8 +104,3 @@ def solve_globally(
         seconds=time.perf_counter() - searching,
         prepare_seconds=searching - begun,
     )
-
-
-def _drawn(options: IkOptions, starts: int) -> Iterator[Array]:
-    yield options.start()
-    yield from halton_actuations(*options.bounds(), starts, seed=0)

@@ -140,11 +140,6 @@ class Servo:
         """Command nothing until `resume_from`: somebody else has the robot. Targets are kept."""
         self._reset(None)
 
-    def step(self, model: ForwardModel, deadline: float) -> ServoCommand:
-        """Call `refine`, then `command`."""
-        self.refine(model, deadline)
-        return self.command()
-
     def refine(self, model: ForwardModel, deadline: float) -> bool:
         """Iterate on the newest targets until nothing nearby is better, or the next iteration would end too late.
 

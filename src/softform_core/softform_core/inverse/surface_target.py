@@ -1,9 +1,7 @@
 """A B-spline surface that the robot is asked to take (paper 000, Eq. 1), in metres."""
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from softform_core.errors import SoftformError
 from softform_core.shapes.shape import Shape
@@ -16,30 +14,19 @@ _SAMPLES = 121**2
 bend that nine chambers make, and a tenth of that of most."""
 
 
-@dataclass(frozen=True)
-class SurfaceTarget:
-    """Control points (rows, cols, 3) m of a clamped uniform B-spline surface; made by `of`, which checks them."""
+def surface_target(control_points: ArrayLike, degree: int = 3) -> Shape:
+    """Return a clamped uniform B-spline surface of control points (rows, cols, 3) m as a fine mesh.
 
-    control_points: NDArray[np.float64]
-    degree: int = 3
+    Borders and corners of the mesh are the surface's own.
 
-    @classmethod
-    def of(cls, control_points: ArrayLike, degree: int = 3) -> "SurfaceTarget":
-        """Check and keep a surface of control points (rows, cols, 3) m.
-
-        Raises:
-            SoftformError: On another shape, NaN, too few control points for the degree, or points on one line.
-        """
-        control = np.asarray(control_points, dtype=np.float64)
-        if control.ndim != 3 or control.shape[2] != 3 or degree < 1 or min(control.shape[:2]) < degree + 1:
-            raise SoftformError(
-                f"Control points of shape {control.shape} make no surface of degree {degree}.",
-                f"Give (rows, columns, 3) with at least {max(degree, 1) + 1} rows and columns.",
-            )
-        check_points(control.reshape(-1, 3), "control net")
-        return cls(control, degree)
-
-    def as_mesh(self) -> Shape:
-        """Return the surface as a fine mesh; its borders and corners are the surface's own."""
-        points = evaluate(self.control_points, SHEET.samples(_SAMPLES), self.degree)
-        return Shape.from_mesh(points, SHEET.triangles(_SAMPLES))
+    Raises:
+        SoftformError: On another shape, NaN, too few control points for the degree, or points on one line.
+    """
+    control = np.asarray(control_points, dtype=np.float64)
+    if control.ndim != 3 or control.shape[2] != 3 or degree < 1 or min(control.shape[:2]) < degree + 1:
+        raise SoftformError(
+            f"Control points of shape {control.shape} make no surface of degree {degree}.",
+            f"Give (rows, columns, 3) with at least {max(degree, 1) + 1} rows and columns.",
+        )
+    check_points(control.reshape(-1, 3), "control net")
+    return Shape.from_mesh(evaluate(control, SHEET.samples(_SAMPLES), degree), SHEET.triangles(_SAMPLES))

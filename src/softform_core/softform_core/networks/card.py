@@ -93,7 +93,6 @@ class ModelCard(Entry):
 Made by `{self.command}`, which makes it again. Do not edit: this page is generated from `{card}`."""
 
     def _files(self) -> str:
-        """Return rows of the page's table that all models have."""
         return (
             f"| weights | `{self.weights_file}` (TorchScript), {self.weights_bytes} bytes, sha256 "
             f"`{self.weights_sha256}` |\n"
@@ -101,7 +100,6 @@ Made by `{self.command}`, which makes it again. Do not edit: this page is genera
         )
 
     def _takes(self) -> str:
-        """Return the actuations in words."""
         ranges = ", ".join(f"{one.name} {one.minimum:g} … {one.maximum:g}" for one in self.actuations)
         if len({(one.minimum, one.maximum) for one in self.actuations}) == 1:
             one = self.actuations[0]
@@ -109,7 +107,6 @@ Made by `{self.command}`, which makes it again. Do not edit: this page is genera
         return f"{len(self.actuations)} actuations, {self.quantity} in {self.unit} ({ranges})"
 
     def _made(self) -> str:
-        """Return the revision, version and time."""
         return f"Revision {self.git_revision}, torch {self.torch_version}, {self.created}."
 
 
@@ -123,7 +120,6 @@ class SurfaceCard(ModelCard):
     surfaces: list[SurfaceEntry]
 
     def _surface(self) -> str:
-        """Return the surfaces in words."""
         return ", ".join(map(str, self.surfaces))
 
 

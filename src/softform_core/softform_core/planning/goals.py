@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from softform_core.arrays import Array
-from softform_core.forward.forward_model import ForwardModel
-from softform_core.forward.mean_point import MeanPoint
-from softform_core.forward.surface_model import SurfaceModel
+from softform_core.forward.forward_model import ForwardModel, SurfaceModel
+from softform_core.forward.one_point import MeanPoint
 from softform_core.halton import halton_actuations
+from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.feature_term import FeatureTerm
 from softform_core.inverse.ik_options import IkOptions, Termination
-from softform_core.inverse.inverse import search_of, solve_prepared
+from softform_core.inverse.inverse import solve_prepared
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.shape import Shape
@@ -90,7 +90,7 @@ def goal_solutions(
         led, search = MeanPoint(pipeline.at(robot.point_parameters(target.point))), None
         features = FeatureTerm.of(led, FeaturePoints.of(np.zeros((1, 2)), target.place[None]))
     else:
-        led, search, features = pipeline, search_of(target), None
+        led, search, features = pipeline, closest_points_on(target), None
     deadline = time.monotonic() + together_seconds
     found: list[GoalSolution] = []
     for start in [near, *others]:

@@ -10,7 +10,6 @@ from softform_core.arrays import Array
 from softform_core.inverse.out_of_reach import OutOfReachError, check_reach
 from softform_core.inverse.timing import slew_durations
 from softform_core.planning.clearance import ClearanceGauge
-from softform_core.planning.enclosure import encloses, lies_within_body
 from softform_core.planning.goals import GoalSolution, goal_solutions
 from softform_core.planning.motion_plan import (
     MotionPlan,
@@ -20,6 +19,7 @@ from softform_core.planning.motion_plan import (
     Progress,
     Rejection,
 )
+from softform_core.planning.obstacles import encloses, lies_within_body
 from softform_core.planning.planner import find_path
 from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.planning.sweep import MotionChecker, StoppedError

@@ -8,6 +8,7 @@ from scipy.spatial import cKDTree
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.geometry.triangle_tree import TriangleTree
+from softform_core.inverse.closest_points import MeshSearch
 from softform_core.robots import Robot
 from softform_core.shapes.shape import Shape
 from softform_core.shapes.validate import check_points, units_within
@@ -25,6 +26,7 @@ BALL_PERCENTILE = 90.0
 for: holes of a surface that was sampled evenly at random are closed but for one in exp(6)."""
 
 _QUERIED_AT_ONCE = 500_000
+_MOST_VERTICES, _FEW = 5000, 10  # of an obstacle, of a surface, that are asked whether one is within the other
 
 
 def check_obstacle(points: ArrayLike, faces: ArrayLike | None, robot: Robot) -> Shape:
@@ -132,6 +134,28 @@ def obstacle_of(shape: Shape) -> Obstacle:
     return CloudObstacle(points) if shape.faces is None else MeshObstacle(points, shape.faces)
 
 
+def encloses(obstacle: Obstacle, points: Array) -> bool:
+    """Return whether all surface points (P, 3) mm lie in the obstacle's inside."""
+    middle = len(points) // 2
+    few = points[:: max(1, len(points) // _FEW)]
+    return bool(obstacle.contains(points[middle : middle + 1]).all() and obstacle.contains(few).all())
+
+
+def lies_within_body(obstacle: Obstacle, surface: Array, resting: Array, faces: NDArray[np.int64]) -> bool:
+    """Return whether part of the obstacle lies between the present surface and the resting one, (P, 3) mm of (F, 3).
+
+    That is in the robot's body, whether it is a sheet that has risen or an arm that has bent. Where an arm has left its
+    resting place it is not.
+    """
+    both = np.concatenate([surface, resting])
+    vertices = obstacle.vertices
+    vertices = vertices[((vertices >= both.min(axis=0)) & (vertices <= both.max(axis=0))).all(axis=1)]
+    if len(vertices) == 0 or np.allclose(surface, resting, atol=1e-6):
+        return False
+    vertices = vertices[:: max(1, len(vertices) // _MOST_VERTICES)]
+    return bool(((_side(vertices, surface, faces) < 0.0) & (_side(vertices, resting, faces) > 0.0)).any())
+
+
 def _collision_object(corners: Array) -> fcl.CollisionObject:
     model = fcl.BVHModel()
     model.beginModel(len(corners), 3 * len(corners))
@@ -148,3 +172,10 @@ def _winding_number(corners: Array, points: Array) -> Array:
     ab, bc, ca = (np.einsum("pfx,pfx->pf", *pair) for pair in ((a, b), (b, c), (c, a)))
     angles = 2.0 * np.arctan2(volume, la * lb * lc + ab * lc + bc * la + ca * lb)
     return np.asarray(angles.sum(axis=1) / (4.0 * np.pi))
+
+
+def _side(points: Array, surface: Array, faces: NDArray[np.int64]) -> Array:
+    """Return 1 over a surface (where its normal points), -1 under it, 0 beside it."""
+    matches = MeshSearch(surface, faces).query(points)
+    above = np.einsum("px,px->p", points - matches.points, matches.normals)
+    return np.where(matches.on_border, 0.0, np.sign(above))

@@ -15,7 +15,7 @@ from ompl import base, geometric, util
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.planning.planner_settings import ALGORITHMS, PlannerSettings
+from softform_core.planning.motion_plan import ALGORITHMS, PlannerSettings
 from softform_core.planning.sweep import MotionChecker
 
 atexit.unregister(gc.freeze)  # which spares a process its last collection, but OMPL prints all that was not collected

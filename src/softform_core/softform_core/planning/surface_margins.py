@@ -15,7 +15,7 @@ from scipy.ndimage import maximum_filter
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.surface_model import SurfaceModel
+from softform_core.forward.forward_model import SurfaceModel
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 
 SIGMAS = 2.0

@@ -1,4 +1,4 @@
-"""Robots as descriptions: a body, actuators, an actuation map, devices, surfaces and frames; the registry of bodies."""
+"""Robots as descriptions: a body, actuators, an actuation map, devices, surfaces and frames; the kinds of bodies."""
 
 from softform_core.robots.load import load_robot, read_robot
 from softform_core.robots.robot import TIP, TIP_MARKER, Robot

@@ -1,6 +1,5 @@
 """The actuation map: from m degrees of freedom, which models and solvers know, to k actuators, which devices drive."""
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
@@ -8,76 +7,49 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from softform_core.arrays import Array
+from softform_core.robots.actuators import each
 from softform_core.robots.description import Description, Finite
 
 
 class ActuationMap(Description):
-    """A map from an actuation (m,) to commands of the actuators (k,).
+    """A map from an actuation (m,) to commands of the actuators (k,); by default each actuator is a degree of freedom.
 
     A degree of freedom has the unit of the actuators that it moves, which is one.
     """
 
-    @abstractmethod
     def names_of(self, actuators: list[str]) -> list[str]:
         """Names of the m degrees of freedom."""
+        return actuators
 
-    @abstractmethod
     def units_of(self, units: Sequence[str]) -> list[str]:
         """Unit of each degree of freedom, (m,), from those of the actuators (k,)."""
+        return list(units)
 
-    @abstractmethod
     def range_of(self, minimum: Array, maximum: Array) -> tuple[Array, Array]:
         """Lowest and highest value of each degree of freedom, (m,) each, from those of the actuators (k,)."""
+        return minimum, maximum
 
-    @abstractmethod
     def slew_of(self, slew_rate: Array) -> Array:
         """Fastest change of each degree of freedom, (m,), at which no actuator exceeds its own, (k,)."""
+        return slew_rate
 
-    @abstractmethod
     def actuators_of(self, actuation: Array) -> Array:
         """Commands (…, k) of an actuation (…, m)."""
+        return actuation
 
-    @abstractmethod
     def actuation_of(self, values: Array) -> Array:
         """Actuation (…, m) that explains measured values of the actuators (…, k) best."""
+        return values
 
-    @abstractmethod
     def wrong(self, minimum: Array, maximum: Array, units: Sequence[str]) -> str | None:
         """What does not fit actuators of these ranges and units, (k,) each; None if all does."""
+        return None
 
 
 class Identity(ActuationMap):
     """Each actuator is a degree of freedom: what a robot without a described map has."""
 
     kind: Literal["identity"] = "identity"
-
-    def names_of(self, actuators: list[str]) -> list[str]:
-        """The actuators' own names."""
-        return actuators
-
-    def units_of(self, units: Sequence[str]) -> list[str]:
-        """The actuators' own units."""
-        return list(units)
-
-    def range_of(self, minimum: Array, maximum: Array) -> tuple[Array, Array]:
-        """The actuators' own range."""
-        return minimum, maximum
-
-    def slew_of(self, slew_rate: Array) -> Array:
-        """The actuators' own slew rate."""
-        return slew_rate
-
-    def actuators_of(self, actuation: Array) -> Array:
-        """The actuation itself."""
-        return actuation
-
-    def actuation_of(self, values: Array) -> Array:
-        """The values themselves."""
-        return values
-
-    def wrong(self, minimum: Array, maximum: Array, units: Sequence[str]) -> str | None:
-        """Return None: an identity map fits all actuators."""
-        return None
 
 
 class Antagonistic(ActuationMap):
@@ -167,7 +139,7 @@ class Linear(ActuationMap):
     def range_of(self, minimum: Array, maximum: Array) -> tuple[Array, Array]:
         """As described."""
         count = len(self.names)
-        return tuple(np.array(np.broadcast_to(value, (count,)), dtype=float) for value in (self.minimum, self.maximum))  # type: ignore[return-value]
+        return each(self.minimum, count), each(self.maximum, count)
 
     def slew_of(self, slew_rate: Array) -> Array:
         """Each actuator's slew rate is shared by the degrees of freedom that move it."""

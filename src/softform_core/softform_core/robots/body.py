@@ -1,6 +1,10 @@
-"""What a kind of body gives to the rest of the system. Nothing outside a body's own folder knows its kind."""
+"""What a kind of body gives to the rest of the system. Nothing outside a body's own folder knows its kind.
+
+A package adds a kind by an entry point of the group `softform.bodies`: `kind = module:ClassDerivedFromBody`.
+"""
 
 from abc import abstractmethod
+from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple
 
@@ -9,9 +13,10 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.plugins import load_plugin
 from softform_core.robots.description import Description
 
-__all__ = ["Body", "Outline"]
+__all__ = ["Body", "Outline", "body_class"]
 
 _DEPTH_BELOW, _HEIGHT_ABOVE = 0.25, 0.5  # of the longer side: a soft sheet sags, and bulges
 
@@ -175,3 +180,18 @@ class Body(Description):
     def symmetric_images(self, actuation: Array, control_points: Array) -> list[tuple[Array, Array]]:
         """Images of shapes, (n, k) and (n, rows, columns, 3) mm, under the body's symmetries; first they themselves."""
         return [(actuation, control_points)]
+
+
+@cache
+def body_class(kind: str) -> type[Body]:
+    """The class of a kind.
+
+    Raises:
+        SoftformError: If there is no such kind, or its package cannot be loaded.
+    """
+    found, origin = load_plugin("softform.bodies", kind, "body")
+    if not (isinstance(found, type) and issubclass(found, Body)):
+        raise SoftformError(
+            f"The body '{kind}' of {origin} is not a class derived from Body.", "See docs/extending.md."
+        )
+    return found

@@ -30,7 +30,7 @@ _PRESSURE_ONLY: Tolerance = "vent_threshold"
 
 
 class Tolerances(Description):
-    """How a driver judges one actuator, or several that it judges alike; in their unit.
+    """How a driver judges one actuator; in its unit.
 
     Attributes:
         settle: An actuator whose mean is this near to its command counts as settled.

@@ -19,17 +19,14 @@ def load_robot(name_or_path: str | Path, needs: Literal["surface", "tip"] | None
     """
     path = robot_file(name_or_path)
     robot = read_robot(read_yaml(path), path)
-    if str(name_or_path) != robot.name and not _is_found_by_name(path):
+    is_found_by_name = any(path.resolve().is_relative_to((place / "config").resolve()) for place in places())
+    if str(name_or_path) != robot.name and not is_found_by_name:
         robot._path = str(name_or_path)
     if needs == "surface":
         _ = robot.patches
     elif needs == "tip":
         _ = robot.tip
     return robot
-
-
-def _is_found_by_name(path: Path) -> bool:
-    return any(path.resolve().is_relative_to((place / "config").resolve()) for place in places())
 
 
 def read_robot(content: Any, origin: Path | str) -> Robot:
@@ -41,9 +38,8 @@ def read_robot(content: Any, origin: Path | str) -> Robot:
     try:
         return Robot.model_validate(content)
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'robot'}: {_message(e['msg'])}" for e in error.errors())
+        faults = "; ".join(
+            f"{'.'.join(map(str, e['loc'])) or 'robot'}: {e['msg'].removeprefix('Value error, ').rstrip('.')}"
+            for e in error.errors()
+        )
         raise SoftformError(f"{origin} does not describe a robot: {faults}.", "See docs/robots.") from error
-
-
-def _message(text: str) -> str:
-    return text.removeprefix("Value error, ").rstrip(".")

@@ -13,12 +13,11 @@ from pydantic import Discriminator, Field, PrivateAttr, SerializeAsAny, Tag, fie
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.robots.actuation_map import ActuationMap, AnyMap, Identity
+from softform_core.robots.actuation_map import AnyMap, Identity
 from softform_core.robots.actuators import UNITS, Actuators, Quantity, check_within, each, in_words
-from softform_core.robots.body import Body
+from softform_core.robots.body import Body, body_class
 from softform_core.robots.description import Description, Place, SurfaceDescription, SurfacePoint
-from softform_core.robots.devices import ActuatorTolerances, Device, Tolerance, Tolerances, tolerances_of_each
-from softform_core.robots.registry import body_class
+from softform_core.robots.devices import ActuatorTolerances, Device, Tolerance, tolerances_of_each
 
 if TYPE_CHECKING:
     from softform_core.surface.patch_set import ParametrisedSurface, PatchSet
@@ -148,7 +147,7 @@ class Robot(Description):
             raise ValueError(f"actuators.{wrong[0]} must have {count} entries, one for each of {self.body.inputs}")
         if not np.isin(self.body.alike_inputs, np.arange(count)).all():
             raise ValueError(f"alike_inputs of the body '{self.body.kind}' must be places of its {count} inputs")
-        if complaint := self._map.wrong(self.actuator_min, self.actuator_max, self.actuator_units):
+        if complaint := self.actuation_map.wrong(self.actuator_min, self.actuator_max, self.actuator_units):
             raise ValueError(f"actuation_map: {complaint}")
         self._check_safe()
         if len({device.name for device in self.devices}) < len(self.devices):
@@ -235,10 +234,6 @@ class Robot(Description):
         return self
 
     @property
-    def _map(self) -> ActuationMap:
-        return self.actuation_map
-
-    @property
     def actuators(self) -> list[str]:
         """Names of the k actuators."""
         return self.drive.names or self.body.inputs
@@ -257,7 +252,7 @@ class Robot(Description):
     @property
     def actuation_units(self) -> list[str]:
         """SI unit of each degree of freedom."""
-        return self._map.units_of(self.actuator_units)
+        return self.actuation_map.units_of(self.actuator_units)
 
     @property
     def actuation_unit(self) -> str:
@@ -297,34 +292,10 @@ class Robot(Description):
     @property
     def actuator_tolerances(self) -> ActuatorTolerances:
         """Tolerances of the driver for each actuator, (k,) each, in its unit."""
-        each_of = self._each_tolerances
-        return ActuatorTolerances(
-            *(
-                np.array([getattr(one, name) for one in each_of], dtype=np.float64)
-                for name in ActuatorTolerances._fields
-            )
-        )
-
-    @property
-    def tolerances(self) -> Tolerances:
-        """Tolerances by which all actuators are judged alike: the smallest of each.
-
-        Raises:
-            SoftformError: If the actuators are of several quantities.
-        """
-        if len(set(self.actuator_quantities)) > 1:
-            raise SoftformError(
-                f"The actuators of '{self.name}' are commanded in {self.unit}, and not judged alike.",
-                "Take `actuator_tolerances`.",
-            )
-        found = self.actuator_tolerances._asdict().items()
-        return Tolerances(**{name: float(values.min()) for name, values in found if np.isfinite(values).all()})
-
-    @property
-    def _each_tolerances(self) -> list[Tolerances]:
-        return tolerances_of_each(
-            self.given_tolerances, self.actuator_max - self.actuator_min, self.actuator_quantities
-        )
+        spans = self.actuator_max - self.actuator_min
+        each_of = tolerances_of_each(self.given_tolerances, spans, self.actuator_quantities)
+        names = ActuatorTolerances._fields
+        return ActuatorTolerances(*(np.array([getattr(one, name) for one in each_of], dtype=float) for name in names))
 
     def actuators_on(self, device: Device) -> list[str]:
         """Names of the actuators that one of its devices serves, in the order of the device's channels."""
@@ -341,7 +312,7 @@ class Robot(Description):
     @property
     def actuation_names(self) -> list[str]:
         """Names of the m degrees of freedom."""
-        return self._map.names_of(self.actuators)
+        return self.actuation_map.names_of(self.actuators)
 
     @property
     def degrees_of_freedom(self) -> int:
@@ -351,22 +322,25 @@ class Robot(Description):
     @property
     def actuation_min(self) -> Array:
         """Lowest value of each degree of freedom, (m,)."""
-        return self._map.range_of(self.actuator_min, self.actuator_max)[0]
+        return self.actuation_map.range_of(self.actuator_min, self.actuator_max)[0]
 
     @property
     def actuation_max(self) -> Array:
         """Highest value of each degree of freedom, (m,)."""
-        return self._map.range_of(self.actuator_min, self.actuator_max)[1]
+        return self.actuation_map.range_of(self.actuator_min, self.actuator_max)[1]
 
     @property
     def actuation_slew(self) -> Array:
         """Fastest change of each degree of freedom at which no actuator exceeds its own, (m,) per second."""
-        return self._map.slew_of(self.slew_rate)
+        return self.actuation_map.slew_of(self.slew_rate)
 
     @property
     def alike_actuations(self) -> NDArray[np.int64]:
         """`body.alike_inputs` where actuations are these inputs and have one range; else none, (0, 0)."""
-        own = isinstance(self._map, Identity) and not np.ptp([self.actuator_min, self.actuator_max], axis=1).any()
+        own = (
+            isinstance(self.actuation_map, Identity)
+            and not np.ptp([self.actuator_min, self.actuator_max], axis=1).any()
+        )
         return self.body.alike_inputs if own else np.zeros((0, 0), dtype=np.int64)
 
     @property
@@ -448,7 +422,7 @@ class Robot(Description):
         Raises:
             SoftformError: If the actuation has another number of values.
         """
-        return self._map.actuators_of(self._sized(actuation, self.actuation_names))
+        return self.actuation_map.actuators_of(self._sized(actuation, self.actuation_names))
 
     def actuation_of(self, values: Array) -> Array:
         """Actuation (…, m) that explains values of the actuators (…, k), as measured.
@@ -456,7 +430,7 @@ class Robot(Description):
         Raises:
             SoftformError: If there is another number of values.
         """
-        return self._map.actuation_of(self._sized(values, self.actuators))
+        return self.actuation_map.actuation_of(self._sized(values, self.actuators))
 
     def nearest_actuation(self, values: Array) -> Array:
         """Actuation (…, m) within its range that explains commands or measured values of the actuators (…, k) best.

@@ -73,7 +73,6 @@ class FeaturePoints:
         return cls(places, wanted, shares, None, tuple(output))
 
     def __len__(self) -> int:
-        """Number M of points."""
         return len(self.positions)
 
     def on(self, robot: Robot) -> "FeaturePoints":

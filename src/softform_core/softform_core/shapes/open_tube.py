@@ -32,7 +32,7 @@ def check_goes_around(target: Shape, robot: Robot) -> None:
     Raises:
         SoftformError: If it is.
     """
-    if not robot.patches.has_tube:
+    if not robot.patches.has_tube:  # of its measured surfaces: a body may go around by a patch that nobody measures
         return
     gaps = open_angles(target)
     is_open = gaps > MOST_OPEN

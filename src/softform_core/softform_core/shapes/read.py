@@ -8,6 +8,7 @@ Open3D ends the process on a damaged PLY file, rounds OBJ to single precision, a
 
 import codecs
 import logging
+import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +25,6 @@ from softform_core.shapes.pcd import read_pcd
 from softform_core.shapes.ply import read_ply
 from softform_core.shapes.polygons import triangulated
 from softform_core.shapes.shape import Shape
-from softform_core.shapes.stated_unit import stated_unit
 from softform_core.shapes.stl import read_stl
 from softform_core.shapes.text import Parsed
 from softform_core.shapes.validate import check_count, check_points, measured, one_place
@@ -57,6 +57,16 @@ _MISTAKEN = (
     ((b"\x1f\x8b", b"PK", b"BZh", b"7z\xbc\xaf", b"\xfd7zXZ", b"Rar!"), "packed (gzip, ZIP or the like)", "Unpack it."),
     ((b"<!", b"<html", b"<?xml"), "a web page or XML", "Download the file itself, or export it again."),
 )
+
+_UNIT_START = 1000
+"""Bytes of a file within which it says its unit: few formats have a place for it, so programs write it in comments."""
+
+_UNIT_WORD = rb"mm|cm|m|ft|feet|inch(?:es)?|(?:\xc2?\xb5|u)m|(?:milli|centi|micro)?met(?:er|re)s?"
+_UNIT_COMMENT = re.compile(
+    rb"(?<![a-z])units?[ \t\"']*(?:[:=]|are|in)?[ \t\"']*(" + _UNIT_WORD + rb")\b", re.IGNORECASE
+)
+_UNIT_NAME = re.compile(rb"(?<![a-z])[xyz](?: ?(mm|cm)|[ \t]*[\[(/_][ \t]*(in|" + _UNIT_WORD + rb"))\b", re.IGNORECASE)
+_UNIT_ROW = re.compile(rb"^[ \t#/%]*(" + _UNIT_WORD + rb")(?:[,;\s]+\1){2}\s*$", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -108,7 +118,7 @@ def read_file(path: str | Path, unit: Unit = "m") -> ReadShape:
         for mark, what, cure in _MISTAKEN:
             if start.startswith(mark):
                 raise SoftformError(f"It is {what}, not the file itself.", cure)
-        _check_unit(stated_unit(content, path.suffix.lower() == ".xyz"), unit)
+        _check_unit(_stated_unit(content, path.suffix.lower() == ".xyz"), unit)
         with np.errstate(all="ignore"):  # a damaged number becomes NaN, which is told
             points, polygons, notes = _READERS[path.suffix.lower()](content)
             return _made(points, polygons, notes, unit)
@@ -163,6 +173,20 @@ def _made(points: Array, polygons: list[NDArray[np.integer]], notes: list[str], 
     points = points / (MM_PER_M if unit == "mm" else 1.0)
     shape = Shape.from_mesh(points, faces) if len(faces) else Shape.from_cloud(points)
     return ReadShape(shape, tuple(notes), not_measured)
+
+
+def _stated_unit(content: bytes, is_table: bool) -> str | None:
+    """The unit that the start of a file states, such as "mm", "cm" or "inch"; None if it states none.
+
+    Args:
+        content: The file.
+        is_table: Whether names of columns, such as `x [mm]`, and a row of units below them may say it, too.
+    """
+    for pattern in (_UNIT_COMMENT, _UNIT_NAME, _UNIT_ROW) if is_table else (_UNIT_COMMENT,):
+        if found := pattern.search(content, 0, _UNIT_START):
+            word = next(filter(None, found.groups())).decode("latin-1").lower()
+            return {"milli": "mm", "centi": "cm", "meter": "m", "metre": "m"}.get(word[:5], word)
+    return None
 
 
 def _check_unit(stated: str | None, unit: Unit) -> None:

@@ -119,7 +119,8 @@ class Shape:
 def estimate_normals(points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Unit normals of a cloud (N, 3): the direction of least variance of each neighbourhood, turned towards +z.
 
-    The robots bulge upwards from `base_link`, which settles the sign.
+    A cloud tells neither its sides nor what body it is of. That is the outside of a sheet, which bulges upwards; who
+    knows that the body goes around turns them outwards by its surface.
 
     Raises:
         SoftformError: If Open3D is not installed, which the wheel leaves to its extra `scans`.

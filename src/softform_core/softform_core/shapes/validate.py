@@ -137,7 +137,10 @@ def check_target(points: ArrayLike, robot: Robot) -> NDArray[np.float64]:
     if 1.0 / SIZE_RATIO <= ratio <= SIZE_RATIO:
         return values
     facts = f"The target is {size:.4g} m across and robot '{robot.name}' is {robot_size:.3g} m"
-    times, factor = unit_of(max(ratio, 1.0 / ratio) if ratio > 0.0 else np.inf)
+    # The unit in which lengths are so many times too large, or too small once converted twice; empty if none fits.
+    off_by = max(ratio, 1.0 / ratio) if ratio > 0.0 else np.inf
+    times, factor = min(_UNITS.items(), key=lambda one: abs(np.log(off_by / one[1])))
+    times = times if 1.0 / SIZE_RATIO <= off_by / factor <= SIZE_RATIO else ""
     if ratio > SIZE_RATIO:
         if times:
             raise SoftformError(
@@ -152,13 +155,3 @@ def check_target(points: ArrayLike, robot: Robot) -> NDArray[np.float64]:
             f"State the unit m, or multiply the points by {factor:g}.",
         )
     raise SoftformError(f"{facts}: the target is too small.", "Check its unit, and scale it to the robot.")
-
-
-def unit_of(ratio: float) -> tuple[str, float]:
-    """The unit in which lengths must be that are so many times too large for metres, and how many make one metre.
-
-    Returns:
-        Its name, empty if no unit fits, and that number.
-    """
-    name, factor = min(_UNITS.items(), key=lambda one: abs(np.log(ratio / one[1])))
-    return (name if 1.0 / SIZE_RATIO <= ratio / factor <= SIZE_RATIO else ""), factor

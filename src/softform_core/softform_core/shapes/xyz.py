@@ -143,7 +143,7 @@ def _columns(head: list[bytes], separator: bytes | None, width: int) -> tuple[li
         elif len(names) == 1 and names[0].isdigit():
             promised = int(names[0])
         elif columns and all(map(_UNITS.fullmatch, names)):
-            continue  # see `stated_unit`
+            continue  # they are read with the rest of what states a unit (`read`)
         elif 2 * sum(map(is_number, names)) > len(names):
             raise SoftformError(f"The row '{shown(line)}' is damaged.", "Correct it, or export the file again.")
         elif len(names) == width and not _COMMENT.match(line):

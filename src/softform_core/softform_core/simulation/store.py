@@ -21,7 +21,7 @@ from softform_core.arrays import Array
 from softform_core.robots import Robot
 from softform_core.simulation.sampled_body import Solved
 from softform_core.stores.actuation_store import ActuationStore
-from softform_core.stores.zarr_stores import Shapes, StoreKind, disk_errors, new_group, open_group, sync
+from softform_core.stores.zarr_stores import Rows, Shapes, StoreKind, disk_errors, misshapen_rows, new_group, sync
 
 _EACH_SAMPLE = {"status": "u1", "iterations": "i4", "solve_seconds": "f8"}
 _ROWS = 4096
@@ -30,20 +30,12 @@ _SURFACE, _TIP = ("vertices",), ("tip", "jacobian")
 
 
 def _misshapen(shapes: Shapes) -> list[str]:
-    expected = {"actuation": 2} | dict.fromkeys(_EACH_SAMPLE, 1)
-    outputs = _outputs(shapes)
-    tip = {"tip": 2} | dict.fromkeys(outputs[1:], 3)
-    expected |= tip if "tip" in outputs else {"vertices": 3, "rest_vertices": 2, "faces": 2}
-    wrong = [name for name, dimensions in expected.items() if len(shapes.get(name, ())) != dimensions]
-    if wrong:
-        return wrong
-    samples, freedoms = shapes["actuation"]
-    # An interrupted growth leaves these arrays longer than `actuation`, which counts.
-    wrong = [name for name in (*_EACH_SAMPLE, *outputs) if shapes[name][0] < samples]
-    if "tip" in outputs:
-        return wrong + [name for name in outputs[1:] if shapes[name][1:] != (shapes["tip"][1], freedoms)]
-    wrong += ["vertices"] * (shapes["vertices"][1:] != shapes["rest_vertices"])
-    return wrong + [name for name in ("rest_vertices", "faces") if shapes[name][1] != 3]
+    tip, inputs = shapes.get("tip", ())[-1:], shapes.get("actuation", ())[-1:]
+    outputs = {"tip": tip, "jacobian": (*tip, *inputs), "vertices": shapes.get("rest_vertices", ())}
+    rows: Rows = {name: ((), kind) for name, kind in _EACH_SAMPLE.items()}
+    wrong = misshapen_rows(shapes, rows | {name: (outputs[name], "f8") for name in _outputs(shapes)})
+    constants = () if "tip" in shapes else ("rest_vertices", "faces")
+    return wrong + [name for name in constants if shapes.get(name, ())[1:] != (3,)]
 
 
 def _outputs(names: Shapes | zarr.Group) -> tuple[str, ...]:
@@ -74,6 +66,8 @@ class SampleStatus(IntEnum):
 
 class SimulationStore(ActuationStore):
     """An open store; `open_simulation` and `create_simulation` make one."""
+
+    kind = SIMULATION
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -166,6 +160,9 @@ class SimulationStore(ActuationStore):
             self._append(new, (*self.outputs, *_EACH_SAMPLE))
 
 
+open_simulation = SimulationStore.open
+
+
 def create_simulation(
     path: Path,
     robot: Robot,
@@ -204,13 +201,3 @@ def create_simulation(
         for name, values in constants.items():
             group.create_array(name, data=values)
     return open_simulation(path, robot, writable=True)
-
-
-def open_simulation(path: Path | str, robot: Robot | None = None, *, writable: bool = False) -> SimulationStore:
-    """Open a store of simulated samples, which must be of just this robot if one is given.
-
-    Raises:
-        SoftformError: If there is no store, or its schema, version, arrays or robot are other than expected.
-    """
-    path = Path(path)
-    return SimulationStore(path, open_group(path, SIMULATION, robot, writable=writable))

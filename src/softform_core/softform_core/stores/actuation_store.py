@@ -2,25 +2,37 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.stores.zarr_stores import sync
+from softform_core.robots import Robot
+from softform_core.stores.zarr_stores import StoreKind, open_group, sync
 
 
 class ActuationStore:
-    """An open store with an actuation and a status a row; subclasses add what was found under it."""
+    """An open store with an actuation and a status a row; subclasses add what was found under it, and their kind."""
+
+    kind: ClassVar[StoreKind]
+
+    @classmethod
+    def open(cls, path: Path | str, robot: Robot | None = None, *, writable: bool = False) -> Self:
+        """Open a store, which must be of just this robot if one is given.
+
+        Raises:
+            SoftformError: If there is no store, or its schema, version, arrays or robot are other than expected.
+        """
+        path = Path(path)
+        return cls(path, open_group(path, cls.kind, robot, writable=writable))
 
     def __init__(self, path: Path, group: zarr.Group) -> None:
         self.path = path
         self._group = group
 
     def __len__(self) -> int:
-        """Return the number n of rows, done or not."""
         return len(self.actuation)
 
     @property

@@ -16,6 +16,8 @@ from softform_core.files import replace_file, sync_folder
 from softform_core.robots import Robot
 
 Shapes = dict[str, tuple[int, ...]]
+Rows = dict[str, tuple[tuple[int, ...], str]]
+"""Arrays with one row an actuation: shape of a row, and type."""
 
 
 class DurableFolder(LocalStore):
@@ -92,6 +94,19 @@ class StoreKind:
         if not self.made_by:
             return "./softform simulate --robot NAME" if robot is None else robot.first_command
         return f"{self.made_by} --robot {'NAME' if robot is None else robot.given_as}"
+
+
+def misshapen_rows(shapes: Shapes, rows: Rows) -> list[str]:
+    """Name the arrays that are missing, or have other rows or fewer than `actuation`."""
+    if len(shapes.get("actuation", ())) != 2:
+        return ["actuation"]
+    # An interrupted growth leaves these arrays longer than `actuation`, which counts.
+    count = shapes["actuation"][0]
+    return [
+        name
+        for name, (row, _) in rows.items()
+        if not (shape := shapes.get(name)) or shape[1:] != row or shape[0] < count
+    ]
 
 
 def open_group(path: Path, kind: StoreKind, robot: Robot | None, *, writable: bool) -> zarr.Group:

@@ -89,18 +89,6 @@ def evaluate(control_points: ArrayLike, uv: ArrayLike, degree: int = 3, periodic
     return apply(basis_matrix(uv, rows, cols, degree, periodic), control)
 
 
-def normals(control_points: ArrayLike, uv: ArrayLike, degree: int = 3, periodic: bool = False) -> Array:
-    """Return unit normals du x dv of the surface; arguments and errors as for `evaluate`.
-
-    Returns:
-        (..., P, 3); zero where the surface is degenerate.
-    """
-    control = _checked_control_points(control_points)
-    rows, cols = control.shape[-3:-1]
-    along_u, along_v = derivative_matrices(uv, rows, cols, degree, periodic)
-    return unit_normals(apply(along_u, control), apply(along_v, control))
-
-
 def unit_normals(along_u: Array, along_v: Array) -> Array:
     """Return unit normals du x dv from tangents (..., P, 3) each; zero where they are parallel."""
     cross = np.cross(along_u, along_v)

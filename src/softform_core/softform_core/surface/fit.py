@@ -29,11 +29,7 @@ from softform_core.surface.bspline import basis_matrix, knots_along
 def bending_energy(rows: int, cols: int, degree: int = 3, periodic: bool = False) -> Array:
     """Return G of the thin-plate energy: the integral of |S_uu|^2 + 2 |S_uv|^2 + |S_vv|^2 du dv = trace(C^T G C).
 
-    Args:
-        rows: Control points along u.
-        cols: Control points along v.
-        degree: Polynomial degree.
-        periodic: Whether u runs around a tube.
+    Arguments as of `basis_matrix`.
 
     Returns:
         (rows * cols, rows * cols), symmetric, positive semidefinite, for control points C (rows * cols, 3).
@@ -95,10 +91,7 @@ class SurfaceFitter:
 
     Args:
         uv: (V, 2) parameters of the mesh's vertices, see `mean_value.parametrise`.
-        rows: Control points along u.
-        cols: Control points along v.
-        degree: Polynomial degree.
-        periodic: Whether u runs around a tube.
+        rows, cols, degree, periodic: As of `basis_matrix`.
 
     Attributes:
         basis: (V, rows * cols), B.

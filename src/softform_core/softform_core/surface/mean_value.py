@@ -14,7 +14,6 @@ faces. u is one more on the other edge of the seam; with that difference the sea
 their neighbours on both sides like all others, so that the seam leaves no trace in the flattening.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -87,24 +86,11 @@ def parametrise(vertices: ArrayLike, faces: ArrayLike) -> Flattened:
     return Flattened(uv, triangles, flips)
 
 
-@dataclass(frozen=True)
-class Seam:
-    """Line along which a tube is cut.
-
-    Attributes:
-        path: (S,) vertices, from the outline at v = 0 to that at v = 1.
-        turns: (F, 3) 1 at corners of faces on the edge of the seam where u is one more, 0 elsewhere.
-    """
-
-    path: Indices
-    turns: Array
-
-
-def parametrise_tube(vertices: ArrayLike, faces: ArrayLike) -> tuple[Flattened, Seam]:
-    """Return parameters of a tube's vertices at rest, and the seam; arguments as `parametrise`.
+def parametrise_tube(vertices: ArrayLike, faces: ArrayLike) -> Flattened:
+    """Return parameters of a tube's vertices at rest; arguments as `parametrise`.
 
     Returns:
-        Parameters with u around the tube in 0 ... 1 (0 and 1 are the same place), and the seam.
+        Parameters with u around the tube in 0 ... 1; 0 and 1 are the same place.
 
     Raises:
         ParametrisationError: For the reasons of `parametrise`, and unless the mesh has exactly two outlines.
@@ -133,7 +119,7 @@ def parametrise_tube(vertices: ArrayLike, faces: ArrayLike) -> tuple[Flattened, 
     lifted[..., 0] += turns
     _check_folds(lifted)
     uv[:, 0] %= 1.0
-    return Flattened(uv, triangles, flips), Seam(path, turns)
+    return Flattened(uv, triangles, flips)
 
 
 def _without_chords(faces: Indices, on_side: NDArray[np.bool_]) -> tuple[Indices, int]:

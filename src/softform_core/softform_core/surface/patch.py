@@ -62,9 +62,7 @@ class Patch(NamedTuple):
                 is not manifold, is empty or holds NaN.
         """
         mesh = repair(vertices, faces)
-        flat = (
-            parametrise_tube(mesh.vertices, mesh.faces)[0] if self.periodic else parametrise(mesh.vertices, mesh.faces)
-        )
+        flat = (parametrise_tube if self.periodic else parametrise)(mesh.vertices, mesh.faces)
         repairs = mesh.repairs
         if flat.flips:
             repairs += (f"{flat.flips} edges between vertices of one side were flipped.",)

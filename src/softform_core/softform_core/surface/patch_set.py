@@ -21,11 +21,10 @@ _APART = 2.0
 """Difference of u from one patch to the next."""
 
 
-def on_patches(uv: Array, count: int | None = None) -> NDArray[np.bool_]:
-    """Return which parameters (P, 2) belong to one of so many patches, or to any, (P,)."""
+def on_patches(uv: Array) -> NDArray[np.bool_]:
+    """Return which parameters (P, 2) belong to a patch, (P,)."""
     u, v = uv.T
-    reach = np.inf if count is None else _APART * count
-    return np.asarray((u >= 0.0) & (u < reach) & (u % _APART <= 1.0) & (v >= 0.0) & (v <= 1.0))
+    return np.asarray((u >= 0.0) & (u < np.inf) & (u % _APART <= 1.0) & (v >= 0.0) & (v <= 1.0))
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ A few numbers are averages over all frames; what a warp of a thousand coefficien
 differs from frame to frame (registration, memory of the material). Not in paper 000.
 
 Scans tell gain and offset of each actuation, what actuators of alike sections share, and, where the commands before
-each frame are known, how far the body stays behind where an actuator turns back (`forward.play`). Many markers tell
-more: how actuators act on one another, what bends, and how the base sits. An arm is long: an error of a tenth in one
-section moves what hangs on it by its whole length, which a warp would have to learn of each shape anew.
+each frame are known, how far the body stays behind where an actuator turns back (`Play`). Many markers tell more: how
+actuators act on one another, what bends, and how the base sits. An arm is long: an error of a tenth in one section
+moves what hangs on it by its whole length, which a warp would have to learn of each shape anew.
 """
 
 from collections.abc import Callable
@@ -21,14 +21,13 @@ from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
 from softform_core.arrays import Array
-from softform_core.forward.actuation_correction import ActuationCorrection
+from softform_core.forward.memory import WIDEST, Play
 from softform_core.forward.pipeline import ForwardPipeline
-from softform_core.forward.play import WIDEST, Play
+from softform_core.forward.rbf_warp import ActuationCorrection
 from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.mlp_weights import MlpWeights
-from softform_core.training.actuation_model import ActuationModel, PerceptronModel, QuadraticMisfit
-from softform_core.training.alike_model import AlikeModel
+from softform_core.training.actuation_model import ActuationModel, AlikeModel, PerceptronModel, QuadraticMisfit
 from softform_core.units import MM_PER_M
 
 _ITERATIONS = 6
@@ -73,7 +72,7 @@ def fit_actuation(
     """Return the gain and offset of each actuation: nearest neighbours, distances along the mean of both normals.
 
     The function that alike actuators share is fitted, too, if N_fk's activation is tanh and there are at least as many
-    frames as actuations (`training.alike_model`).
+    frames as actuations (`AlikeModel`).
 
     Args:
         simulated: Forward kinematics at samples of the surface; what they already correct comes after this one.

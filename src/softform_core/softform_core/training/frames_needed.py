@@ -26,9 +26,9 @@ from softform_core.threads import one_thread
 from softform_core.training.displacement_prior import load_displacement_prior
 from softform_core.training.ensemble import TrainingRun
 from softform_core.training.marker_learning import MARKERS, train_sim_to_real_from_markers
+from softform_core.training.recipe import DEFAULT
 from softform_core.training.recorded_frames import read_recorded_frames
 from softform_core.training.sim_to_real import train_sim_to_real
-from softform_core.training.sim_to_real_recipes import DEFAULT
 from softform_core.training.split import hold_out
 
 PAYS = 0.05

@@ -27,12 +27,10 @@ from softform_core.training.actuation_fit import AGED, fit_actuation
 from softform_core.training.cards import make_sim_to_real_card, network_of
 from softform_core.training.displacement_prior import load_displacement_prior
 from softform_core.training.ensemble import TrainingRun
-from softform_core.training.held_out_errors import held_out_errors
 from softform_core.training.marker_learning import MARKER_RECIPES, train_sim_to_real_from_markers
-from softform_core.training.recipe import Recipe
-from softform_core.training.recorded_frames import POINTS, RecordedFrames, read_recorded_frames
+from softform_core.training.recipe import DEFAULT, RECIPES, Recipe
+from softform_core.training.recorded_frames import POINTS, RecordedFrames, held_out_errors, read_recorded_frames
 from softform_core.training.sim_to_real import train_sim_to_real
-from softform_core.training.sim_to_real_recipes import DEFAULT, RECIPES
 from softform_core.training.split import hold_out
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 

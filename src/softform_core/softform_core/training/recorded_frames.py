@@ -1,4 +1,4 @@
-"""Convert captured frames on disk to inputs of sim-to-real learning; unfit ones are left out by number."""
+"""Captured frames on disk: inputs of sim-to-real learning, unfit ones left out, and judges of what is learned."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,16 +12,22 @@ from scipy.spatial import cKDTree
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.evaluation.captures import Capture, read_captures
+from softform_core.evaluation.evaluate import SURFACE_POINTS, judge, predict_by
+from softform_core.evaluation.summary import before_and_after
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import pipeline_of
+from softform_core.forward.sim_to_real_store import SimToRealModel
+from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.frames.marker_store import MarkerStore
 from softform_core.frames.store import open_recording
 from softform_core.networks.mlp_weights import MlpWeights
+from softform_core.networks.sim_to_real_card import HeldOutErrors
 from softform_core.robots import Robot
 from softform_core.shapes.shape import estimate_normals
 from softform_core.training.marker_learning import unfit_markers
 from softform_core.training.scan_checks import unfit_scans
+from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 
 POINTS = 1000
@@ -120,12 +126,43 @@ def _scans(captures: Sequence[Capture], simulated: ForwardPipeline, seed: int) -
         order = np.random.default_rng([seed, capture.number]).permutation(len(capture.points))
         chosen = np.sort(order[:POINTS])
         clouds.append(capture.points[chosen])
-        normals.append(_outward(capture, estimate_normals(capture.points)[chosen], chosen, simulated))
+        fitted = estimate_normals(capture.points)[chosen]
+        nearest = cKDTree(simulated.points(capture.actuation)).query(MM_PER_M * capture.points[chosen])[1]
+        along = np.einsum("mx,mx->m", fitted, simulated.normals(capture.actuation)[nearest])
+        normals.append(np.where(along[:, None] < 0.0, -fitted, fitted))
     return clouds, normals
 
 
-def _outward(capture: Capture, normals: Array, chosen: NDArray[np.int64], simulated: ForwardPipeline) -> Array:
-    """Return normals (m, 3) turned to the side of the simulated surface's normals nearby."""
-    nearest = cKDTree(simulated.points(capture.actuation)).query(MM_PER_M * capture.points[chosen])[1]
-    along = np.einsum("mx,mx->m", normals, simulated.normals(capture.actuation)[nearest])
-    return np.where(along[:, None] < 0.0, -normals, normals)
+_MEAN_OF_GAUSSIAN = float(np.sqrt(2.0 / np.pi))
+"""Mean absolute value of a Gaussian of one standard deviation."""
+
+
+def held_out_errors(
+    robot: Robot,
+    forward_kinematics: MlpWeights,
+    model: TrainedSimToReal | SimToRealModel,
+    captures: Sequence[Capture],
+    uv: Array | None,
+) -> HeldOutErrors:
+    """Return distances between captures that a model was not trained on and the predicted surfaces, before and after.
+
+    Markers lie at uv (M, 2), None for scans.
+    """
+    grid = robot.patches.samples(SURFACE_POINTS)
+    before = pipeline_of(robot, forward_kinematics, grid)
+    after = pipeline_of(robot, forward_kinematics, grid, model.sim_to_real)
+    uncertainty = SurfaceUncertainty(after, model.members, model.spread_factor, model.spread_floor_mm)
+    predict = predict_by(before, after, uncertainty)
+    frames = [judge(capture, uv, predict) for capture in captures]
+    simulated, corrected = before_and_after(frames)
+    assert corrected is not None
+    return HeldOutErrors(
+        frames=len(frames),
+        before_mean=simulated.captured.mean_mm,
+        before_99_percentile=simulated.captured.p99_mm,
+        after_mean=corrected.captured.mean_mm,
+        after_99_percentile=corrected.captured.p99_mm,
+        noise_floor_mean=None if corrected.noise_mm is None else _MEAN_OF_GAUSSIAN * corrected.noise_mm,
+        within_one_sigma=corrected.within_one_sigma or 0.0,
+        within_two_sigma=corrected.within_two_sigma or 0.0,
+    )

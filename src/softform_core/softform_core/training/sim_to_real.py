@@ -5,12 +5,14 @@ was tried and why ours differs. Both forms are recipes. Here is the problem that
 solves, and how members become a model.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import torch
+from scipy.spatial import cKDTree
 from torch import Tensor, nn
 
 from softform_core.evaluation.uncertainty import calibrate, measurement_noise
@@ -21,14 +23,15 @@ from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.sim_to_real import Confidence
 from softform_core.training.actuation_fit import fit_actuation
 from softform_core.training.border import Border, BorderLine, BorderNeighbours, border_misfit, border_neighbours
-from softform_core.training.confidence import fit_confidence, seen
 from softform_core.training.ensemble import Member, TrainingRun, WarpProblem, train_ensemble
-from softform_core.training.recipe import Recipe
+from softform_core.training.loop import run_batches
+from softform_core.training.recipe import DEFAULT, Recipe
 from softform_core.training.scan_checks import check_scans, fold_flags, residual_flags
 from softform_core.training.sim_to_real_losses import (
     Clouds,
     Neighbours,
     chamfer_parts,
+    confidence_regularization,
     gathered,
     mean_normals,
     nearest_neighbours,
@@ -36,12 +39,9 @@ from softform_core.training.sim_to_real_losses import (
     surface_normals,
     weighted_chamfer,
 )
-from softform_core.training.sim_to_real_recipes import DEFAULT
 from softform_core.training.trained_sim_to_real import FrameFlag, TrainedSimToReal, model_of
 from softform_core.training.warp_data import WarpData
 from softform_core.units import MM_PER_M
-
-__all__ = ["train_sim_to_real"]
 
 _CAP_MM = 10.0
 """Distance to which those of captured points are cut in validation, mm: a wild point must not decide alone."""
@@ -78,7 +78,7 @@ def train_sim_to_real(
     calibration, flags = _judged(members, clouds, data.normals)
     learned = recipe.confidence == "learned"
     confidence = [member.problem.confidence for member in members] if learned else []
-    return model_of(members, data.shape_input, kernel_uv, data.kernel_width, calibration, flags, confidence, actuation)
+    return model_of(members, data, calibration, flags, confidence, actuation)
 
 
 class ScanProblem(WarpProblem):
@@ -195,3 +195,65 @@ def _judged(
             noises.append(np.full(len(distances[-1]), noise))
     calibration = calibrate(*(np.concatenate(values) for values in (distances, spreads, noises)))
     return calibration, residual_flags(residual) + fold_flags(mean_normals, simulated_normals)
+
+
+_FRAMES, _SHARE = 8, 5
+"""Frames of a step, and the step between the samples that each contributes."""
+_TYPICAL = 0.5
+"""Largest median of squared distances, as a share of omega_cr; larger ones are all scaled down to it."""
+_AROUND = 2.8
+"""Radius in median distances between the cloud's neighbours: of random points, one in 300 misses all others by more."""
+_FAR = 4.0
+"""Squared distances over omega_cr beyond which they are cut off (w = 0 from two on)."""
+
+
+def seen(points: Tensor, normals: Tensor, clouds: Clouds, neighbours: Neighbours) -> Tensor:
+    """Return 1 for predicted points (n, P, 3) mm that captured ones lie around, else 0; (n, P), no gradient.
+
+    What counts is how far the nearest captured point lies aside, along the surface, over the spacing of the captured
+    points. How far the surfaces are apart, which is what is being learned, says nothing about holes.
+    """
+    difference = gathered(clouds.points, neighbours.in_cloud) - points
+    between = mean_normals(normals, gathered(clouds.normals, neighbours.in_cloud))
+    aside = (difference - (difference * between).sum(-1, keepdim=True) * between).norm(dim=-1)
+    frames = zip(clouds.points.cpu(), clouds.weight.cpu(), strict=True)
+    spacing = torch.tensor([_spacing(*frame) for frame in frames]).to(points.device)
+    return (aside < _AROUND * spacing[:, None]).float()
+
+
+def _spacing(cloud: Tensor, weight: Tensor) -> float:
+    used = cloud[weight > 0.0].numpy()
+    return float(np.median(cKDTree(used).query(used, k=2)[0][:, 1]))
+
+
+def fit_confidence(network: Confidence, points: Tensor, shape: Tensor, squared: Tensor, recipe: Recipe) -> None:
+    """Take steps of Adam down Eq. 6 plus omega_cr Eq. 8 with the predicted surface held.
+
+    Per point the minimum is w = 1 - d^2 / (2 omega) for means; N_conf smooths it over the surface and over shapes. As
+    long as the surfaces do not fit yet, all distances are far above omega: w = 0 everywhere, from where the sigmoid
+    has no gradient back. Distances are scaled so that the middle one never is.
+
+    Args:
+        network: N_conf.
+        points: (n, P, 3) mm, simulated.
+        shape: (n, r) normalised shapes.
+        squared: (n, P) mm^2, from predicted points to captured ones.
+        recipe: Steps, learning rate, weight.
+    """
+    omega = recipe.confidence_weight
+    typical = _TYPICAL * omega
+    squared = (squared * min(1.0, typical / max(float(squared.median()), 1e-12))).clamp(max=_FAR * omega)
+    optimiser = torch.optim.Adam(network.parameters(), lr=recipe.confidence_rate)
+    generator = torch.Generator().manual_seed(0)
+    batches = [torch.randperm(len(shape), generator=generator)[:_FRAMES] for _ in range(recipe.confidence_steps)]
+    shares = itertools.cycle(range(_SHARE))
+
+    def loss_of(batch: Tensor) -> Tensor:
+        some = slice(next(shares), None, _SHARE)
+        confidence = network(points[batch, some], shape[batch])
+        regularization = confidence_regularization(confidence, recipe.mean_confidence)
+        if not recipe.mean_confidence:
+            regularization = _SHARE * regularization
+        return ((confidence * squared[batch, some]).mean(dim=1) + omega * regularization).mean()
+
+    run_batches(optimiser, loss_of, batches, lambda _: recipe.confidence_rate)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from softform_core.errors import SoftformError
 
 TEST_SHARE = 0.3
+_FEWEST_ROWS = 20
 _VALIDATION_SHARE = 0.1  # of the shapes that are not tested on; left open by the paper
 
 EVERY = 8
@@ -47,7 +48,13 @@ def split_shapes(orbit: NDArray[np.int64], seed: int) -> Split:
 
 
 def split_rows(rows: int, seed: int) -> Split:
-    """Return a seeded shuffle of the rows: 70 % train, 20 % select, 10 % test (paper 001, Sec. III-D)."""
+    """Return a seeded shuffle of the rows: 70 % train, 20 % select, 10 % test (paper 001, Sec. III-D).
+
+    Raises:
+        SoftformError: If there are too few rows.
+    """
+    if rows < _FEWEST_ROWS:
+        raise SoftformError(f"{rows} samples are too few to train, select and test.", f"Give {_FEWEST_ROWS} at least.")
     order = np.random.default_rng(seed).permutation(rows)
     train, validation = round(0.7 * rows), round(0.9 * rows)
     return Split(order[:train], order[train:validation], order[validation:])

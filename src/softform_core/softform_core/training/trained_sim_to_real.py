@@ -3,14 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from softform_core.forward.actuation_correction import ActuationCorrection
-from softform_core.forward.rbf_warp import SimToReal
+from softform_core.forward.rbf_warp import ActuationCorrection, SimToReal
 from softform_core.networks.mlp_weights import mean_of
 from softform_core.networks.sim_to_real import Confidence, ShapeInput
 from softform_core.training.ensemble import Member, WarpProblem
+from softform_core.training.warp_data import WarpData
 
 
 @dataclass(frozen=True)
@@ -52,9 +49,7 @@ class TrainedSimToReal:
 
 def model_of(
     members: Sequence[Member[WarpProblem]],
-    shape_input: ShapeInput,
-    kernel_uv: NDArray[np.float64],
-    kernel_width: float,
+    data: WarpData,
     calibration: tuple[float, float],
     flags: Sequence[FrameFlag],
     confidence: Sequence[Confidence] = (),
@@ -64,20 +59,18 @@ def model_of(
 
     Args:
         members: Trained members of the ensemble.
-        shape_input: Encoding of the control points for the networks.
-        kernel_uv: (N, 2) parameters of the kernels.
-        kernel_width: c of Eq. 2, 1/mm^2.
+        data: What all of them learned from.
         calibration: Factor and floor (mm) of the spread, see `evaluation.uncertainty`.
         flags: Remarks on the frames for the user.
         confidence: N_conf of each member.
         actuation: Correction under which they were learned.
     """
-    nets = [member.problem.network.weights(shape_input) for member in members]
+    nets = [member.problem.network.weights(data.shape_input) for member in members]
     return TrainedSimToReal(
-        sim_to_real=SimToReal(kernel_uv, mean_of(nets), kernel_width, actuation),
-        members=[SimToReal(kernel_uv, net, kernel_width, actuation) for net in nets],
+        sim_to_real=SimToReal(data.kernel_uv, mean_of(nets), data.kernel_width, actuation),
+        members=[SimToReal(data.kernel_uv, net, data.kernel_width, actuation) for net in nets],
         confidence=list(confidence),
-        shape_input=shape_input,
+        shape_input=data.shape_input,
         validation_mm=[member.error for member in members],
         best_epochs=[member.best_epoch for member in members],
         seconds=sum(member.seconds for member in members),

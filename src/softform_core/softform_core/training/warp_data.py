@@ -96,8 +96,9 @@ class WarpData:
                 f"N_fk gives {control.shape[1]} numbers, not {patches} control points.",
                 "Use the surface that N_fk was trained for.",
             )
-        typical = forward_kinematics.forward(_typical_actuations(forward_kinematics))
-        shape_input = ShapeInput.of(typical, recipe.components)
+        relative = np.random.default_rng(0).uniform(-1.0, 1.0, (_TYPICAL_SHAPES, actuation.shape[1]))
+        typical = forward_kinematics.input_offset + relative * forward_kinematics.input_scale
+        shape_input = ShapeInput.of(forward_kinematics.forward(typical), recipe.components)
         points, along_u, along_v = (
             decoded(decoder, control) for decoder in (patches.basis(uv), *patches.derivatives(uv))
         )
@@ -151,9 +152,3 @@ def _mean_basis(
     """Return `warp_basis` (P, N + 4) at samples of the mean shape, and the kernels' centers (N, 3) there."""
     points, centers = (decoded(patches.basis(uv), mean_shape[None]) for uv in (patches.samples(samples), kernel_uv))
     return warp_basis(points, centers, width)[0].numpy(), centers[0].numpy()
-
-
-def _typical_actuations(forward_kinematics: MlpWeights) -> Array:
-    """Return random actuations of N_fk's working range."""
-    relative = np.random.default_rng(0).uniform(-1.0, 1.0, (_TYPICAL_SHAPES, len(forward_kinematics.input_offset)))
-    return forward_kinematics.input_offset + relative * forward_kinematics.input_scale

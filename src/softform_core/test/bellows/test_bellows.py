@@ -9,9 +9,7 @@ import yaml
 from pydantic import ValidationError
 
 from softform_core.arrays import Array
-from softform_core.bodies.bellows.energy import strain_under
-from softform_core.bodies.bellows.equilibrium import BellowsProblem
-from softform_core.bodies.bellows.model import build_arm
+from softform_core.bodies.bellows.equilibrium import BellowsProblem, build_arm, strain_under
 from softform_core.bodies.bellows.skin import outline_of, skin_of
 from softform_core.halton import halton_actuations
 from softform_core.paths import robot_file

@@ -7,9 +7,9 @@ import pytest
 from pydantic import ValidationError
 
 from softform_core.arrays import Array
-from softform_core.bodies.bellows.chain_problem import ChainProblem
+from softform_core.bodies.bellows.chain import ChainProblem
 from softform_core.bodies.bellows.equilibrium import BellowsProblem
-from softform_core.bodies.bellows.reality import RealBellows
+from softform_core.bodies.bellows.simulator import RealBellows
 from softform_core.bodies.bellows.skin import outline_of
 from softform_core.halton import halton_actuations
 from softform_core.robots import load_robot

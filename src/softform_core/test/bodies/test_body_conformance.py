@@ -8,8 +8,7 @@ import pytest
 
 from softform_core.bodies.freeform.description import FreeformBody
 from softform_core.bodies.imported.description import ImportedBody
-from softform_core.bodies.imported.interpolation import InterpolatedBody
-from softform_core.bodies.imported.law import interpolated
+from softform_core.bodies.imported.interpolation import InterpolatedBody, interpolated
 from softform_core.plugins import plugin_kinds
 from softform_core.robots import load_robot
 from softform_core.robots.actuation_map import Identity

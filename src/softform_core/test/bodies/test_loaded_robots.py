@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from softform_core.forward.simulated_surface import SimulatedSurface
+from softform_core.forward.simulated_models import SimulatedSurface
 from softform_core.robots import Robot, load_robot
 from softform_core.simulation.generate import generate
 from softform_core.simulation.sampling import inflations

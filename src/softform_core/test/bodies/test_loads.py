@@ -10,12 +10,11 @@ from scipy.spatial.transform import Rotation
 from softform_core.bodies.elements import tetrahedron_shapes, wedge_shapes
 from softform_core.bodies.freeform.description import FreeformBody
 from softform_core.bodies.freeform.simulator import simulator
-from softform_core.bodies.loads.cable import Cable
+from softform_core.bodies.loads.cable import TAKE_UP, Cable
 from softform_core.bodies.loads.grip import Grip
 from softform_core.bodies.loads.load import Load
-from softform_core.bodies.loads.locate import located
+from softform_core.bodies.loads.on_mesh import located
 from softform_core.bodies.solid.equilibrium import SolidProblem
-from softform_core.bodies.take_up import TAKE_UP
 from softform_core.errors import SoftformError
 from softform_core.simulation.newton import find_equilibria
 from softform_core.simulation.sensitivity import equilibrium_sensitivities

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from softform_core.bodies.bellows.skin import outline_of
-from softform_core.forward.mean_point import MeanPoint, frame_of_points
+from softform_core.forward.one_point import MeanPoint, frame_of_points
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.geometry.rigid import kabsch

@@ -9,8 +9,7 @@ from hypothesis.extra.numpy import arrays
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.history import History, HistoryKeeper
-from softform_core.forward.memory import NO_MEMORY, Commands, Memory
-from softform_core.forward.play import REMEMBERED, WIDEST, Play, pasts
+from softform_core.forward.memory import NO_MEMORY, REMEMBERED, WIDEST, Commands, Memory, Play, pasts
 from softform_core.robots import load_robot
 
 ROBOT = load_robot("membrane")

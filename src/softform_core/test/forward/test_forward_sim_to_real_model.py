@@ -7,17 +7,22 @@ import pytest
 import torch
 
 from softform_core.errors import SoftformError
-from softform_core.forward.actuation_correction import gains
+from softform_core.forward.memory import Play
 from softform_core.forward.pipeline import ForwardPipeline
-from softform_core.forward.play import Play
+from softform_core.forward.rbf_warp import ActuationCorrection
 from softform_core.forward.sim_to_real_export import SimToRealNetwork
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL, load_sim_to_real, members_of
-from softform_core.forward.surface_uncertainty import SurfaceUncertainty, members_spread, uncertainty
-from softform_core.networks.mlp_weights import extract_mlp
+from softform_core.forward.surface_uncertainty import SurfaceUncertainty, members_spread
+from softform_core.networks.mlp_weights import extract_mlp, perceptron_of
 from softform_core.networks.model_files import ModelError
 from softform_core.networks.saved_network import SavedNetwork, export
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
+
+
+def gains(gain: np.ndarray, offset: np.ndarray) -> ActuationCorrection:
+    """The correction gain * a + offset of each actuation by itself."""
+    return ActuationCorrection(perceptron_of([np.diag(gain)], [offset], "tanh"))
 
 
 @pytest.fixture(scope="module")
@@ -142,8 +147,7 @@ def test_a_model_of_another_robot_is_rejected(robot, model_folder):
         load_sim_to_real(thicker, model_folder)
 
 
-def test_spread_and_uncertainty_by_hand():
+def test_spread_by_hand():
     predictions = np.array([[[0.0, 0.0, 1.0]], [[0.0, 5.0, 3.0]]])
     spread = members_spread(predictions, np.array([[0.0, 0.0, 1.0]]))
     assert spread == pytest.approx(np.sqrt(2.0))
-    assert uncertainty(spread, 2.0, 1.0) == pytest.approx(3.0)

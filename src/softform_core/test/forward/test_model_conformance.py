@@ -10,10 +10,10 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward import conformance
 from softform_core.forward.conformance import CHECKS, Check
-from softform_core.forward.forward_model import ForwardModel
+from softform_core.forward.forward_model import ForwardModel, SplineModel
 from softform_core.forward.live_pipeline import learned
-from softform_core.forward.memory import Memory, State
-from softform_core.forward.play import Play
+from softform_core.forward.memory import Memory, Play, State
+from softform_core.forward.one_point import TipPoint
 from softform_core.forward.robot_models import (
     ModelRequest,
     SurfaceModels,
@@ -22,8 +22,6 @@ from softform_core.forward.robot_models import (
     open_surface_models,
 )
 from softform_core.forward.simulated_models import fem
-from softform_core.forward.surface_model import SplineModel
-from softform_core.forward.tip_point import TipPoint
 from softform_core.robots import load_robot
 
 

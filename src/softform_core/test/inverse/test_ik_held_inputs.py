@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import ForwardModel
+from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.ik_options import IkOptions
-from softform_core.inverse.inverse import search_of, solve_inverse_kinematics
+from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.inverse.multi_start import solve_globally
 from softform_core.inverse.servo import Servo, ServoSettings
 from softform_core.inverse.servo_target import ServoTarget
@@ -86,9 +87,10 @@ def test_a_global_search_and_a_servo_hold_inputs(hidden):
     options, now = held_at(hidden[:3]), [0.0]
     servo = Servo(ServoSettings(options.actuation_min, options.actuation_max, np.full(6, 10.0)), lambda: now[0])
     servo.resume_from(np.zeros(6))
-    servo.aim(ServoTarget(1, 0.0, search_of(target)))
+    servo.aim(ServoTarget(1, 0.0, closest_points_on(target)))
     now[0] = 0.02
-    command = servo.step(MODEL, np.inf)
+    servo.refine(MODEL, np.inf)
+    command = servo.command()
     assert command.converged and command.errors.mean_mm < 0.01
     assert command.actuation[:3].tobytes() == hidden[:3].tobytes()
 

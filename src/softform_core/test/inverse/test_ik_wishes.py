@@ -7,14 +7,13 @@ import pytest
 
 from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
+from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.feature_term import FeatureTerm
 from softform_core.inverse.ik_options import IkOptions, Termination
-from softform_core.inverse.ik_problem import Problem
-from softform_core.inverse.inverse import search_of, solve_inverse_kinematics
-from softform_core.inverse.levenberg_marquardt import LevenbergMarquardt
-from softform_core.inverse.quadratic_model import moved, quadratic_model
-from softform_core.inverse.robust_loss import tukey_loss, tukey_scale, tukey_weights
-from softform_core.inverse.surface_target import SurfaceTarget
+from softform_core.inverse.ik_problem import Problem, tukey_loss, tukey_scale, tukey_weights
+from softform_core.inverse.inverse import solve_inverse_kinematics
+from softform_core.inverse.levenberg_marquardt import LevenbergMarquardt, moved, quadratic_model
+from softform_core.inverse.surface_target import surface_target
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
@@ -85,7 +84,7 @@ def test_the_model_is_the_merits_gradient(corrected_membrane, shape_of, options,
         previous_actuation=np.full(CHAMBERS, 1000.0),
         smoothness_mm2=5.0,
     )
-    problem = Problem(corrected_membrane, search_of(target), wishes, term)
+    problem = Problem(corrected_membrane, closest_points_on(target), wishes, term)
     at = problem.evaluate(hidden_actuation(6), RigidTransform())
     gradient, hessian, pivot = quadratic_model(problem, at)
     assert np.linalg.eigvalsh(hessian).min() > 0.0
@@ -171,15 +170,14 @@ def test_smoothness_and_slew_limit_keep_a_solution_near_the_previous_actuation(m
 def test_a_b_spline_surface_is_a_target(corrected_membrane, membrane, options):
     hidden = hidden_actuation(10)
     (grid,) = membrane.patches.control_grids(membrane.control_points(hidden))
-    target = SurfaceTarget.of(grid / MM_PER_M)
+    target = surface_target(grid / MM_PER_M)
     result = solve_inverse_kinematics(membrane, target, options)
     assert result.mean_error_mm < 0.01 and result.actuation == pytest.approx(hidden, abs=5.0)
-    mesh = target.as_mesh()
-    assert mesh.points[0] == pytest.approx(target.control_points[0, 0]) and len(mesh.faces) == 2 * 120**2
+    assert target.points[0] == pytest.approx(grid[0, 0] / MM_PER_M) and len(target.faces) == 2 * 120**2
 
 
 def test_one_iteration_at_a_time_is_the_whole_solve(membrane, shape_of, options):
-    problem = Problem(membrane, search_of(shape_of(membrane, hidden_actuation(11))), options)
+    problem = Problem(membrane, closest_points_on(shape_of(membrane, hidden_actuation(11))), options)
     solver = LevenbergMarquardt(problem, problem.evaluate(options.start(), RigidTransform()))
     merits = [solver.best.merit]
     while (stop := solver.iterate(lambda: None)) is None:
@@ -232,7 +230,7 @@ def test_a_problem_needs_something_to_reach(membrane, options):
         solve_inverse_kinematics(membrane, None, replace(options, fix_pose=False), features=two)
     for control_points, degree in ((np.zeros((3, 9, 3)), 3), (np.full((9, 9, 3), np.nan), 3), (np.zeros((9, 9)), 3)):
         with pytest.raises(SoftformError):
-            SurfaceTarget.of(control_points, degree)
+            surface_target(control_points, degree)
 
 
 def test_options_start_from_the_seed_then_from_the_previous_actuation(bounds):

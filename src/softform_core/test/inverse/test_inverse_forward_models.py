@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from softform_core.bodies.membrane.equilibrium import MembraneProblem
-from softform_core.bodies.membrane.model import build_membrane
+from softform_core.bodies.membrane.simulator import RealMembrane, build_membrane
+from softform_core.forward.one_point import TipPoint
 from softform_core.forward.robot_pipeline import load_pipeline
-from softform_core.forward.simulated_model import SimulatedModel
+from softform_core.forward.simulated_models import SimulatedModel
 from softform_core.forward.tip_model import load_tip_model
-from softform_core.forward.tip_point import TipPoint
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.feature_term import FeatureTerm
 from softform_core.inverse.ik_options import IkOptions
@@ -24,7 +24,7 @@ from softform_core.units import MM_PER_M
 @pytest.fixture(scope="module")
 def simulation():
     robot = load_robot("membrane")
-    return SimulatedModel(robot, MembraneProblem(build_membrane(robot.body, cells=12)))
+    return SimulatedModel(robot, MembraneProblem(build_membrane(robot.body, RealMembrane(cells=12))))
 
 
 def test_the_jacobian_of_the_simulation_agrees_with_finite_differences(simulation):
@@ -49,7 +49,7 @@ def test_a_shape_is_found_on_the_simulation_itself(simulation):
 
 def _faces(cells):
     """Triangles of the simulation's mesh."""
-    elements = build_membrane(load_robot("membrane").body, cells=cells).elements
+    elements = build_membrane(load_robot("membrane").body, RealMembrane(cells=cells)).elements
     return np.concatenate([elements[:, [0, 1, 2]], elements[:, [0, 2, 3]]])
 
 
@@ -80,7 +80,8 @@ def test_a_servo_follows_waypoints_of_a_tip():
     for step in range(20):
         now[0] += 0.02
         servo.aim(ServoTarget(step, now[0], features=features))
-        command = servo.step(tip, now[0] + 0.01)
+        servo.refine(tip, now[0] + 0.01)
+        command = servo.command()
     assert command.state is ServoState.TRACKING and command.converged
     assert command.errors.mean_mm < 0.02
     np.testing.assert_allclose(tip_model.tip(command.actuation), point[0, : tip_model.dimensions], atol=0.05)

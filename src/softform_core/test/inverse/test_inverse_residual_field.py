@@ -7,7 +7,7 @@ from scipy.spatial import cKDTree
 from softform_core.errors import SoftformError
 from softform_core.forward.corrected_pipeline import CorrectedPipeline
 from softform_core.inverse.residual_field import ResidualField, surface_residuals
-from softform_core.surface.bspline import evaluate, normals
+from softform_core.surface.bspline import apply, evaluate, unit_normals
 from softform_core.surface.patch_set import SHEET
 
 ACTUATION = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
@@ -25,7 +25,8 @@ SEEN = np.random.default_rng(0).uniform(0.002, 0.998, (6000, 2))
 def captured(membrane):
     """Points of a surface that lies off the predicted one by `bump` along the normals, mm."""
     (control_points,) = membrane.patches.control_grids(membrane.control_points(ACTUATION))
-    return evaluate(control_points, SEEN) + bump(SEEN)[:, None] * normals(control_points, SEEN)
+    normals = unit_normals(*(apply(slope, control_points) for slope in SHEET.derivatives(SEEN)))
+    return evaluate(control_points, SEEN) + bump(SEEN)[:, None] * normals
 
 
 def test_feet_and_residuals_are_exact_between_the_grid_points(membrane, captured):

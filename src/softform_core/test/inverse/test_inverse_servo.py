@@ -74,7 +74,8 @@ def follow(servo, model, clock, periods, deadline=10.0):
     commands = []
     for _ in range(periods):
         clock.now += PERIOD
-        commands.append(servo.step(model, clock.now + deadline))
+        servo.refine(model, clock.now + deadline)
+        commands.append(servo.command())
     return commands
 
 
@@ -178,7 +179,8 @@ def test_a_slow_model_follows_more_coarsely_instead_of_not_at_all(model, target_
     servo.resume_from(REST)
     for _ in range(100):
         servo.aim(ServoTarget(0, clock.now, target_of(HIDDEN).shape))
-        last = servo.step(model, clock.now + PERIOD)
+        servo.refine(model, clock.now + PERIOD)
+        last = servo.command()
     assert last.actuation == pytest.approx(HIDDEN, abs=30.0)
 
 

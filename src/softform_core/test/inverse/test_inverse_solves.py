@@ -113,9 +113,9 @@ def test_a_noisy_scan_without_faces(membrane, shape_of, options):
 
 def membrane_network(pipeline):
     class Network:
-        weights = list(pipeline._network.weights)
-        biases = list(pipeline._network.biases)
-        activation = pipeline._network.activation
+        weights = list(pipeline.network.weights)
+        biases = list(pipeline.network.biases)
+        activation = pipeline.network.activation
         input_offset = output_offset = np.zeros(1)
         input_scale = output_scale = np.ones(1)
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from softform_core.bodies.layered.reality import RealLayers, build_real_layers
-from softform_core.bodies.layered.torso import mesh_torso
+from softform_core.bodies.layered.grid import mesh_torso
+from softform_core.bodies.layered.simulator import RealLayers, build_real_layers
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_core.simulation.simulated_body import equilibrium_points

@@ -4,11 +4,9 @@ import trimesh
 
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.planning.clearance import ClearanceGauge
-from softform_core.planning.enclosure import lies_within_body
 from softform_core.planning.motion import plan_motion
-from softform_core.planning.motion_plan import MotionRequest, MotionSettings, NoMotionError, Rejection
-from softform_core.planning.obstacles import CloudObstacle, MeshObstacle
-from softform_core.planning.planner_settings import PlannerSettings
+from softform_core.planning.motion_plan import MotionRequest, MotionSettings, NoMotionError, PlannerSettings, Rejection
+from softform_core.planning.obstacles import CloudObstacle, MeshObstacle, lies_within_body
 from softform_core.robots import load_robot
 from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
+from softform_core.planning.motion_plan import ALGORITHMS, PlannerSettings
 from softform_core.planning.planner import find_path
-from softform_core.planning.planner_settings import ALGORITHMS, PlannerSettings
 from softform_core.planning.sweep import StoppedError
 
 START, GOAL = np.array([500.0, 2500.0]), np.array([4500.0, 2500.0])

@@ -269,13 +269,17 @@ def test_the_fingerprint_follows_what_decides_the_tip_and_nothing_else(tmp_path)
     assert load_robot(path).fingerprint() != plain
 
 
+def smallest(robot: Robot) -> dict[str, float]:
+    return {name: float(values.min()) for name, values in robot.actuator_tolerances._asdict().items()}
+
+
 def test_tolerances_that_are_not_given_are_parts_of_the_narrowest_range():
     usual = {"settle": 100.0, "arrive": 250.0, "follow": 1000.0, "beyond_range": 1000.0, "vent_threshold": 200.0}
-    assert load_robot("membrane").tolerances.model_dump() == usual
+    assert smallest(load_robot("membrane")) == usual
     content = described("three_chamber")
     content["actuators"] |= {"minimum": [0.0, -1000.0, -5000.0], "maximum": [60e3, 4000.0, 60e3]}
     del content["tolerances"]
-    assert Robot.model_validate(content).tolerances.model_dump() == usual
+    assert smallest(Robot.model_validate(content)) == usual
     content["tolerances"] = {"follow": 2501.0}
     with pytest.raises(ValueError, match="tolerances.follow 2501 Pa must not exceed 2500 Pa"):
         Robot.model_validate(content)

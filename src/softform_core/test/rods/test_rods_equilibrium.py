@@ -6,9 +6,8 @@ import yaml
 from scipy.integrate import solve_bvp
 from scipy.spatial.transform import Rotation
 
-from softform_core.bodies.rod.cross_section import wall_fibres
 from softform_core.bodies.rod.equilibrium import RodProblem, solve_equilibria, tip_sensitivities
-from softform_core.bodies.rod.model import build_rod
+from softform_core.bodies.rod.model import build_rod, wall_fibres
 from softform_core.bodies.rotations import mean_tangent_derivative, turns_by
 from softform_core.errors import SoftformError
 from softform_core.paths import robot_file
@@ -104,7 +103,7 @@ def test_pressure_alone_bends_an_even_finger_into_a_circle_of_the_beams_curvatur
 
 @pytest.mark.parametrize("robot", [THREE_CHAMBER, FINGERS], ids=lambda robot: robot.name)
 def test_gradient_and_hessian_are_derivatives_of_the_energy(robot):
-    problem = RodProblem(build_rod(robot.body, elements=3, gravity=[2.0, -5.0, -7.0]))
+    problem = RodProblem(build_rod(robot.body.model_copy(update={"elements": 3, "gravity": (2.0, -5.0, -7.0)})))
     rod, rng = problem.rod, np.random.default_rng(3)
     pressures = robot.actuators_of(rng.uniform(robot.actuation_min, robot.actuation_max))[None]
     strains = np.zeros((1, rod.elements, 4))
@@ -158,10 +157,8 @@ def test_the_fingers_bend_alike_to_both_sides_by_about_120_degrees():
 
 def test_weight_makes_the_actuator_lean_further_than_its_mirror_image_upside_down():
     pressures = np.array([[50000.0, 0.0, 0.0]])
-    tips = [
-        solve_equilibria(RodProblem(build_rod(THREE_CHAMBER.body, gravity=[0.0, 0.0, g])), pressures).tips[0]
-        for g in (-9.81, 0.0, 9.81)
-    ]
+    bodies = [THREE_CHAMBER.body.model_copy(update={"gravity": (0.0, 0.0, g)}) for g in (-9.81, 0.0, 9.81)]
+    tips = [solve_equilibria(body.simulator(), pressures).tips[0] for body in bodies]
     assert tips[0][0] < tips[1][0] - 5e-4 < tips[2][0] - 1e-3
 
 
@@ -171,8 +168,10 @@ def test_pressures_that_do_not_fit_are_rejected_and_a_crushed_rod_has_no_tip():
         solve_equilibria(problem, np.zeros((2, 6)))
     with pytest.raises(SoftformError, match="no finite values"):
         solve_equilibria(problem, np.array([[0.0, np.nan, 0.0]]))
-    soft = build_rod(THREE_CHAMBER.body, material=Material(law="neo_hookean", coefficients=[1e3]))
-    beyond = solve_equilibria(RodProblem(soft), np.full((1, 3), 6e4))
+    material = Material(law="neo_hookean", coefficients=[1e3])
+    soft = THREE_CHAMBER.body.section.model_copy(update={"material": material})
+    problem = THREE_CHAMBER.body.model_copy(update={"section": soft}).simulator()
+    beyond = solve_equilibria(problem, np.full((1, 3), 6e4))
     assert "no equilibrium" in beyond.failures[0]
     assert np.isnan(beyond.tips).all()
 
@@ -193,5 +192,5 @@ def test_the_sensitivity_of_the_tip_is_that_of_solves_beside_it(robot):
     found = tip_sensitivities(problem, centre.strains, pressures)
     assert found.shape == (4, 3, rod.chambers)
     for chamber, step in enumerate(10.0 * np.eye(rod.chambers)):
-        ahead, behind = (solve_equilibria(problem, pressures + sign * step, centre.strains).tips for sign in (1, -1))
+        ahead, behind = (solve_equilibria(problem, pressures + sign * step).tips for sign in (1, -1))
         np.testing.assert_allclose(found[:, :, chamber], (ahead - behind) / 20.0, atol=1e-6 * np.abs(found).max())

@@ -17,7 +17,7 @@ from softform_core.robots import Robot, load_robot
 from softform_core.simulation.generate import generate
 from softform_core.simulation.sampling import grid, grid_actuations
 from softform_core.simulation.store import SampleStatus, SimulationStore, open_simulation
-from softform_core.training.learn_tips import learn_tip_kinematics
+from softform_core.training.tips import learn_tip_kinematics
 
 FINGERS, THREE_CHAMBER = load_robot("planar_fingers", "tip"), load_robot("three_chamber", "tip")
 

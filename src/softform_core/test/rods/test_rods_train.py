@@ -8,8 +8,6 @@ import torch
 from click.testing import CliRunner
 from equilibria import simulate_tips
 
-from softform_core.bodies.rod.equilibrium import RodProblem
-from softform_core.bodies.rod.model import build_rod
 from softform_core.cli.train import train
 from softform_core.errors import SoftformError
 from softform_core.forward.tip_model import load_tip_model
@@ -75,7 +73,7 @@ def test_the_commands_write_models_that_fit_and_reject_others(tmp_path, small, m
     monkeypatch.setattr("softform_core.training.tips.FORWARD_KINEMATICS_STEPS", 50)
     folder = tmp_path / "models"
     options = ["--robot", "three_chamber", "--data", str(store.path), "--output", str(folder)]
-    monkeypatch.setattr("softform_core.training.learn_tips.train_kinematics", lambda *args: small[2])
+    monkeypatch.setattr("softform_core.training.tips.train_kinematics", lambda *args: small[2])
     done = CliRunner().invoke(train, ["fk", *options])
     assert done.exit_code == 0, done.output
     assert "N_fk  mean" in done.output
@@ -94,8 +92,10 @@ def test_the_commands_write_models_that_fit_and_reject_others(tmp_path, small, m
 
 def test_sim_to_real_learns_a_turned_and_stretched_reality_from_few_tips(tmp_path):
     actuations = np.random.default_rng(2).uniform(ROBOT.actuation_min, ROBOT.actuation_max, (120, 3))
-    rod = build_rod(ROBOT.body, length_scale=1.05, base_rotation=[[0.99, -0.141, 0], [0.141, 0.99, 0], [0, 0, 1.0]])
-    tips = simulate_tips(RodProblem(rod), ROBOT, actuations)
+    longer = ROBOT.body.section.model_copy(update={"length": 1.05 * ROBOT.body.section.length})
+    turned = ROBOT.body.reality_type()(base_turn=(0.1415, 0.0, 0.0))
+    problem = ROBOT.body.model_copy(update={"section": longer}).real_simulator(turned)
+    tips = simulate_tips(problem, ROBOT, actuations)
     path = tmp_path / "tips.zarr"
     write_tip_samples(path, ROBOT, actuations, tips, {"source": "a test", "created": "now"})
     folder = tmp_path / "real"
@@ -105,24 +105,26 @@ def test_sim_to_real_learns_a_turned_and_stretched_reality_from_few_tips(tmp_pat
     assert done.exit_code == 0, done.output
     simulated, real = load_tip_model(ROBOT), load_tip_model(ROBOT, sim_to_real=folder)
     fresh = np.random.default_rng(3).uniform(ROBOT.actuation_min, ROBOT.actuation_max, (50, 3))
-    truth = 1000.0 * simulate_tips(RodProblem(rod), ROBOT, fresh)
+    truth = 1000.0 * simulate_tips(problem, ROBOT, fresh)
     before, after = (np.linalg.norm(m.tip(fresh) - truth, axis=1).mean() for m in (simulated, real))
     assert after < 0.01 * real.workspace_width_mm < before
     # Eq. 4: diff(N_s2r) J^s, where J^s is of N_J and not the derivative of N_fk.
     here, change = fresh[0], np.array([300.0, -200.0, 100.0])
     ahead, behind = (
         real.sim_to_real.values(
-            np.concatenate([simulated.tip(here) + sign * simulated.jacobian(here) @ change, here + sign * change])[None]
+            np.concatenate(
+                [simulated.tip(here) + sign * simulated.tip_and_jacobian(here)[1] @ change, here + sign * change]
+            )[None]
         )[0]
         for sign in (1.0, -1.0)
     )
     step = 0.5 * (ahead - behind)
-    np.testing.assert_allclose(real.jacobian(here) @ change, step, atol=1e-3 * np.abs(step).max())
+    np.testing.assert_allclose(real.tip_and_jacobian(here)[1] @ change, step, atol=1e-3 * np.abs(step).max())
     np.testing.assert_array_equal(real.without_sim_to_real.tip(fresh), simulated.tip(fresh))
 
 
 def test_a_transfer_beside_another_n_fk_is_rejected(tmp_path, small, monkeypatch):
-    monkeypatch.setattr("softform_core.training.learn_tips.train_kinematics", lambda *args: small[2])
+    monkeypatch.setattr("softform_core.training.tips.train_kinematics", lambda *args: small[2])
     other = tmp_path / "other"
     CliRunner().invoke(train, ["fk", "--robot", "three_chamber", "--data", str(small[0].path), "--output", str(other)])
     actuations = grid_actuations(ROBOT.actuation_min, ROBOT.actuation_max, 3)

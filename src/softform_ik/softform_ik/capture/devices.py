@@ -1,6 +1,5 @@
 """The devices that `capture_shape` can look with: what each sees of a robot that stands still, and how that fits."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -8,12 +7,10 @@ import numpy as np
 
 from softform_client.capture_watch import CaptureWatch
 from softform_client.driver_watch import MeasuredValues
-from softform_client.reach_goal import Code
 from softform_core.arrays import Array
 from softform_core.evaluation.comparison import PredictedSurface
 from softform_core.evaluation.errors import distances_to_shape
 from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors
-from softform_core.forward.tip_point import ServedTip
 from softform_core.frames.marker_quality import LabelledMarkers, average_markers
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.counterpart import RestingSurface
@@ -25,7 +22,7 @@ from softform_ik.robot.hardware import Hardware
 from softform_ik.robot.stop_request import StopRequest
 from softform_interfaces.msg import MarkerFrame
 from softform_ros.conversions import positions_from_markers
-from softform_ros.goal_error import GoalError, in_code
+from softform_ros.goal_error import GoalCode, GoalError, in_code
 
 SCANNER, MOCAP = "scanner", "mocap"
 
@@ -38,8 +35,8 @@ _MOST_LOOKS = 5
 _ELSEWHERE = 0.25
 """Distance of markers from the prediction, over the robot's size, from which unit, frame or robot is wrong."""
 
-Predict: TypeAlias = Callable[[MeasuredValues], PredictedSurface]
-"""Returns the predicted surface for measured values."""
+Predicted: TypeAlias = PredictedSurface | Array
+"""The surface, or the place (3,) m of the tip, that is predicted for the measured values."""
 
 
 @dataclass(frozen=True)
@@ -58,41 +55,42 @@ class Seen:
 class Scanner:
     """Clouds of the surface, which at rest is `rest`."""
 
-    def __init__(self, robot: Robot, predict: Predict, hardware: Hardware, rest: RestingSurface) -> None:
-        self._robot, self._predict, self._hardware, self._rest = robot, predict, hardware, rest
+    def __init__(self, robot: Robot, hardware: Hardware, rest: RestingSurface) -> None:
+        self._robot, self._hardware, self._rest = robot, hardware, rest
 
-    def see(self, still: MeasuredValues, captures: int, stop: StopRequest) -> Seen | None:
+    def see(self, still: MeasuredValues, predicted: Predicted, captures: int, stop: StopRequest) -> Seen | None:
         """Look at a robot that stands still; None if stopped.
 
         Args:
             still: Actuator values measured when the robot had settled.
+            predicted: What is predicted for them.
             captures: Clouds or frames of markers that make one capture; 0: the default.
             stop: Request to end the wait.
 
         Raises:
             GoalError: If nothing comes in time, the robot moves meanwhile, or what comes cannot be true.
         """
+        assert isinstance(predicted, PredictedSurface)
         points = self._hardware.look_on(still, captures, stop)
-        return None if points is None else Seen(check_capture(points, self._predict(still).points, self._robot))
+        return None if points is None else Seen(check_capture(points, predicted.points, self._robot))
 
-    def compare(self, seen: Seen, still: MeasuredValues, target: Shape | None) -> MeasuredErrors:
-        """Return distances to a target in m, or to what is predicted for the measured values.
+    def compare(self, seen: Seen, predicted: Predicted, target: Shape | None) -> MeasuredErrors:
+        """Return distances to a target in m, or to what is predicted.
 
         Raises:
             SoftformError: If they cannot be compared.
         """
-        return measure_errors(seen.points, target or self._predict(still).mesh, RigidTransform(), self._rest)
+        assert isinstance(predicted, PredictedSurface)
+        return measure_errors(seen.points, target or predicted.mesh, RigidTransform(), self._rest)
 
 
 class MotionCapture:
     """Markers in the robot's frame, averaged over some frames."""
 
-    def __init__(
-        self, robot: Robot, predict: Predict | ServedTip, hardware: Hardware, markers: CaptureWatch[MarkerFrame]
-    ) -> None:
-        self._robot, self._predict, self._hardware, self._markers = robot, predict, hardware, markers
+    def __init__(self, robot: Robot, hardware: Hardware, markers: CaptureWatch[MarkerFrame]) -> None:
+        self._robot, self._hardware, self._markers = robot, hardware, markers
 
-    def see(self, still: MeasuredValues, captures: int, stop: StopRequest) -> Seen | None:
+    def see(self, still: MeasuredValues, predicted: Predicted, captures: int, stop: StopRequest) -> Seen | None:
         """Capture markers seen in at least half of the frames, like `Scanner.see`; looks again if there is none."""
         for _ in range(_MOST_LOOKS):
             taken = self._hardware.look_on_markers(still, self._markers, captures or _AVERAGED_MARKERS, stop)
@@ -103,43 +101,37 @@ class MotionCapture:
                 break
         else:
             raise GoalError(
-                Code.CAPTURE_INVALID, "No marker is visible.", "Clear the cameras' view of them, and capture again."
+                GoalCode.CAPTURE_INVALID, "No marker is visible.", "Clear the cameras' view of them, and capture again."
             )
-        with in_code(Code.CAPTURE_INVALID):
-            off = float(np.median(self.compare(seen, still, None).errors))
+        with in_code(GoalCode.CAPTURE_INVALID):
+            off = float(np.median(self.compare(seen, predicted, None).errors))
         if off > _ELSEWHERE * self._robot.body.size:
             raise GoalError(
-                Code.CAPTURE_INVALID,
+                GoalCode.CAPTURE_INVALID,
                 f"The markers lie {off:.3g} m from where the robot is predicted to be.",
                 "Check unit and alignment of motion capture, and that driver and cameras look at the same robot.",
             )
         return seen
 
     def _averaged(self, taken: list[MarkerFrame]) -> Seen:
-        with in_code(Code.CAPTURE_INVALID):
+        with in_code(GoalCode.CAPTURE_INVALID):
             frames = [LabelledMarkers(list(one.name), positions_from_markers(one)) for one in taken]
             names = list(dict.fromkeys(name for frame in frames for name in frame.names))
             positions, fault = average_markers(frames, names, self._robot)
         if fault:
-            raise GoalError(Code.CAPTURE_INVALID, f"The markers cannot be used: {fault}", "Correct their labels.")
+            raise GoalError(GoalCode.CAPTURE_INVALID, f"The markers cannot be used: {fault}", "Correct their labels.")
         visible = np.flatnonzero(np.isfinite(positions).all(axis=1))
         return Seen(positions[visible], [names[index] for index in visible])
 
-    def compare(self, seen: Seen, still: MeasuredValues, target: Shape | None) -> MeasuredErrors:
+    def compare(self, seen: Seen, predicted: Predicted, target: Shape | None) -> MeasuredErrors:
         """Compare markers with the surface and a tip with its predicted place, like `Scanner.compare`."""
-        if isinstance(self._predict, ServedTip):
-            points, errors = self._from_tip(self._predict, seen, still)
-        else:
-            points = seen.points
-            errors = distances_to_shape(points, target or self._predict(still).mesh) / MM_PER_M
-        return MeasuredErrors(points, errors, np.arange(len(points)))
-
-    def _from_tip(self, model: ServedTip, seen: Seen, still: MeasuredValues) -> tuple[Array, Array]:
+        points = seen.points
+        if isinstance(predicted, PredictedSurface):
+            errors = distances_to_shape(points, target or predicted.mesh) / MM_PER_M
+            return MeasuredErrors(points, errors, np.arange(len(points)))
         if TIP_MARKER not in seen.names:
             raise GoalError(
-                Code.CAPTURE_INVALID, f"The marker '{TIP_MARKER}' is not seen.", "Clear the cameras' view of it."
+                GoalCode.CAPTURE_INVALID, f"The marker '{TIP_MARKER}' is not seen.", "Clear the cameras' view of it."
             )
-        place = np.zeros(3)
-        place[: model.dimensions] = model.tip(self._robot.nearest_actuation(still.values)) / MM_PER_M
-        points = seen.points[[seen.names.index(TIP_MARKER)]]
-        return points, np.linalg.norm(points - place, axis=1)
+        points = points[[seen.names.index(TIP_MARKER)]]
+        return MeasuredErrors(points, np.linalg.norm(points - predicted, axis=1), np.arange(1))

@@ -5,32 +5,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from softform_client.driver_watch import DriverWatch
-from softform_client.follow_messages import Code
 from softform_core.arrays import Array
 from softform_core.inverse.timing import Schedule
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.hardware import Hardware
 from softform_ik.robot.stop_request import StopRequest
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import GoalCode, GoalError
+
+LONGEST_STEP = 2.0
+"""Longest step of the schedule between two commands, in periods of commands. After a stall of this process the schedule
+goes on later instead of making up for what was lost, which would command faster than the slew rate."""
 
 _SHORTEST_SLEEP = 1e-3
 """Shortest sleep, s; what rounding leaves is waited for, too."""
-
-
-@dataclass(frozen=True)
-class MotionSettings:
-    """Time between two commands, s."""
-
-    command_period: float = 0.1
-
-    @property
-    def longest_step(self) -> float:
-        """Longest step of the schedule between two commands, s.
-
-        After a stall of this process the schedule goes on later instead of making up for what was lost, which would
-        command faster than the slew rate.
-        """
-        return 2.0 * self.command_period
 
 
 @dataclass
@@ -47,11 +34,11 @@ class Motion:
 
 
 class PathMover:
-    """Commands one robot along schedules, through the one held command; all times are in s."""
+    """Commands one robot along schedules each `period`, through the one held command; all times are in s."""
 
     def __init__(
         self,
-        settings: MotionSettings,
+        period: float,
         driver: DriverWatch,
         commander: Commander,
         hardware: Hardware,
@@ -59,7 +46,7 @@ class PathMover:
         wall_clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._settings, self._driver, self._commander, self._hardware = settings, driver, commander, hardware
+        self._period, self._driver, self._commander, self._hardware = period, driver, commander, hardware
         self._clock, self._wall_clock, self._sleep = clock, wall_clock, sleep
 
     @property
@@ -108,7 +95,7 @@ class PathMover:
             on_moved(len(motion.times), values_of(schedule.at(due)))
         if not stop() and not settles:
             self._settle(values_of(schedule.at(schedule.duration)), stop)
-        if stop.code == Code.CANCELLED:
+        if stop.code == GoalCode.CANCELLED:
             self._hardware.stay(stop)
 
     def _play(
@@ -128,15 +115,15 @@ class PathMover:
             self._command(values_of(schedule.at(min(moment, until))), stop)
             if moment >= until:
                 break
-            self._sleep(max(_SHORTEST_SLEEP, min(self._settings.command_period, until - moment)))
+            self._sleep(max(_SHORTEST_SLEEP, min(self._period, until - moment)))
             now = self._clock()
-            moment, before = moment + min(now - before, self._settings.longest_step), now
+            moment, before = moment + min(now - before, LONGEST_STEP * self._period), now
         return moment, before
 
     def _command(self, values: Array, stop: StopRequest) -> None:
         if not self._commander.hold(values, stop, self._hardware.is_ready) and not stop():
             raise GoalError(
-                Code.DRIVER_FAULT,
+                GoalCode.DRIVER_FAULT,
                 "The driver stopped following, and nothing is held any longer.",
                 "Its last driver_state says why; then send the rest of the path.",
             )

@@ -35,7 +35,7 @@ class PathSolver(ABC):
     """
 
     def __init__(self, robot: Robot) -> None:
-        self._robot = robot
+        self.robot = robot
 
     def solve(self, goal: FollowGoal, here: Array | None, should_stop: Callable[[], bool]) -> Iterator[SolvedWaypoint]:
         """Solve the waypoints, one after the other; actuator values are what they are.
@@ -65,13 +65,13 @@ class PathSolver(ABC):
     def start(self, goal: FollowGoal, here: Array) -> Array:
         """Return the actuation (d,) from which the path begins, when the actuators are at (k,)."""
         if isinstance(goal.path, ActuatorPath):
-            return np.clip(here, self._robot.actuator_min, self._robot.actuator_max)
-        return self._robot.nearest_actuation(here)
+            return np.clip(here, self.robot.actuator_min, self.robot.actuator_max)
+        return self.robot.nearest_actuation(here)
 
     def values(self, goal: FollowGoal, actuations: Array) -> Array:
         """Return actuator values (..., k) under actuations (..., d) of a goal."""
-        return actuations if isinstance(goal.path, ActuatorPath) else self._robot.actuators_of(actuations)
+        return actuations if isinstance(goal.path, ActuatorPath) else self.robot.actuators_of(actuations)
 
     def slew_rate(self, goal: FollowGoal) -> Array:
         """Return the fastest change of each of the d values, per second."""
-        return self._robot.slew_rate if isinstance(goal.path, ActuatorPath) else self._robot.actuation_slew
+        return self.robot.slew_rate if isinstance(goal.path, ActuatorPath) else self.robot.actuation_slew

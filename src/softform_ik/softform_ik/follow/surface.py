@@ -9,17 +9,16 @@ from collections.abc import Callable, Iterator
 from softform_client.driver_watch import DriverWatch
 from softform_client.follow_messages import FollowGoal, PointPath, ShapePath
 from softform_core.arrays import Array
-from softform_core.forward.forward_model import ForwardModel
-from softform_core.forward.mean_point import MeanPoint
+from softform_core.forward.forward_model import ForwardModel, SurfaceModel
+from softform_core.forward.one_point import MeanPoint
 from softform_core.forward.robot_models import SurfaceModels
-from softform_core.forward.surface_model import SurfaceModel
 from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints, output_parameters
 from softform_core.shapes.shape import Shape
 from softform_ik.follow.solver import PathSolver, SolvedWaypoint
-from softform_ik.reach.goal_execution import SolveSettings
+from softform_ik.goals.reach_limit import ReachSettings
 
 
 class SurfacePathSolver(PathSolver):
@@ -33,7 +32,7 @@ class SurfacePathSolver(PathSolver):
         self,
         robot: Robot,
         models: SurfaceModels,
-        settings: SolveSettings,
+        settings: ReachSettings,
         driver: DriverWatch,
         smoothness_mm2: float,
     ) -> None:
@@ -45,7 +44,7 @@ class SurfacePathSolver(PathSolver):
         self, goal: FollowGoal, path: PointPath | ShapePath, here: Array | None, should_stop: Callable[[], bool]
     ) -> Iterator[SolvedWaypoint]:
         given = goal.seed if goal.seed is not None else here
-        before = None if given is None else self._robot.nearest_actuation(given)
+        before = None if given is None else self.robot.nearest_actuation(given)
         commands = self._driver.commands(self._pipeline(goal).memory, here)
         for target, features in _wanted(path):
             model = self._pipeline(goal).given(commands.state)
@@ -67,13 +66,13 @@ class SurfacePathSolver(PathSolver):
     def _led(self, path: PointPath | ShapePath, pipeline: SurfaceModel) -> ForwardModel:
         """Return what is led to the waypoints: the surface, its point at any (u, v), or the named frame."""
         if isinstance(path, PointPath):
-            return MeanPoint(pipeline.at(output_parameters(self._robot, path.output, path.uv)))
+            return MeanPoint(pipeline.at(output_parameters(self.robot, path.output, path.uv)))
         return pipeline
 
     def _options(self, before: Array | None) -> IkOptions:
         return IkOptions(
-            actuation_min=self._robot.actuation_min,
-            actuation_max=self._robot.actuation_max,
+            actuation_min=self.robot.actuation_min,
+            actuation_max=self.robot.actuation_max,
             previous_actuation=before,
             smoothness_mm2=0.0 if before is None else self._smoothness_mm2,
             max_iterations=self._settings.max_iterations,

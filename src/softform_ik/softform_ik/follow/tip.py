@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from softform_client.follow_messages import FollowGoal, PointPath, ShapePath
 from softform_core.arrays import Array
-from softform_core.forward.tip_point import ServedTip
+from softform_core.forward.one_point import ServedTip
 from softform_core.halton import halton_actuations
 from softform_core.inverse.follow_path import follow_path, start_near
 from softform_core.robots import Robot
@@ -59,9 +59,9 @@ class TipPathSolver(PathSolver):
         """
         given = goal.seed if goal.seed is not None else here
         if given is not None:
-            yield self._robot.actuation_of(given)
+            yield self.robot.actuation_of(given)
         yield start_near(model, point)
-        yield from halton_actuations(self._robot.actuation_min, self._robot.actuation_max, _OTHER_STARTS, seed=0)
+        yield from halton_actuations(self.robot.actuation_min, self.robot.actuation_max, _OTHER_STARTS, seed=0)
 
 
 def _followed(model: ServedTip, points: Array, start: Array, should_stop: Callable[[], bool]) -> list[SolvedWaypoint]:

@@ -2,26 +2,22 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, Generic, TypeVar
 
 from rclpy.action.server import ServerGoalHandle
-from std_msgs.msg import Header
 
 from softform_client.driver_watch import DriverWatch
-from softform_client.reach_goal import Code
-from softform_client.shared_codes import in_codes
+from softform_client.solve_options import SolveGoal
+from softform_core.forward.robot_models import RobotModels
 from softform_core.robots import Robot
 from softform_ik.robot.commander import Commander
-from softform_ik.robot.stop_request import Outcome, StopRequest
-from softform_interfaces.action import CaptureShape, FollowWaypoints, PlanToShape, ReachShape
-from softform_interfaces.msg import TargetPoints
+from softform_ik.robot.stop_request import StopRequest
 from softform_ros.action_goals import GoalLedger
 from softform_ros.asked import AGAIN, require_just_asked
 from softform_ros.checked_action import CheckedAction, in_worker
-from softform_ros.frames import Frames
-from softform_ros.goal_error import GoalError, in_code
+from softform_ros.goal_error import GoalCode, GoalError, Outcome, in_code
 from softform_ros.lifecycle import SoftformLifecycleNode
 
 CLIENT_SECONDS = 2.0
@@ -30,40 +26,43 @@ CLIENT_SECONDS = 2.0
 Goal = TypeVar("Goal")
 Ended = TypeVar("Ended", bound=Outcome)
 Run = Callable[[Goal, StopRequest, Callable[[Any], None]], Ended]
-"""Carries out a goal, in the worker thread; returns an outcome whatever happens and tells its progress."""
+"""Carries out a goal, in the worker thread; returns an outcome whatever happens, and tells its feedback."""
 
-_PARTS = {
-    CaptureShape.Goal: {"target": CaptureShape.Result.INVALID_TARGET},
-    ReachShape.Goal: {"target": ReachShape.Result.INVALID_TARGET, "features": ReachShape.Result.INVALID_TARGET},
-    PlanToShape.Goal: {"target": PlanToShape.Result.INVALID_TARGET, "obstacles": PlanToShape.Result.INVALID_OBSTACLES},
-}
-"""Fields with points, and the error code of each."""
+Warn = Callable[[Goal], list[str]]
+"""Returns what makes the plan of a goal less certain, each a sentence for its result."""
 
 
 class GoalServer(ABC, Generic[Goal, Ended]):
     """Serves one action; works in a worker thread so that the executor answers cancels and feeds the driver.
 
     Attributes:
-        action: Action type; the constants of its result are the error codes.
+        action: Action type.
         name: Name of the action.
         unpack: Checks a message and makes a goal of it; called with message, robot, its frame, the time (s since the
             epoch) and `max_target_age`.
-        codes: Codes of `reach_shape`, which shared parts raise, and those of this action.
+        parts: Fields of a goal with points, and the code where TF cannot bring them into the robot's frame.
     """
 
     action: ClassVar[Any]
     name: ClassVar[str]
     unpack: ClassVar[Callable[[Any, Robot, str, float, float], Any]]
-    codes: ClassVar[dict[int, int]] = {}
+    parts: ClassVar[Mapping[str, GoalCode]] = {"target": GoalCode.INVALID_TARGET}
 
-    def __init__(self, node: SoftformLifecycleNode, robot: Robot, run: Run[Goal, Ended], ledger: GoalLedger) -> None:
+    def __init__(
+        self,
+        node: SoftformLifecycleNode,
+        robot: Robot,
+        run: Run[Goal, Ended],
+        ledger: GoalLedger,
+        warn: Warn[Goal] = lambda goal: [],
+    ) -> None:
         self.node, self.robot = node, robot
-        self._run, self._ledger = run, ledger
+        self._run, self._warn = run, warn
         self._stop = StopRequest()
         self._stops: dict[bytes, StopRequest] = {}
         self._workers = ThreadPoolExecutor(max_workers=1, thread_name_prefix=self.name)
         self._server = CheckedAction(
-            node, self.action, self.name, ledger, self._check, self._begin, self._carry_out, self._cancel
+            node, self.action, self.name, ledger, self.read, self._begin, self._carry_out, self._cancel
         )
 
     def read(self, message: Any) -> Any:
@@ -72,13 +71,19 @@ class GoalServer(ABC, Generic[Goal, Ended]):
         Raises:
             GoalError: If the goal cannot be carried out, or the driver would not follow it.
         """
-        _bring_into(self.robot.base_frame, message, self.node.frames)
+        self.bring_into_frame(message)
         now, oldest = self.node.get_clock().now().nanoseconds * 1e-9, self.node.parameters["max_target_age"]
         return type(self).unpack(message, self.robot, self.robot.base_frame, now, oldest)
 
-    def feedback(self, progress: Any) -> Any:
-        """Pack the progress of a goal, if it is no message yet."""
-        return progress
+    def bring_into_frame(self, message: Any) -> None:
+        """Bring the points of a goal, in place, into the robot's frame; those in no frame are left to the checks.
+
+        Raises:
+            GoalError: If TF cannot tell the motion at the points' stamp, with the reason.
+        """
+        for part, code in self.parts.items():
+            with in_code(code):
+                setattr(message, part, self.node.frames.into(self.robot.base_frame, getattr(message, part)))
 
     @abstractmethod
     def result(self, outcome: Ended) -> Any:
@@ -88,6 +93,10 @@ class GoalServer(ABC, Generic[Goal, Ended]):
     def summary(self, outcome: Ended) -> str:
         """Return a line for the log on what was achieved; empty if nothing was."""
 
+    def warnings(self, goal: Goal) -> list[str]:
+        """Return what makes the plan of a goal less certain, each a sentence for its result."""
+        return self._warn(goal)
+
     def begun(self, goal: Goal, stop: StopRequest, message: Any) -> None:
         """Prepare for a good goal and its message; called before it is carried out."""
 
@@ -96,7 +105,7 @@ class GoalServer(ABC, Generic[Goal, Ended]):
 
     def end_goals(self) -> None:
         """Ask the goal under way to end, since the node is deactivated."""
-        self._stop.request(self.action.Result.NODE_DEACTIVATED)
+        self._stop.request(GoalCode.NODE_DEACTIVATED)
 
     def close(self) -> None:
         """End the goal under way and close the action."""
@@ -104,30 +113,26 @@ class GoalServer(ABC, Generic[Goal, Ended]):
         self._workers.shutdown(wait=True)
         self._server.close()
 
-    def _check(self, message: Any) -> Any:
-        with in_codes(self.codes):
-            return self.read(message)
-
     def _begin(self, goal: Goal, handle: ServerGoalHandle) -> None:
-        self._stop.request(self.action.Result.PREEMPTED)
+        self._stop.request(GoalCode.PREEMPTED)
         self._stop = self._stops[bytes(handle.goal_id.uuid)] = StopRequest()
         self.begun(goal, self._stop, handle.request)
 
     def _cancel(self, handle: ServerGoalHandle) -> None:
-        self._stops[bytes(handle.goal_id.uuid)].request(self.action.Result.CANCELLED)
+        self._stops[bytes(handle.goal_id.uuid)].request(GoalCode.CANCELLED)
 
-    async def _carry_out(self, goal: Goal, handle: ServerGoalHandle) -> Any:
+    async def _carry_out(self, goal: Goal, handle: ServerGoalHandle) -> tuple[Outcome, str, Any]:
         stop = self._stops[bytes(handle.goal_id.uuid)]
-
-        def publish(progress: Any) -> None:
-            handle.publish_feedback(self.feedback(progress))
-
-        tell = FeedbackThrottle(publish, self.node.parameters["feedback_rate"])
+        tell = FeedbackThrottle(handle.publish_feedback, self.node.parameters["feedback_rate"])
+        warnings = self.warnings(goal)
         outcome = await in_worker(self._workers, lambda: self._run(goal, stop, tell))
         self.ended(stop)
         del self._stops[bytes(handle.goal_id.uuid)]
-        self._ledger.conclude(handle, outcome.code, outcome.message, self.summary(outcome))
-        return self.result(outcome)
+        result = self.result(outcome)
+        if warnings:
+            result.solve.warnings = warnings
+            self.node.get_logger().warning(f"{self.name}: {' '.join(warnings)}")
+        return outcome, self.summary(outcome), result
 
 
 class MovingGoalServer(GoalServer[Goal, Ended]):
@@ -139,13 +144,14 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
         robot: Robot,
         run: Run[Goal, Ended],
         ledger: GoalLedger,
+        warn: Warn[Goal],
         driver: DriverWatch,
         commander: Commander,
     ) -> None:
         self._driver, self._commander = driver, commander
         self._moving: StopRequest | None = None
         self._alone_since: float | None = None
-        super().__init__(node, robot, run, ledger)
+        super().__init__(node, robot, run, ledger, warn)
 
     @abstractmethod
     def moves(self, goal: Goal) -> bool:
@@ -156,21 +162,25 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
         goal = super().read(message)
         if self.moves(goal):
             self._driver.check_ready()
-            with in_code(Code.DRIVER_NOT_READY):
+            with in_code(GoalCode.DRIVER_NOT_READY):
                 require_just_asked(message.asked, self.node, "The goal")
             stamp = message.asked.stamp.sec * 10**9 + message.asked.stamp.nanosec
             if self._commander.is_outdated(message.asked.epoch, stamp):  # it must not end what is asked for since
                 raise GoalError(
-                    Code.DRIVER_NOT_READY,
+                    GoalCode.DRIVER_NOT_READY,
                     "The goal was asked for before the robot was made safe, was at fault, or was reset.",
                     AGAIN,
                 )
         return goal
 
+    def warnings(self, goal: Goal) -> list[str]:
+        """Return what makes the plan of a goal less certain, each a sentence for its result."""
+        return self._warn(goal)
+
     def begun(self, goal: Goal, stop: StopRequest, message: Any) -> None:
         """Give the robot to a goal that moves it, and watch whether its client stays."""
         if self.moves(goal):
-            self._commander.begin(stop, self.action.Result.PREEMPTED, message.asked.epoch)
+            self._commander.begin(stop, message.asked.epoch)
             self._moving = stop
 
     def end_without_client(self) -> None:
@@ -187,13 +197,22 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
         self._alone_since = self._alone_since or now
         if now - self._alone_since > CLIENT_SECONDS:
             self.node.get_logger().warning(f"{self.name}: the client is gone; its goal is ended")
-            self._moving.request(self.action.Result.CANCELLED)
+            self._moving.request(GoalCode.CANCELLED)
 
     def ended(self, stop: StopRequest) -> None:
         """Take it back."""
         self._commander.end(stop)
         if self._moving is stop:
             self._moving = self._alone_since = None
+
+
+def unknown_past(driver: DriverWatch, models: RobotModels) -> Warn[SolveGoal]:
+    """Return what warns of plans by the models of a body that remembers, while its past is not known to the driver."""
+
+    def warn(goal: SolveGoal) -> list[str]:
+        return driver.warnings((models.simulated if goal.without_sim_to_real else models.current).memory)
+
+    return warn
 
 
 class FeedbackThrottle:
@@ -216,30 +235,3 @@ class FeedbackThrottle:
             return
         self._phase, self._sent = phase, moment
         self._publish(progress)
-
-
-def _bring_into(frame: str, goal: Any, frames: Frames) -> None:
-    """Bring the points of a goal, in place, into a frame; those in no frame stay as they are, for the checks to reject.
-
-    Raises:
-        GoalError: If TF cannot tell the motion at the points' stamp, with the reason.
-    """
-    if isinstance(goal, FollowWaypoints.Goal):
-        with in_code(FollowWaypoints.Result.INVALID_PATH):
-            _bring_path_into(frame, goal, frames)
-        return
-    for part, code in _PARTS[type(goal)].items():
-        with in_code(code):
-            setattr(goal, part, frames.into(frame, getattr(goal, part)))
-
-
-def _bring_path_into(frame: str, goal: FollowWaypoints.Goal, frames: Frames) -> None:
-    """Bring a path into a frame, by its stamp for all its shapes; a shape without a frame is in the path's."""
-    if goal.kind == FollowWaypoints.Goal.ACTUATORS:
-        return
-    goal.points = frames.into(frame, TargetPoints(header=goal.header, position=goal.points)).position
-    for shape in goal.shapes:
-        shape.header = Header(stamp=goal.header.stamp, frame_id=shape.header.frame_id or goal.header.frame_id)
-    goal.shapes = [frames.into(frame, shape) for shape in goal.shapes]
-    if goal.header.frame_id and (goal.points or goal.shapes):
-        goal.header.frame_id = frame

@@ -1,10 +1,12 @@
-"""The limit at which a plan does not fit its target, and the error with which a goal then ends."""
+"""Limits of a goal's solve, and the error with which a goal ends whose plan does not fit its target."""
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.inverse.out_of_reach import OutOfReachError, check_reach
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import GoalCode, GoalError
 from softform_ros.parameters import Parameter
 
 REACH_PARAMETER = Parameter(
@@ -32,20 +34,47 @@ TIP_REACH_PARAMETER = Parameter(
 OVERRIDE = "A goal with accept_unreachable takes the nearest shape nevertheless."
 
 
+@dataclass(frozen=True)
+class ReachSettings:
+    """Limits of a solve and of the closed loop when the goal does not say; the node has a parameter for each.
+
+    Attributes:
+        tolerance: Mean error at which a solve may stop, m.
+        max_time: Time limit of a solve, s.
+        max_iterations: Most iterations of a solve.
+        starts: Number of starts of a global search; 1: no search.
+        preference: Squared error worth an actuator's whole range from the preferred values, mm^2.
+        max_rounds: Closed loop: corrections after the open-loop round at most.
+        gain: Closed loop: share of each measured residual that is added, 0 … 1.
+        least_improvement: Closed loop: share by which the corrected prediction must promise to lower the mean error.
+        most_error_mm: A target that is missed by more, in the mean, is out of reach.
+    """
+
+    tolerance: float = 1e-4
+    max_time: float = 5.0
+    max_iterations: int = 200
+    starts: int = 1
+    preference: float = 0.01
+    max_rounds: int = 5
+    gain: float = 1.0
+    least_improvement: float = 0.005
+    most_error_mm: float = float("inf")
+
+
 def check_reachable(
     mean_error_mm: float,
     miss_mm: NDArray[np.float64],
     most_mm: float,
-    code: int,
     what: str = "target",
     cut_short: bool = False,
 ) -> None:
     """Let no goal go on whose plan does not fit; arguments as of `check_reach`.
 
     Raises:
-        GoalError: With the code given, its action's `UNREACHABLE`.
+        GoalError: `UNREACHABLE`.
     """
     try:
         check_reach(mean_error_mm, miss_mm, most_mm, what, cut_short)
     except OutOfReachError as error:
-        raise GoalError(code, error.message, f"Nothing was moved. {error.next_step} {OVERRIDE}") from error
+        next_step = f"Nothing was moved. {error.next_step} {OVERRIDE}"
+        raise GoalError(GoalCode.UNREACHABLE, error.message, next_step) from error

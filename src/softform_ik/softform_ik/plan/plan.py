@@ -1,12 +1,13 @@
-"""Carries out goals of `plan_to_shape`, one at a time in a worker thread; moves nothing, raises nothing."""
+"""The action `plan_to_shape`: motions are planned, and nothing is moved; the outcome as a message."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from softform_client.actuator_values import values_to_message
 from softform_client.driver_watch import DriverWatch
-from softform_client.plan_messages import Code, PlanGoal
+from softform_client.plan_messages import PlanGoal, goal_from_message
 from softform_core.arrays import Array
 from softform_core.forward.history import History
 from softform_core.forward.memory import Commands, Memory
@@ -25,19 +26,21 @@ from softform_core.planning.obstacles import obstacle_of
 from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.robots import Robot
 from softform_core.shapes.shape import Shape
+from softform_core.units import MM_PER_M
+from softform_ik.goals.goal_server import GoalServer
 from softform_ik.goals.reach_limit import OVERRIDE
-from softform_ik.robot.stop_request import Outcome, StopRequest, stop_messages
-from softform_ros.goal_error import GoalError, failure
+from softform_ik.robot.stop_request import StopRequest
+from softform_interfaces.action import PlanToShape
+from softform_interfaces.msg import SolveReport
+from softform_ros.goal_error import GoalCode, GoalError, Outcome, failure
 
 CODE_OF = {
-    Rejection.OBSTACLE_ENCLOSES: Code.INVALID_OBSTACLES,
-    Rejection.START_IN_COLLISION: Code.START_IN_COLLISION,
-    Rejection.GOAL_IN_COLLISION: Code.GOAL_IN_COLLISION,
-    Rejection.UNREACHABLE: Code.UNREACHABLE,
-    Rejection.NO_PATH: Code.NO_PATH,
+    Rejection.OBSTACLE_ENCLOSES: GoalCode.INVALID_OBSTACLES,
+    Rejection.START_IN_COLLISION: GoalCode.START_IN_COLLISION,
+    Rejection.GOAL_IN_COLLISION: GoalCode.GOAL_IN_COLLISION,
+    Rejection.UNREACHABLE: GoalCode.UNREACHABLE,
+    Rejection.NO_PATH: GoalCode.NO_PATH,
 }
-
-_STOPPED = stop_messages(Code)
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class Plan:
     def __init__(self, robot: Robot, models: SurfaceModels, settings: MotionSettings, driver: DriverWatch) -> None:
         self._robot, self._models, self._settings, self._driver = robot, models, settings, driver
 
-    def run(self, goal: PlanGoal, stop: StopRequest, on_progress: Callable[[Progress], None]) -> PlanOutcome:
+    def run(self, goal: PlanGoal, stop: StopRequest, tell: Callable[[PlanToShape.Feedback], None]) -> PlanOutcome:
         """Carry out a goal; returns an outcome whatever happens. Models that come meanwhile do not change it."""
         models = self._models.models
         used = models.uncertainty is not None and not goal.without_sim_to_real
@@ -74,9 +77,13 @@ class Plan:
         def note(progress: Progress) -> None:
             nonlocal latest
             latest = progress
-            on_progress(progress)
+            tell(
+                PlanToShape.Feedback(
+                    stage=progress.stage, elapsed=progress.seconds, states_checked=progress.states_checked
+                )
+            )
 
-        plan, commands, code, message = None, None, Code.NONE, ""
+        plan, commands, code, message = None, None, GoalCode.NONE, ""
         try:
             model, uncertainty = (models.pipeline, models.uncertainty) if used else (self._models.simulated, None)
             start, found = self._start(goal, model.memory)
@@ -85,11 +92,11 @@ class Plan:
             plan, commands = self._commanded(plan, found)
         except NoMotionError as error:
             stopped = error.rejection is Rejection.STOPPED
-            code, message = (stop.code, _STOPPED[stop.code]) if stopped else (CODE_OF[error.rejection], str(error))
+            code, message = stop.ending() if stopped else (CODE_OF[error.rejection], str(error))
             if error.rejection is Rejection.UNREACHABLE:
                 message = f"{message} {OVERRIDE}"
         except Exception as error:
-            code, message = failure(error, Code.SOLVER_FAILED, Code.INTERNAL_ERROR)
+            code, message = failure(error, GoalCode.SOLVER_FAILED)
         seconds, states = (
             (latest.seconds, latest.states_checked) if plan is None else (plan.seconds, plan.states_checked)
         )
@@ -131,9 +138,49 @@ class Plan:
         here = self._driver.values
         if here is None:
             raise GoalError(
-                Code.INVALID_START,
+                GoalCode.INVALID_START,
                 f"No values of '{self._robot.name}' come on actuator_state: where the robot is, is not known.",
                 "Start the driver and activate it, or give start.",
             )
         found = self._driver.commands(memory, here)
         return found.effective, found
+
+
+class PlanServer(GoalServer[PlanGoal, PlanOutcome]):
+    """Serves `plan_to_shape`; it moves nothing."""
+
+    action, name, unpack = PlanToShape, "plan_to_shape", goal_from_message
+    parts = {"target": GoalCode.INVALID_TARGET, "obstacles": GoalCode.INVALID_OBSTACLES}
+
+    def result(self, outcome: PlanOutcome) -> PlanToShape.Result:
+        """Pack the outcome of a goal."""
+        result = PlanToShape.Result(
+            solve=SolveReport(
+                mean_error=float("nan"),
+                max_error=float("nan"),
+                solve_time=outcome.seconds,
+                used_sim_to_real=outcome.used_sim_to_real,
+            ),
+            states_checked=outcome.states_checked,
+        )
+        plan = outcome.plan
+        if plan is not None:
+            assert outcome.commands is not None
+            result.actuators = values_to_message(outcome.commands, self.robot)
+            result.times = plan.times.tolist()
+            result.clearances = plan.clearances.tolist()
+            result.margins = plan.margins.tolist()
+            result.solve.mean_error = plan.goal.mean_error_mm / MM_PER_M
+            result.solve.max_error = plan.goal.max_error_mm / MM_PER_M
+        return result
+
+    def summary(self, outcome: PlanOutcome) -> str:
+        """Return waypoints, least clearance and time."""
+        plan = outcome.plan
+        if plan is None:
+            return ""
+        return (
+            f"{len(plan.actuations)} waypoints over {plan.times[-1]:.1f} s, least clearance "
+            f"{plan.clearances.min() * MM_PER_M:.2f} mm, planned in {outcome.seconds:.2f} s with "
+            f"{outcome.states_checked} surfaces checked"
+        )

@@ -2,17 +2,18 @@
 
 import numpy as np
 
-from softform_client.reach_goal import Code
 from softform_core.arrays import Array
+from softform_core.errors import SoftformError
 from softform_core.frames.agreement import check_agreement
 from softform_core.frames.quality import assess_cloud
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-from softform_ros.goal_error import GoalError, in_code
+from softform_ros.goal_error import GoalCode, in_code
 
 _NEXT_STEP = "Check scanner, unit and registration."
 
 
+@in_code(GoalCode.CAPTURE_INVALID)
 def check_capture(points: Array, predicted: Array, robot: Robot) -> Array:
     """Return the points of a capture that may be believed, (M, 3) m, finite.
 
@@ -27,10 +28,9 @@ def check_capture(points: Array, predicted: Array, robot: Robot) -> Array:
     """
     finite = points[np.isfinite(points).all(axis=1)]
     if len(finite) == 0:
-        raise GoalError(Code.CAPTURE_INVALID, "The captured cloud has no points.", _NEXT_STEP)
+        raise SoftformError("The captured cloud has no points.", _NEXT_STEP)
     fault = assess_cloud(finite, robot, predicted / MM_PER_M).fault
     if fault:
-        raise GoalError(Code.CAPTURE_INVALID, f"The captured cloud cannot be true: {fault}", _NEXT_STEP)
-    with in_code(Code.CAPTURE_INVALID):
-        check_agreement(finite * MM_PER_M, predicted, robot.patches)
+        raise SoftformError(f"The captured cloud cannot be true: {fault}", _NEXT_STEP)
+    check_agreement(finite * MM_PER_M, predicted, robot.patches)
     return finite

@@ -13,13 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from softform_client.actuator_values import values_to_message
 from softform_client.driver_watch import MeasuredValues
-from softform_client.reach_goal import Code, Mode, ReachGoal
+from softform_client.reach_goal import Mode, ReachGoal
 from softform_core.arrays import Array
 from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors, resting_surface
 from softform_core.forward.corrected_pipeline import CorrectedPipeline
-from softform_core.forward.forward_model import ForwardModel
-from softform_core.forward.surface_model import SurfaceModel
+from softform_core.forward.forward_model import ForwardModel, SurfaceModel
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.counterpart import RestingSurface
 from softform_core.inverse.ik_monitor import IkIteration
@@ -30,11 +30,12 @@ from softform_core.inverse.multi_start import solve_globally
 from softform_core.inverse.residual_field import ResidualField, surface_residuals
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-from softform_ik.goals.reach_limit import check_reachable
+from softform_ik.goals.reach_limit import ReachSettings, check_reachable
 from softform_ik.reach.capture_checks import check_capture
 from softform_ik.robot.hardware import Hardware
 from softform_ik.robot.stop_request import StopRequest
-from softform_ros.goal_error import GoalError, in_code
+from softform_interfaces.action import ReachShape
+from softform_ros.goal_error import GoalCode, GoalError, in_code
 
 _PROMISE_POINTS = 10_000
 """Surface points of a promise: about as close as those of a scan, so that both are compared by area. A solve's own
@@ -52,42 +53,6 @@ is lowered by this factor."""
 
 
 @dataclass(frozen=True)
-class SolveSettings:
-    """Limits of a solve when the goal does not say.
-
-    Attributes:
-        tolerance: Mean error at which a solve may stop, m.
-        max_time: Time limit of a solve, s.
-        max_iterations: Most iterations of a solve.
-        starts: Number of starts of a global search; 1: no search.
-        preference: Squared error worth an actuator's whole range from the preferred values, mm^2.
-        most_error_mm: A target that is missed by more, in the mean, is out of reach.
-    """
-
-    tolerance: float = 1e-4
-    max_time: float = 5.0
-    max_iterations: int = 200
-    starts: int = 1
-    preference: float = 0.01
-    most_error_mm: float = float("inf")
-
-
-@dataclass(frozen=True)
-class ClosedLoopSettings:
-    """Limits and gains of the closed loop.
-
-    Attributes:
-        max_rounds: Corrections after the open-loop round at most.
-        gain: Share of each measured residual that is added, 0 … 1.
-        least_improvement: Share by which the corrected prediction must promise to lower the mean error.
-    """
-
-    max_rounds: int = 5
-    gain: float = 1.0
-    least_improvement: float = 0.005
-
-
-@dataclass(frozen=True)
 class Round:
     """Round of the loop: where the robot was sent, the cloud captured there, (N, 3) m, and its errors to the target."""
 
@@ -99,27 +64,6 @@ class Round:
 def best_of(rounds: list[Round]) -> Round:
     """Return the round with the least measured mean error."""
     return min(rounds, key=lambda one: one.measured.mean)
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Progress of a goal.
-
-    Attributes:
-        stage: `solving`, `moving`, `settling` or `verifying`.
-        iteration: Iteration of the solver.
-        mean_error: m, of the plan's best so far.
-        max_error: Largest error, m.
-        commands: (k,) commands of the plan's best so far.
-        round: Round of the closed loop; 0 is the open loop.
-    """
-
-    stage: str
-    iteration: int
-    mean_error: float
-    max_error: float
-    commands: Array
-    round: int = 0
 
 
 @dataclass
@@ -140,9 +84,8 @@ class GoalExecution:
     hardware: Hardware
     goal: ReachGoal
     stop: StopRequest
-    on_progress: Callable[[Progress], None]
-    solving: SolveSettings
-    looping: ClosedLoopSettings
+    tell: Callable[[ReachShape.Feedback], None]
+    settings: ReachSettings
     plan: IkResult | None = None
     rounds: list[Round] = field(default_factory=list)
     promised: float = float("nan")
@@ -194,9 +137,9 @@ class GoalExecution:
         if mode.moves:
             _check_improved(self.plan)
         if not self.goal.accept_unreachable:
-            plan, most_mm = self.plan, self.solving.most_error_mm
+            plan, most_mm = self.plan, self.settings.most_error_mm
             cut_short = plan.termination is Termination.TIME_LIMIT
-            check_reachable(plan.mean_error_mm, plan.miss, most_mm, Code.UNREACHABLE, cut_short=cut_short)
+            check_reachable(plan.mean_error_mm, plan.miss, most_mm, cut_short=cut_short)
         if mode is Mode.PLAN_ONLY:
             return
         if mode is Mode.PLAN_AND_MOVE:
@@ -211,16 +154,17 @@ class GoalExecution:
 
         After a capture that is missing or unusable the robot is sent back to the best round, and the error raised.
         """
-        model, settings, rounds = self._surface, self.looping, self.rounds
+        model, settings, rounds = self._surface, self.settings, self.rounds
+        most_rounds = self.goal.max_rounds or settings.max_rounds
         corrected: ForwardModel = model
         self.promised = self._promise(model, plan)
         field, gain = ResidualField.zero(model.patches), settings.gain
-        for number in range(settings.max_rounds + 1):
+        for number in range(most_rounds + 1):
             visited = self._visit_or_return(plan, number)
             if visited is None:
                 return
-            tolerance = self.goal.tolerance or self.solving.tolerance
-            if visited.measured.mean <= tolerance or number == settings.max_rounds:
+            tolerance = self.goal.tolerance or self.settings.tolerance
+            if visited.measured.mean <= tolerance or number == most_rounds:
                 break
             if visited is not best_of(rounds):
                 gain *= _RELAXATION
@@ -253,7 +197,7 @@ class GoalExecution:
         try:
             return self._visit(solution, number)
         except GoalError as error:
-            if self.rounds and error.code in (Code.CAPTURE_TIMEOUT, Code.CAPTURE_INVALID):
+            if self.rounds and error.code in (GoalCode.CAPTURE_TIMEOUT, GoalCode.CAPTURE_INVALID):
                 self._move(best_of(self.rounds).solution, number)
             raise
 
@@ -262,7 +206,8 @@ class GoalExecution:
         settled = self._move(solution, number)
         if settled is None:
             return None
-        self._tell("verifying", solution, number)
+        assert self._moved_to is not None
+        self._tell("verifying", solution.iterations, solution, self._moved_to[1], number)
         captured = self.hardware.look(settled, self.stop)
         if captured is None:
             return None
@@ -282,15 +227,19 @@ class GoalExecution:
     def _measure(self, points: Array, solution: IkResult) -> MeasuredErrors:
         # `goal_from_message` lets no goal verify that has no target.
         assert self.goal.target is not None
-        with in_code(Code.CAPTURE_INVALID):
+        with in_code(GoalCode.CAPTURE_INVALID):
             found = measure_errors(points, self.goal.target, solution.pose.scaled(1.0 / MM_PER_M), self._rest)
         return found
 
     def _move(self, solution: IkResult, number: int) -> MeasuredValues | None:
         commands = self._commands_for(solution.actuation)
         self._moved_to = solution, commands
-        self._tell("moving", solution, number)
-        return self.hardware.move(commands, self.stop, lambda: self._tell("settling", solution, number))
+
+        def tell(stage: str) -> None:
+            self._tell(stage, solution.iterations, solution, commands, number)
+
+        tell("moving")
+        return self.hardware.move(commands, self.stop, lambda: tell("settling"))
 
     def _commands_for(self, actuation: Array) -> Array:
         return self.robot.actuators_of(self.hardware.commands(self.pipeline.memory).command(actuation))
@@ -304,9 +253,7 @@ class GoalExecution:
         model = self.hardware.given(model)  # from the state that the robot is in now
 
         def report(iteration: int, best: IkIteration | IkResult) -> None:
-            errors = best.mean_error_mm / MM_PER_M, best.max_error_mm / MM_PER_M
-            commands = self._commands_for(best.actuation)
-            self.on_progress(Progress("solving", iteration, *errors, commands, number))
+            self._tell("solving", iteration, best, self._commands_for(best.actuation), number)
 
         goal = self.goal
         options = IkOptions(
@@ -315,16 +262,16 @@ class GoalExecution:
             initial_actuation=start,
             fix_pose=goal.fix_pose,
             initial_pose=pose,
-            tolerance_mm=(goal.tolerance or self.solving.tolerance) * MM_PER_M,
-            max_iterations=self.solving.max_iterations,
-            max_seconds=goal.max_time or self.solving.max_time,
+            tolerance_mm=(goal.tolerance or self.settings.tolerance) * MM_PER_M,
+            max_iterations=self.settings.max_iterations,
+            max_seconds=goal.max_time or self.settings.max_time,
             partial=goal.partial,
             preferred_actuation=self._actuation(goal.preferred),
-            preference_mm2=goal.preference or self.solving.preference,
+            preference_mm2=goal.preference or self.settings.preference,
             previous_actuation=start,
             most_change=_HELD_PART * (self.robot.actuation_max - self.robot.actuation_min) if held else None,
         )
-        starts = goal.starts or self.solving.starts
+        starts = goal.starts or self.settings.starts
         if starts > 1 and number == 0 and not held:
             return solve_globally(
                 model, goal.target, options, goal.features, starts, on_start=report, should_stop=self.stop
@@ -338,10 +285,17 @@ class GoalExecution:
             features=goal.features,
         )
 
-    def _tell(self, stage: str, solution: IkResult, number: int) -> None:
-        errors = solution.mean_error_mm / MM_PER_M, solution.max_error_mm / MM_PER_M
-        assert self._moved_to is not None
-        self.on_progress(Progress(stage, solution.iterations, *errors, self._moved_to[1], number))
+    def _tell(self, stage: str, iteration: int, plan: IkIteration | IkResult, commands: Array, number: int) -> None:
+        self.tell(
+            ReachShape.Feedback(
+                stage=stage,
+                iteration=iteration,
+                mean_error=plan.mean_error_mm / MM_PER_M,
+                max_error=plan.max_error_mm / MM_PER_M,
+                actuators=values_to_message(commands, self.robot),
+                round=number,
+            )
+        )
 
 
 def _along_normals(field: ResidualField, actuation: Array) -> Callable[[SurfaceModel], Array]:
@@ -353,7 +307,7 @@ def _check_improved(solution: IkResult) -> None:
     """Reject a solution that equals the solver's start: it has solved nothing."""
     if solution.iterations == 0 and solution.termination is Termination.TIME_LIMIT:
         raise GoalError(
-            Code.SOLVER_FAILED,
+            GoalCode.SOLVER_FAILED,
             f"The time for solving was up after {solution.seconds:.3f} s, before the first iteration.",
             "Allow a longer max_time; the robot was not moved.",
         )

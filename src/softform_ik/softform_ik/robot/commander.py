@@ -10,12 +10,11 @@ import time
 from collections.abc import Callable
 
 from softform_client.held_command import HeldCommand
-from softform_client.reach_goal import Code
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_ik.robot.stop_request import StopRequest
 from softform_ros.command_lease import CommandLease, is_of_one_driver
-from softform_ros.goal_error import in_code
+from softform_ros.goal_error import GoalCode, in_code
 from softform_ros.standstill import Standstill, since_boot
 
 
@@ -51,7 +50,7 @@ class Commander:
         self._reason = ""
         self._lock = threading.Lock()
         self._goal: StopRequest | None = None
-        self._preempted_code = self._goal_epoch = self._stream_epoch = 0
+        self._goal_epoch = self._stream_epoch = 0
         self._stream_from = wall_clock()
         self.on_change: Callable[[], None] = lambda: None
 
@@ -92,15 +91,15 @@ class Commander:
         self._let_go_at = self._wall_clock()
         return self.release()
 
-    def begin(self, goal: StopRequest, preempted_code: int, epoch: int) -> None:
-        """Give the robot to a goal that will move it, until `end`; a newer goal ends it with `preempted_code`.
+    def begin(self, goal: StopRequest, epoch: int) -> None:
+        """Give the robot to a goal that will move it, until `end`; a newer goal preempts it.
 
         The `epoch` of the driver is what the asker saw.
         """
         with self._lock:
             if self._goal is not None:
-                self._goal.request(self._preempted_code)  # before it loses the robot, so that it knows why
-            self._goal, self._preempted_code, self._goal_epoch = goal, preempted_code, epoch
+                self._goal.request(GoalCode.PREEMPTED)  # before it loses the robot, so that it knows why
+            self._goal, self._goal_epoch = goal, epoch
         self.on_change()
 
     def end(self, goal: StopRequest) -> None:
@@ -125,7 +124,7 @@ class Commander:
         if asks:
             if not permitted():
                 return False
-            with in_code(Code.DRIVER_NOT_READY):
+            with in_code(GoalCode.DRIVER_NOT_READY):
                 self._lease.acquire(epoch)
         return self._held.hold(values, lambda: self.has_robot(goal) and self._lease.is_held and permitted())
 

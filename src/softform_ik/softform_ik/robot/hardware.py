@@ -9,16 +9,14 @@ import numpy as np
 
 from softform_client.capture_watch import Capture, CaptureWatch, Moment
 from softform_client.driver_watch import DriverWatch, MeasuredValues
-from softform_client.reach_goal import Code
 from softform_core.arrays import Array
-from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.forward.memory import Commands, Memory
 from softform_core.robots import Robot
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.stop_request import StopRequest
 from softform_interfaces.msg import MarkerFrame
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import GoalCode, GoalError, in_code
 
 _MARKERS_TIMEOUT = 3.0
 """Motion capture that works sends many frames in this time, s."""
@@ -99,7 +97,7 @@ class Hardware:
         on_commanded()
         settled = self.settle(values, commanded_at, stop)
         self.check_held(stop)
-        if settled is None and stop.code == Code.CANCELLED:
+        if settled is None and stop.code == GoalCode.CANCELLED:
             self.stay(stop)
         return settled
 
@@ -148,7 +146,7 @@ class Hardware:
         except GoalError as error:
             return error
         return GoalError(
-            Code.DRIVER_FAULT,
+            GoalCode.DRIVER_FAULT,
             "The driver has stopped following in the meantime.",
             "Remove the cause, reset the driver if it is at fault, and send the goal again.",
         )
@@ -218,7 +216,7 @@ class Hardware:
         def check_still() -> None:
             if not stop() and not self._stands_at(still):
                 raise GoalError(
-                    Code.CAPTURE_INVALID,
+                    GoalCode.CAPTURE_INVALID,
                     "The robot moved while it was captured.",
                     "Wait until what moves it has ended, and capture again.",
                 )
@@ -248,7 +246,7 @@ class Hardware:
                 if stop():
                     return None
                 raise GoalError(
-                    Code.CAPTURE_TIMEOUT,
+                    GoalCode.CAPTURE_TIMEOUT,
                     f"No {source.what} captured after the robot settled came within {source.timeout:g} s.",
                     "Check the device that captures; the robot was left as it is.",
                 )
@@ -257,9 +255,5 @@ class Hardware:
         return taken
 
     def _points_of(self, capture: Capture) -> Array:
-        try:
+        with in_code(GoalCode.CAPTURE_INVALID):
             return self._read_points(capture.cloud)
-        except GoalError:
-            raise
-        except SoftformError as error:
-            raise GoalError(Code.CAPTURE_INVALID, error.message, error.next_step) from error

@@ -1,37 +1,8 @@
-"""A request to end a goal, its error code and message, and what every goal leaves."""
+"""A request to end a goal, and what it says of the end."""
 
 import threading
-from dataclasses import dataclass
-from typing import Any
 
-from softform_client.reach_goal import Code
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Outcome of a goal.
-
-    Attributes:
-        code: One of the action's error codes; `NONE` is success.
-        message: Error and remedy; empty on success.
-    """
-
-    code: int
-    message: str
-
-
-def stop_messages(codes: Any, result: str = "") -> dict[int, str]:
-    """Return messages of goals that were asked to end, by code.
-
-    Args:
-        codes: Result of the action, which has the codes.
-        result: Clause that says what the result holds; empty if it holds nothing.
-    """
-    return {
-        codes.CANCELLED: f"The goal was cancelled{result}.",
-        codes.PREEMPTED: f"A newer goal took its place{result}.",
-        codes.NODE_DEACTIVATED: "The node was deactivated. Activate it and send the goal again.",
-    }
+from softform_ros.goal_error import GoalCode
 
 
 class StopRequest:
@@ -39,20 +10,33 @@ class StopRequest:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._code = Code.NONE
+        self._code = GoalCode.NONE
 
-    def request(self, code: int) -> None:
+    def request(self, code: GoalCode) -> None:
         """Ask to stop for the reason `code`: CANCELLED, PREEMPTED or NODE_DEACTIVATED."""
         with self._lock:
-            if self._code == Code.NONE:
+            if self._code is GoalCode.NONE:
                 self._code = code
 
     @property
-    def code(self) -> int:
+    def code(self) -> GoalCode:
         """The reason, or NONE."""
         with self._lock:
-            return int(self._code)
+            return self._code
+
+    def ending(self, result: str = "") -> tuple[GoalCode, str]:
+        """Return the reason and its message.
+
+        Args:
+            result: Clause that says what the result holds; empty if it holds nothing.
+        """
+        messages = {
+            GoalCode.CANCELLED: f"The goal was cancelled{result}.",
+            GoalCode.PREEMPTED: f"A newer goal took its place{result}.",
+            GoalCode.NODE_DEACTIVATED: "The node was deactivated. Activate it and send the goal again.",
+        }
+        return self.code, messages[self.code]
 
     def __call__(self) -> bool:
         """Return whether to stop."""
-        return self.code != Code.NONE
+        return self.code is not GoalCode.NONE

@@ -50,6 +50,7 @@ class ServoStreams:
         commander: Commander,
     ) -> None:
         self._node, self._intake, self._commander, self._frame = node, intake, commander, robot.base_frame
+        self._driver, self._warned = driver, False
         self._targets = self._rejected = 0
         self._last_rejection = ""
         self._rejection_told_at = -_TELL_SECONDS
@@ -167,6 +168,10 @@ class ServoStreams:
         self._publish(report)
         changed, self._last_published = report.state != self._last_published.state, report
         line = f"servo: {_NAMES[report.state]}{f': {report.reason}' if report.reason else ''}"
+        if changed and report.state == ServoState.TRACKING and not self._warned:
+            for warning in self._driver.warnings(self._model.memory):
+                self._node.get_logger().warning(f"servo: {warning}")
+                self._warned = True
         # rclpy rejects another severity from the same line of code.
         if changed and report.state == ServoState.HOLDING:
             self._node.get_logger().warning(line)

@@ -14,10 +14,8 @@ from softform_actuation.guardian import SILENCE_SECONDS
 from softform_actuation.serial_link import SerialLink
 from softform_core.units import PA_PER_KPA
 from softform_pneumatics.boards.interface import PressureBoard
-from softform_pneumatics.boards.lines import LineParser, Message
+from softform_pneumatics.boards.lines import BAUD_RATE, CHANNELS, LineParser, Message
 
-CHANNELS = 10
-BAUD_RATE = 115200
 BOOT_SECONDS = 1.5
 REPLY_SECONDS = 0.3
 STANDSTILL_SECONDS = 0.5 * SILENCE_SECONDS

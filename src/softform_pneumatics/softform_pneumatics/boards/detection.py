@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from softform_actuation.device import DeviceError, never
 from softform_actuation.serial_link import SerialLink
 from softform_pneumatics.boards import protocol_a, protocol_b, protocol_binary
-from softform_pneumatics.boards.ascii_board import ATTEMPTS, BAUD_RATE, BOOT_SECONDS, REPLY_SECONDS, first_attempts
+from softform_pneumatics.boards.ascii_board import ATTEMPTS, BOOT_SECONDS, REPLY_SECONDS, first_attempts
 from softform_pneumatics.boards.binary_board import HIGHEST_PRESSURE, BinaryBoard
 from softform_pneumatics.boards.interface import PressureBoard
+from softform_pneumatics.boards.lines import BAUD_RATE
 from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
 from softform_pneumatics.boards.openpneu_b import OpenPneuBoardB
 

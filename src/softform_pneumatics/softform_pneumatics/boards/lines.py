@@ -1,13 +1,34 @@
-"""Lines of an ASCII board out of bytes in pieces of any size, with what cannot be understood counted and dropped."""
+"""What the ASCII boards' protocols share: the form of their lines, and a parser of bytes in pieces of any size."""
 
 import abc
 from typing import Generic, TypeVar
+
+from softform_core.errors import SoftformError
+
+CHANNELS = 10
+BAUD_RATE = 115200
+TERMINATOR = b"\r\n"
+WIRE_LIMIT = 1e6
+"""Pa; a pressure beyond it is none that a board of this kind could mean."""
+
+NUMBER = r"-?\d{1,4}\.\d{2}"
+"""The boards print two decimals: a line that lost a byte in flight seldom still has them everywhere."""
 
 LONGEST_LINE = 512
 """Bytes after which a line without an end is garbage; the longest that a board prints, a stream line, has 82."""
 
 
 Message = TypeVar("Message")
+
+
+def require_channel(channel: int) -> None:
+    """Look whether the boards have a channel.
+
+    Raises:
+        SoftformError: If they have not.
+    """
+    if not 0 <= channel < CHANNELS:
+        raise SoftformError(f"The board has no channel {channel}.", f"Use 0 … {CHANNELS - 1}.")
 
 
 class LineParser(abc.ABC, Generic[Message]):

@@ -8,16 +8,9 @@ from softform_actuation.device import DeviceError, DeviceLostError, never
 from softform_actuation.serial_link import SerialLink
 from softform_core.arrays import Array
 from softform_pneumatics.boards import protocol_a as protocol
-from softform_pneumatics.boards.ascii_board import (
-    ATTEMPTS,
-    BAUD_RATE,
-    BOOT_SECONDS,
-    CHANNELS,
-    STANDSTILL_SECONDS,
-    AsciiBoard,
-    of_kind,
-)
+from softform_pneumatics.boards.ascii_board import ATTEMPTS, BOOT_SECONDS, STANDSTILL_SECONDS, AsciiBoard, of_kind
 from softform_pneumatics.boards.interface import Measurement
+from softform_pneumatics.boards.lines import BAUD_RATE, CHANNELS
 from softform_pneumatics.boards.protocol_a import Message, Reply, ReplyKind, StreamLine, StreamParser
 
 _ADDRESS = "OpenPneu2.0"

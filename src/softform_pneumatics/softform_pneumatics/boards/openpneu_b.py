@@ -15,15 +15,9 @@ from softform_actuation.device import DeviceError, DeviceLostError, never
 from softform_actuation.serial_link import SerialLink
 from softform_core.arrays import Array
 from softform_pneumatics.boards import protocol_b as protocol
-from softform_pneumatics.boards.ascii_board import (
-    BAUD_RATE,
-    BOOT_SECONDS,
-    CHANNELS,
-    STANDSTILL_SECONDS,
-    AsciiBoard,
-    of_kind,
-)
+from softform_pneumatics.boards.ascii_board import BOOT_SECONDS, STANDSTILL_SECONDS, AsciiBoard, of_kind
 from softform_pneumatics.boards.interface import Measurement
+from softform_pneumatics.boards.lines import BAUD_RATE, CHANNELS
 from softform_pneumatics.boards.protocol_b import Reply, ReplyKind, ReplyParser
 
 _READ_SECONDS = 0.1

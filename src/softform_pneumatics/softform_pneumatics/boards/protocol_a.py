@@ -11,24 +11,15 @@ from enum import Enum
 
 from softform_core.errors import SoftformError
 from softform_core.units import PA_PER_KPA
-from softform_pneumatics.boards.lines import LineParser
+from softform_pneumatics.boards.lines import CHANNELS, NUMBER, TERMINATOR, WIRE_LIMIT, LineParser, require_channel
 
-CHANNELS = 10
-"""Channels of the board."""
-
-BAUD_RATE = 115200
-
-_WIRE_LIMIT_KPA = 1000.0
-_TERMINATOR = b"\r\n"
-
-ALIVE_REQUEST = b"AT" + _TERMINATOR
-VERSION_REQUEST = b"AT+VERSION" + _TERMINATOR
-ADDRESS_REQUEST = b"AT+ADDRESS" + _TERMINATOR
-PRESSURE_REQUEST = b"AT+PRESSURE" + _TERMINATOR
-START_REQUEST = b"C" + _TERMINATOR
-VENT_REQUEST = b"V" + _TERMINATOR
-STOP_CHANNEL_REQUEST = b"P" + _TERMINATOR
-STOP_ALL_CHANNELS_REQUEST = b"PP" + _TERMINATOR
+ALIVE_REQUEST = b"AT" + TERMINATOR
+VERSION_REQUEST = b"AT+VERSION" + TERMINATOR
+ADDRESS_REQUEST = b"AT+ADDRESS" + TERMINATOR
+PRESSURE_REQUEST = b"AT+PRESSURE" + TERMINATOR
+START_REQUEST = b"C" + TERMINATOR
+VENT_REQUEST = b"V" + TERMINATOR
+STOP_ALL_CHANNELS_REQUEST = b"PP" + TERMINATOR
 
 
 def select_channel_request(channel: int) -> bytes:
@@ -37,9 +28,8 @@ def select_channel_request(channel: int) -> bytes:
     Raises:
         SoftformError: If the board has no such channel.
     """
-    if not 0 <= channel < CHANNELS:
-        raise SoftformError(f"The board has no channel {channel}.", f"Use 0 … {CHANNELS - 1}.")
-    return b"SC=%d" % channel + _TERMINATOR
+    require_channel(channel)
+    return b"SC=%d" % channel + TERMINATOR
 
 
 def target_request(pressure: float) -> bytes:
@@ -48,7 +38,7 @@ def target_request(pressure: float) -> bytes:
     Raises:
         SoftformError: If `pressure` is not a finite number that a board of this kind could mean.
     """
-    return b"T=" + _kilopascal(pressure) + _TERMINATOR
+    return b"T=" + _kilopascal(pressure) + TERMINATOR
 
 
 def threshold_request(pressure: float) -> bytes:
@@ -57,12 +47,12 @@ def threshold_request(pressure: float) -> bytes:
     Raises:
         SoftformError: If `pressure` is not a finite number that a board of this kind could mean.
     """
-    return b"ST=" + _kilopascal(pressure) + _TERMINATOR
+    return b"ST=" + _kilopascal(pressure) + TERMINATOR
 
 
 def _kilopascal(pressure: float) -> bytes:
     # `not <=` also catches NaN. Three decimals (1 Pa) lie below the sensors' quantum of 8 Pa.
-    if not abs(pressure) <= _WIRE_LIMIT_KPA * PA_PER_KPA:
+    if not abs(pressure) <= WIRE_LIMIT:
         raise SoftformError(f"{pressure} Pa cannot be sent to the board.", "Give a finite pressure in Pa gauge.")
     return b"%.3f" % (pressure / PA_PER_KPA)
 
@@ -100,9 +90,7 @@ class StreamLine:
 
 Message = Reply | StreamLine
 
-# The board prints two decimals: a line that lost a byte in flight seldom still has them everywhere.
-_NUMBER = r"-?\d{1,4}\.\d{2}"
-_STREAM_LINE = re.compile(rf"T({_NUMBER}(?:,{_NUMBER}){{{CHANNELS - 1}}});")
+_STREAM_LINE = re.compile(rf"T({NUMBER}(?:,{NUMBER}){{{CHANNELS - 1}}});")
 _BARE_NUMBER = re.compile(r"-?\d{1,4}(?:\.\d+)?")
 _REPLY = re.compile(
     r"(?P<ALIVE>OK;Successful)"

@@ -11,16 +11,12 @@ from enum import Enum
 
 from softform_core.errors import SoftformError
 from softform_core.units import PA_PER_KPA
-from softform_pneumatics.boards.lines import LineParser
+from softform_pneumatics.boards.lines import CHANNELS, NUMBER, TERMINATOR, WIRE_LIMIT, LineParser, require_channel
 
-CHANNELS = 10
-_WIRE_LIMIT_KPA = 1000.0
-_TERMINATOR = b"\r\n"
-
-ALIVE_REQUEST = b"AT" + _TERMINATOR
-ADDRESS_REQUEST = b"AT+ADD" + _TERMINATOR
-CONTROL_ALL_REQUEST = b"CON:ALL" + _TERMINATOR
-VENT_REQUEST = b"COFF:ALL" + _TERMINATOR
+ALIVE_REQUEST = b"AT" + TERMINATOR
+ADDRESS_REQUEST = b"AT+ADD" + TERMINATOR
+CONTROL_ALL_REQUEST = b"CON:ALL" + TERMINATOR
+VENT_REQUEST = b"COFF:ALL" + TERMINATOR
 
 
 def read_request(channel: int) -> bytes:
@@ -29,9 +25,8 @@ def read_request(channel: int) -> bytes:
     Raises:
         SoftformError: If the board has no such channel.
     """
-    if not 0 <= channel < CHANNELS:
-        raise SoftformError(f"The board has no channel {channel}.", f"Use 0 … {CHANNELS - 1}.")
-    return b"PREAD=%02d" % channel + _TERMINATOR
+    require_channel(channel)
+    return b"PREAD=%02d" % channel + TERMINATOR
 
 
 def targets_request(pressures: Sequence[float]) -> bytes:
@@ -40,9 +35,9 @@ def targets_request(pressures: Sequence[float]) -> bytes:
     Raises:
         SoftformError: If there are not ten, or one is not a finite number that a board of this kind could mean.
     """
-    if len(pressures) != CHANNELS or not all(abs(p) <= _WIRE_LIMIT_KPA * PA_PER_KPA for p in pressures):
+    if len(pressures) != CHANNELS or not all(abs(p) <= WIRE_LIMIT for p in pressures):
         raise SoftformError(f"{list(pressures)} Pa cannot be sent.", "Give ten finite pressures, Pa gauge.")
-    return b"PSET:" + b",".join(b"%.2f" % (p / PA_PER_KPA) for p in pressures) + b";" + _TERMINATOR
+    return b"PSET:" + b",".join(b"%.2f" % (p / PA_PER_KPA) for p in pressures) + b";" + TERMINATOR
 
 
 class ReplyKind(Enum):
@@ -68,11 +63,10 @@ class Reply:
     value: float = 0.0
 
 
-_NUMBER = r"-?\d{1,4}\.\d{2}"
 _WORDS = {kind.value: kind for kind in ReplyKind if "=" not in kind.value}
 _ADDRESS = re.compile(r"ADD=(\d{2})")
-_PRESSURE = re.compile(rf"Val=({_NUMBER})")
-_TARGET = re.compile(rf"\d{{2}}=({_NUMBER})")
+_PRESSURE = re.compile(rf"Val=({NUMBER})")
+_TARGET = re.compile(rf"\d{{2}}=({NUMBER})")
 
 
 class ReplyParser(LineParser[Reply]):

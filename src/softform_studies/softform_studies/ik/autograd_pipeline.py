@@ -72,7 +72,7 @@ class AutogradPipeline(ForwardModel):
         self._network, self._count = TorchPerceptron(network), len(uv)
         self._coefficients = None if sim_to_real is None else TorchPerceptron(sim_to_real.coefficients)
         sampled = uv if sim_to_real is None else np.concatenate([uv, sim_to_real.kernel_uv])
-        self._decoder = SurfaceDecoder(sampled, *patches.only)
+        self._decoder = SurfaceDecoder(patches.basis(sampled))
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ def algorithm2(
             yield f"reachable_{number}_moved", cloud.transformed(_MOVED.rotation, _MOVED.translation), free
 
     def out_of_reach() -> Iterator[tuple[str, Shape, IkOptions]]:
-        if not robot.patches.has_tube:
+        if not robot.body.goes_around:
             yield "dem", dem_target(robot), fixed
             yield "dem_free", dem_target(robot), free
         for number, cloud in enumerate(clouds):

@@ -4,7 +4,6 @@ None may leave the bounds in any iteration. None may end where the merit is larg
 rules that hold at the end: points that turned out to have no counterpart on the target count neither here nor there.
 """
 
-import itertools
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -15,10 +14,12 @@ from softform_core.arrays import Array
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.geometry.rigid import RigidTransform
+from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.ik_options import IkOptions
-from softform_core.inverse.inverse import search_of, solve_prepared
+from softform_core.inverse.inverse import solve_prepared
 from softform_core.robots import load_robot
 from softform_core.shapes.shape import Shape
+from softform_core.simulation.sampling import corner_actuations
 from softform_core.threads import one_thread
 from softform_core.units import MM_PER_M
 
@@ -65,7 +66,7 @@ def bounds(targets: int = TARGETS) -> dict[str, object]:
     with one_thread():
         pipeline = load_pipeline(robot, POINTS)
         options = IkOptions(robot.actuation_min, robot.actuation_max, max_iterations=100, max_seconds=60.0)
-        corners = list(corners_of(options))
+        corners = list(corner_actuations(robot.actuation_min, robot.actuation_max))
         kinds: dict[str, PropertyCounts] = {}
         begun = time.perf_counter()
         for target in disturbed_targets(pipeline, options, targets, SEED):
@@ -89,12 +90,6 @@ def bounds(targets: int = TARGETS) -> dict[str, object]:
             for kind, one in kinds.items()
         },
     }
-
-
-def corners_of(options: IkOptions) -> Iterator[Array]:
-    """Yield all 2^k corners of the actuation range, (k,) each."""
-    for choice in itertools.product((False, True), repeat=len(options.range)):
-        yield np.where(choice, options.actuation_max, options.actuation_min)
 
 
 def disturbed_targets(pipeline: ForwardPipeline, options: IkOptions, count: int, seed: int) -> Iterator[Disturbed]:
@@ -137,7 +132,7 @@ def disturbed_targets(pipeline: ForwardPipeline, options: IkOptions, count: int,
 
 def solve_from(starts: list[Array], pipeline: ForwardPipeline, target: Disturbed, counts: PropertyCounts) -> None:
     """Solve for a target from each start (k,), and count what happens."""
-    search = search_of(target.shape)
+    search = closest_points_on(target.shape)
     for start in starts:
         options = replace(target.options, initial_actuation=start)
         if target.slew_limited:

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.forward.forward_model import ForwardModel
-from softform_core.inverse.closest_points import ClosestPoints, Matches
+from softform_core.inverse.closest_points import ClosestPoints, Matches, closest_points_on
 from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.ik_result import IkResult
-from softform_core.inverse.inverse import search_of
 from softform_core.robots import Robot
 from softform_core.shapes.shape import Shape
 from softform_studies.ik.ik_solver import from_rest
@@ -128,11 +127,11 @@ def race(
 
 def _timed(racer: Racer, target: Shape, options: IkOptions, repeats: int) -> tuple[Timing, IkResult]:
     """Return the run of median time, after a short one that warms the caches up."""
-    racer.solve(racer.model, search_of(target), replace(options, max_iterations=2))
+    racer.solve(racer.model, closest_points_on(target), replace(options, max_iterations=2))
     runs = []
     for _ in range(repeats):
         stopwatch, begun = _Stopwatch(), time.process_time()
-        search = _TimedSearch(search_of(target), stopwatch)
+        search = _TimedSearch(closest_points_on(target), stopwatch)
         prepared = time.process_time()
         result = racer.solve(_TimedModel(racer.model, stopwatch), search, options)
         ended = time.process_time()

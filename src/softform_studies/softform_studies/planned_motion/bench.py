@@ -16,7 +16,6 @@ from softform_core.planning.goals import PointGoal
 from softform_core.planning.motion import plan_motion
 from softform_core.planning.motion_plan import MotionRequest, MotionSettings, NoMotionError
 from softform_core.planning.obstacles import obstacle_of
-from softform_core.planning.planner_settings import Algorithm, PlannerSettings
 from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
@@ -211,7 +210,6 @@ def compare(
     reality_name: str,
     seeds: int,
     sim_to_real: Path | None = None,
-    algorithm: Algorithm = "rrt_connect",
     gap: float = GAP,
     say: Callable[[str], None] = lambda line: None,
 ) -> list[Comparison]:
@@ -228,11 +226,10 @@ def compare(
     models = LivePipeline(robot, SURFACE_POINTS, sim_to_real=str(folder))
     simulated = MarginedSurface(models.simulated, None)
     learned = MarginedSurface(models.current, models.models.uncertainty)
-    settings = MotionSettings(PlannerSettings(algorithm))
     comparisons = []
     for seed in range(seeds):
         scene = scene_of(robot, reality, seed, gap)
-        trials = [carry_out(surface, robot, reality, scene, settings) for surface in (simulated, learned)]
+        trials = [carry_out(surface, robot, reality, scene, MotionSettings()) for surface in (simulated, learned)]
         comparisons.append(Comparison(seed, scene, *trials))
         say(f"scene {seed}: " + "; ".join(f"{n} {_said(t)}" for n, t in zip(("without", "with"), trials, strict=True)))
     return comparisons

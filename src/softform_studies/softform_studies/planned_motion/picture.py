@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.evaluation.drawing import MEASURED_COLOUR, PREDICTED_COLOUR, REST_COLOUR
+from softform_core.evaluation.drawing import MEASURED_COLOUR, PALETTE, PREDICTED_COLOUR, REST_COLOUR
 from softform_core.planning.clearance import FAR_MM
 from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 from softform_studies.planned_motion.bench import Comparison, Motion
 from softform_studies.planned_motion.scene import BALL_RADIUS, Scene, Stick, unit
 
-_STICK_COLOUR, _BALL_COLOUR = "#222222", "#009E73"
+_STICK_COLOUR, _BALL_COLOUR = "#222222", PALETTE[2]
 _NEAR_COLOUR, _HIT_COLOUR = "#F0E442", "#FF00FF"
 _FADE = 0.8
 """How much nearer to white the first shape is drawn than the last one, 0 … 1."""
@@ -240,7 +240,7 @@ def _clearances(axes: Axes, motions: dict[str, Motion]) -> None:
         axes.plot(times, motion.margins * MM_PER_M, style, color=REST_COLOUR, linewidth=1.0, label=f"margin {name}")
     low, high = axes.get_ylim()
     low, high = min(low, -1.0), min(high, FAR_MM)  # beyond it planned clearances are lower bounds
-    axes.axhspan(low, 0.0, color="#D55E00", alpha=0.12)
+    axes.axhspan(low, 0.0, color=MEASURED_COLOUR, alpha=0.12)
     axes.set(ylim=(low, high), xlabel="time (s)", ylabel="surface to stick (mm)", title="Clearance")
     axes.legend(framealpha=0.9, edgecolor="none")
     axes.grid(alpha=0.25)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.surface_model import SurfaceModel
+from softform_core.forward.forward_model import SurfaceModel
 from softform_core.planning.goals import PointGoal
 from softform_core.robots import Robot
 from softform_core.shapes.shape import Shape

@@ -7,6 +7,7 @@ held-out actuations. Settings come from the recipe, which was chosen on validati
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import methodcaller
 
 import numpy as np
 import torch
@@ -18,8 +19,7 @@ from softform_core.errors import SoftformError
 from softform_core.executors import Executor, InProcess
 from softform_core.frames.frames import Frames
 from softform_core.robots import Robot
-from softform_core.training.recipe import Recipe
-from softform_core.training.sim_to_real_recipes import DEFAULT
+from softform_core.training.recipe import DEFAULT, Recipe
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 from softform_rig.reality import Reality
@@ -197,11 +197,11 @@ def _compared(
 ) -> Figures:
     """Return the paper's baselines from the same frames, and markers at the same actuations."""
     recipe = settings.recipe
-    lessons = {
-        "direct_learning": Lesson("directly", (frames,)),
-        "static_correspondences": Lesson("from_static_correspondences", (frames, recipe, False)),
-        "static_correspondences_without_holes": Lesson("from_static_correspondences", (frames, recipe, True)),
-        "fixed_confidence": Lesson("with_fixed_confidence", (frames, recipe)),
+    lessons: dict[str, Lesson] = {
+        "direct_learning": methodcaller("directly", frames),
+        "static_correspondences": methodcaller("from_static_correspondences", frames, recipe, False),
+        "static_correspondences_without_holes": methodcaller("from_static_correspondences", frames, recipe, True),
+        "fixed_confidence": methodcaller("with_fixed_confidence", frames, recipe),
     }
     shares = {}
     for percent in MARKERS_MISSING_PERCENT:
@@ -209,7 +209,7 @@ def _compared(
         marked, _, shares[name] = make_marker_frames(
             robot, reality, settings.frames, 0, missing=percent / 100.0, seed=settings.seed, shapes=shapes
         )
-        lessons[name] = Lesson("from_markers", (marked,))
+        lessons[name] = methodcaller("from_markers", marked)
     found: Figures = {}
     for name, trained in learn_all(learners, lessons, settings.executor):
         say(f"  {name.replace('_', ' ')}")

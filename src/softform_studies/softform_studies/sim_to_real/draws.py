@@ -1,6 +1,6 @@
 """Sim-to-real learning on realities drawn at random, each by itself and kept on disk; and statistics over them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -85,8 +85,6 @@ def kinds_of(reality: Reality) -> list[str]:
 
 
 def _measurer(robot: Robot, learners: Learners, settings: DrawSettings) -> Callable[[int], tuple[int, dict[str, Any]]]:
-    """Return what measures the reality of a seed."""
-
     def measure(seed: int) -> tuple[int, dict[str, Any]]:
         try:
             with one_thread():
@@ -147,12 +145,17 @@ def draw_figures(draws: Sequence[Draw]) -> dict[str, Any]:
     measured = [draw for draw in draws if "error" not in draw]
     if not measured:
         raise SoftformError("No reality could be measured.", "Look at the reasons above.")
-    kinds = {kind: [draw for draw in measured if kind in draw["kinds"]] for kind in _kinds(measured)}
+    named = sorted({kind for draw in measured for kind in draw["kinds"]})
+    kinds = {kind: [draw for draw in measured if kind in draw["kinds"]] for kind in named}
     kinds[f"missing_above_{MUCH_MISSING:g}"] = [draw for draw in measured if draw["missing"] > MUCH_MISSING]
     kinds["no_memory"] = [draw for draw in measured if not draw["memory"]["mean_mm"]]
     without: dict[str, Any] = {}
     if all("without_prior" in draw for draw in measured):
-        larger = {f"{error}_larger": _larger(measured, f"{error}_mm") for error in ("mean", "max")}
+        pairs = [(draw["without_prior"], draw["after"]) for draw in measured]
+        larger = {  # number of realities that are learned worse without it
+            f"{error}_larger": sum(one[f"{error}_mm"] > other[f"{error}_mm"] for one, other in pairs)
+            for error in ("mean", "max")
+        }
         without = {"without_prior": _cuts(measured, "without_prior", _spread) | larger}
     return {
         "draws": len(measured),
@@ -185,28 +188,13 @@ def _errors(draws: Sequence[Draw], what: str) -> dict[str, float]:
     return {error: _median([draw[what][error] for draw in draws]) for error in ("mean_mm", "max_mm")}
 
 
-def _larger(draws: Sequence[Draw], error: str) -> int:
-    """Count the realities that are learned worse without the prior."""
-    return sum(draw["without_prior"][error] > draw["after"][error] for draw in draws)
-
-
 def _floors(draws: Sequence[Draw]) -> dict[str, dict[str, float]]:
     """Return medians of errors and of the cuts that they would be, of memory and of what `reality_floors` measures."""
-    cuts = {
-        f"{error}_reduction": _median(
-            [1.0 - draw["memory"][f"{error}_mm"] / draw["before"][f"{error}_mm"] for draw in draws]
-        )
-        for error in ("mean", "max")
-    }
-    found = {"memory": _errors(draws, "memory") | cuts}
+    found = {"memory": _errors(draws, "memory") | _cuts(draws, "memory", _median)}
     for name in draws[0]["floors"]:
         each = [draw["floors"][name] for draw in draws]
         found[name] = {figure: _median([one[figure] for one in each]) for figure in each[0]}
     return found
-
-
-def _kinds(draws: Sequence[Draw]) -> list[str]:
-    return sorted({kind for draw in draws for kind in draw["kinds"]})
 
 
 def _cuts(draws: Sequence[Draw], learner: str, say: Callable[[list[float]], Any]) -> dict[str, Any]:
@@ -226,70 +214,3 @@ def _median(values: list[float]) -> float:
 def _spread(values: list[float]) -> dict[str, float]:
     worst_tenth = float(np.percentile(values, 10))
     return {"median": _median(values), "p10": round(worst_tenth, 4), "worst": round(min(values), 4)}
-
-
-_CUTS = ("mean_reduction", "max_reduction")
-_SPREAD = ("median", "p10", "worst")
-_ERRORS = {
-    "simulation alone": "before",
-    "learned": "after",
-    "floor without history": "memory",
-    "floor: spline": "spline",
-    "floor: N_fk": "forward_kinematics",
-    "floor: warp": "warp",
-}
-
-
-def draw_tables(figures: Mapping[str, Any]) -> str:
-    """Return cuts with their floors, and by kind of difference, of the figures of `draw_figures` and what was drawn."""
-    head = (
-        f"{figures['draws']} realities of {figures['robot']} at random, from seed {figures['first_seed']}; recipe "
-        f"{figures['recipe']}, {figures['frames']} frames each, {figures['left_out']} of all left out as unfit;\n"
-        f"{figures['missing']:.0%} of the surface missing in a frame (median)."
-    )
-    return "\n\n".join([head, _cuts_table(figures), _errors_table(figures), _kinds_table(figures["by_kind"])])
-
-
-def _cuts_table(figures: Mapping[str, Any]) -> str:
-    others = {"w = 1": "fixed_confidence", "without the prior": "without_prior"}
-    learners = {"learned": figures} | {name: figures[key] for name, key in others.items() if key in figures}
-    rows = []
-    for name, of in learners.items():
-        for cut, what in zip(_CUTS, ("mean error", "largest of a shape"), strict=True):
-            rows.append([f"{name}: {what}", *(_percent(of[cut][each]) for each in _SPREAD)])
-    return _table(["cut, %", *("median", "10th percentile", "worst")], rows)
-
-
-def _errors_table(figures: Mapping[str, Any]) -> str:
-    """Return medians; a floor is what would be left if all else were perfect."""
-    rows = []
-    for name, key in _ERRORS.items():
-        errors = figures[key] if key in ("before", "after") else figures["floors"][key]
-        cuts = {"before": dict.fromkeys(_CUTS, 0.0), "after": {cut: figures[cut]["median"] for cut in _CUTS}}
-        of_it = cuts.get(key, errors)
-        rows.append([name, f"{errors['mean_mm']:.3f}", f"{errors['max_mm']:.2f}", *(_percent(of_it[c]) for c in _CUTS)])
-    return _table(["medians", "mean, mm", "largest, mm", "cut of the mean, %", "of the largest"], rows)
-
-
-def _kinds_table(kinds: Mapping[str, Any]) -> str:
-    rows = []
-    for name, of in kinds.items():
-        parts = [of, of["fixed_confidence"]] if "fixed_confidence" in of else [of]
-        cuts = (part[cut] for part in parts for cut in _CUTS)
-        rows.append([name.replace("_", " "), str(of["draws"]), *map(_percent, cuts)])
-    header = ["differs in; medians, %", "draws", "mean", "largest", "w = 1: mean", "largest"]
-    return _table(header[: len(rows[0])], rows)
-
-
-def _percent(share: float) -> str:
-    return f"{100.0 * share:.1f}"
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
-    return "\n".join(
-        "  ".join(
-            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-        )
-        for row in (header, *rows)
-    )

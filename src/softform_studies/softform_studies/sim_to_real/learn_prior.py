@@ -14,20 +14,20 @@ from softform_core.provenance import made_now
 from softform_core.robots import Robot
 from softform_core.training.actuation_fit import fit_actuation
 from softform_core.training.displacement_prior import DisplacementPrior
-from softform_core.training.sim_to_real_recipes import DEFAULT
+from softform_core.training.recipe import DEFAULT
 from softform_core.training.warp_data import kernel_width
 from softform_rig.draw_reality import HELD_OUT_SEED, draw_reality
 from softform_rig.reality import Reality
 from softform_studies.sim_to_real.judge import search_tree
 from softform_studies.sim_to_real.make_frames import make_frames
-from softform_studies.sim_to_real.warp_fit import WarpSpace
+from softform_studies.sim_to_real.warp_fit import warped_onto
 
 _SAMPLES = 400
 _MODES = 60
 _SCANS = 14
 _SHAPES = 10
-_ROUNDS = 3
-"""Rounds of closest points and a warp."""
+_ROUNDS, _TANGENTIAL = 3, 0.01
+"""Rounds of closest points and a warp, and the weight of tangential distances."""
 
 
 def learn_prior(robot: Robot, seeds: Sequence[int], say: Callable[[str], None], progress: bool) -> DisplacementPrior:
@@ -85,9 +85,6 @@ def displacements(robot: Robot, forward_kinematics: MlpWeights, reality: Reality
     for points, centers, vertices in zip(
         surface.points(true.actuation), kernels.points(true.actuation), true.vertices, strict=True
     ):
-        truth, space, warped = search_tree(vertices, true.faces), WarpSpace(points, centers, width), points
-        for _ in range(_ROUNDS):
-            closest = truth.query(warped)
-            warped = space.nearest_warp(closest.points, closest.normals, np.ones(len(warped)))
-        found.append(warped - points)
+        truth = search_tree(vertices, true.faces)
+        found.append(warped_onto(points, centers, truth, width, _ROUNDS, _TANGENTIAL) - points)
     return np.array(found)

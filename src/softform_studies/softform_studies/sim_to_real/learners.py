@@ -26,10 +26,9 @@ from softform_core.threads import one_thread
 from softform_core.training.displacement_prior import DisplacementPrior, load_displacement_prior
 from softform_core.training.ensemble import TrainingRun
 from softform_core.training.marker_learning import MARKERS, train_sim_to_real_from_markers, unfit_markers
-from softform_core.training.recipe import Recipe
+from softform_core.training.recipe import DEFAULT, Recipe
 from softform_core.training.scan_checks import unfit_scans
 from softform_core.training.sim_to_real import train_sim_to_real
-from softform_core.training.sim_to_real_recipes import DEFAULT
 from softform_core.training.trained_sim_to_real import FrameFlag, TrainedSimToReal
 from softform_core.units import MM_PER_M
 from softform_studies.sim_to_real.direct_learning import AS_PRINTED, DirectLearning, DirectRecipe, train_direct
@@ -155,12 +154,8 @@ class Learners:
         return TrainingRun(self.seed, self.patches, self.checkpoints, self.progress, prior=self.prior, alike=self.alike)
 
 
-@dataclass(frozen=True)
-class Lesson:
-    """One training: the name of a method of `Learners`, and its arguments."""
-
-    way: str
-    arguments: tuple[Any, ...]
+Lesson = Callable[[Learners], Any]
+"""One training: what calls a method of `Learners`; it is pickled where others do the work (`operator.methodcaller`)."""
 
 
 def learn_all(learners: Learners, lessons: Mapping[str, Lesson], executor: Executor) -> Iterator[tuple[str, Any]]:
@@ -177,6 +172,6 @@ def _learner(learners: Learners) -> Callable[[tuple[str, Lesson]], tuple[str, An
     def learn(named: tuple[str, Lesson]) -> tuple[str, Any]:
         name, lesson = named
         with one_thread():
-            return name, getattr(learners, lesson.way)(*lesson.arguments)
+            return name, lesson(learners)
 
     return learn

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
-from softform_core.forward.play import pasts
+from softform_core.forward.memory import pasts
 from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.registration.base_alignment import base_alignment

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.rbf_warp import SimToReal
-from softform_core.inverse.closest_points import ClosestPoints
 from softform_core.robots import Robot
 from softform_core.shapes.shape import Shape
 from softform_core.simulation.newton import find_equilibria
@@ -27,7 +26,7 @@ from softform_rig.gap import random_actuations
 from softform_rig.live_body import HELD_S, Memory
 from softform_rig.reality import Reality, true_values
 from softform_studies.sim_to_real.judge import Errors, Judge, search_tree
-from softform_studies.sim_to_real.warp_fit import WarpSpace
+from softform_studies.sim_to_real.warp_fit import warped_onto
 
 _SAMPLES_PER_CONTROL_POINT = 3
 _ITERATIONS = 8
@@ -68,27 +67,6 @@ def fitted_surface(rest: Array, shapes: Array, faces: NDArray[np.integer], patch
     return patch.evaluate(fitter.fit(np.concatenate([shapes[:, mesh.kept], inner], axis=1)), uv)
 
 
-def warped_onto(points: Array, centers: Array, width: float, truth: ClosestPoints) -> Array:
-    """Return the simulated shape, warped by Eq. 2 as close to a true surface as least squares bring it; the warp floor.
-
-    Closest points on the truth are found again after each solve; distances count along its normals.
-
-    Args:
-        points: (P, 3) mm, simulated.
-        centers: (N, 3) mm, kernel centers on the simulated surface.
-        width: c of Eq. 2, 1/mm^2.
-        truth: The true surface.
-
-    Returns:
-        (P, 3) mm.
-    """
-    space, warped = WarpSpace(points, centers, width), points
-    for _ in range(_ITERATIONS):
-        matches = truth.query(warped)
-        warped = space.nearest_warp(matches.points, matches.normals, np.ones(len(points)), _TANGENTIAL)
-    return warped
-
-
 def _barycentric(parts: int) -> Array:
     """Return barycentric coordinates of a division of a triangle's sides, (b, 3), without the corners."""
     steps = np.arange(parts + 1)
@@ -126,7 +104,8 @@ def floors(robot: Robot, reality: Reality, judge: Judge, kernels: SimToReal) -> 
     predicted = judge.predicted(None)
     centers = judge.pipeline(kernels).kernel_centers(held_out.actuation)
     shapes = zip(predicted, centers, judge.truths, strict=True)
-    warped = np.array([warped_onto(points, center, kernels.width, truth) for points, center, truth in shapes])
+    how = kernels.width, _ITERATIONS, _TANGENTIAL
+    warped = np.array([warped_onto(points, center, truth, *how) for points, center, truth in shapes])
 
     simulator = robot.body.simulator()
     simulated = equilibrium_points(simulator, robot.actuators_of(held_out.actuation))

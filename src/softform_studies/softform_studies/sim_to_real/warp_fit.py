@@ -15,6 +15,7 @@ from scipy.spatial import cKDTree
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.rbf_warp import gaussians
+from softform_core.inverse.closest_points import ClosestPoints
 from softform_core.networks.sim_to_real import stable_directions
 from softform_core.surface.patch_set import PatchSet
 
@@ -68,6 +69,28 @@ class WarpSpace:
         normal_matrix[np.diag_indices(3 * size)] += ridge
         amplitudes = np.linalg.solve(normal_matrix, right).reshape(3, size).T
         return self.points + self._columns @ amplitudes
+
+
+def warped_onto(
+    points: Array, centers: Array, truth: ClosestPoints, width: float, rounds: int, tangential: float
+) -> Array:
+    """Return a simulated shape, warped by Eq. 2 as close to a true surface as least squares bring it, (P, 3) mm.
+
+    Closest points on the truth are found again after each solve; distances count along its normals.
+
+    Args:
+        points: (P, 3) mm, simulated.
+        centers: (N, 3) mm, kernel centers on the simulated surface.
+        truth: The true surface.
+        width: c of Eq. 2, 1/mm^2.
+        rounds: Number of searches for closest points, and of solves.
+        tangential: As of `WarpSpace.nearest_warp`.
+    """
+    space, warped = WarpSpace(points, centers, width), points
+    for _ in range(rounds):
+        closest = truth.query(warped)
+        warped = space.nearest_warp(closest.points, closest.normals, np.ones(len(points)), tangential)
+    return warped
 
 
 _FEWEST_POINTS = 100

@@ -55,7 +55,6 @@ class StreamedPath:
         self._messages = [cloud_from_points(shape, frame, Time()) for shape in self.shapes]
 
     def __len__(self) -> int:
-        """Return the number of places."""
         return len(self.path)
 
     def message(self, place: int, stamp: Time) -> PointCloud2:

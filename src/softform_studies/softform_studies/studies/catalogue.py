@@ -10,8 +10,7 @@ from tqdm import tqdm
 
 from softform_core.robots import Robot
 from softform_core.training.marker_learning import MARKERS
-from softform_core.training.recipe import Recipe
-from softform_core.training.sim_to_real_recipes import DEFAULT, PAPER
+from softform_core.training.recipe import DEFAULT, PAPER, Recipe
 from softform_rig.reality import Reality
 from softform_studies.sim_to_real.direct_learning import AS_PRINTED, DirectRecipe
 

@@ -1,6 +1,5 @@
 """Plots of the studies: curves over what is varied, and histograms of errors."""
 
-import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,11 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from softform_core.evaluation.drawing import PALETTE
 from softform_studies.studies.catalogue import OURS, Run
 from softform_studies.studies.laboratory import DISTANCE_EDGES, NORMAL_EDGES
 
-# Okabe and Ito's colours, distinguishable with any colour vision.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKS = ("o", "s", "^", "D", "v", "P")
 
 
@@ -45,14 +43,6 @@ def draw(study: str, rows: Rows) -> Figure:
     return figure
 
 
-def png(figure: Figure, caption: str) -> bytes:
-    """Return a figure under its caption as a PNG file."""
-    figure.suptitle(caption, fontsize=10, wrap=True)
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png")
-    return picture.getvalue()
-
-
 def _series(rows: Rows) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {}
     for row in rows:
@@ -66,7 +56,7 @@ def curves(
     """Draw a curve through each name's places (x, y); the y axis is from zero to above all, and to `most`."""
     for place, name in enumerate(dict.fromkeys(name for name, _, _ in points)):
         x, y = zip(*sorted((x, y) for other, x, y in points if other == name), strict=True)
-        axes.plot(x, y, marker=MARKS[place], color=COLOURS[place], label=name, linewidth=1.6, markersize=5)
+        axes.plot(x, y, marker=MARKS[place], color=PALETTE[place], label=name, linewidth=1.6, markersize=5)
     highest = max(most, *(y for _, _, y in points))
     axes.set(xlabel=x_label, ylabel=y_label, ylim=(0.0, _ROOM * highest))
 
@@ -86,7 +76,7 @@ def _histograms(axes: Axes, rows: Rows, key: str, edges: NDArray[np.float64], la
         counts = np.array(row.result[key], dtype=np.float64)
         end = max(end, edges[1 + int(np.searchsorted(np.cumsum(counts), 0.99 * counts.sum()))])
         axes.stairs(
-            100.0 * counts / row.result["judged"], edges, color=COLOURS[place], linewidth=1.6, label=row.run.series,
+            100.0 * counts / row.result["judged"], edges, color=PALETTE[place], linewidth=1.6, label=row.run.series,
             linestyle=("-", "--")[place % 2],  # what coincides with another is seen
         )  # fmt: skip
     axes.set(xlabel=label, ylabel="share of the points (%)", xlim=(0.0, end))
@@ -128,7 +118,7 @@ def _points(left: Axes, right: Axes, rows: Rows) -> None:
         even_ticks(axes, [row.run.x for row in scans])
         axes.set_ylim(top=_ROOM * max(row.result[key] for row in rows))
         for row in markers:
-            axes.axhline(row.result[key], color=COLOURS[1], linestyle="--", label=row.run.series)
+            axes.axhline(row.result[key], color=PALETTE[1], linestyle="--", label=row.run.series)
         axes.legend()
 
 
@@ -150,7 +140,7 @@ def _geometric(left: Axes, right: Axes, rows: Rows) -> None:
 def _surrogate(left: Axes, right: Axes, rows: Rows) -> None:
     _histograms(left, rows, "distances", DISTANCE_EDGES, _DISTANCE)
     place = np.arange(len(rows))
-    for shift, key, label, colour in ((-0.2, "mean_mm", "mean", COLOURS[0]), (0.2, "max_mm", "largest", COLOURS[1])):
+    for shift, key, label, colour in ((-0.2, "mean_mm", "mean", PALETTE[0]), (0.2, "max_mm", "largest", PALETTE[1])):
         bars = right.bar(place + shift, [row.result[key] for row in rows], 0.4, label=label, color=colour)
         right.bar_label(bars, fmt="%.2f", fontsize=8)
     right.set_xticks(place, [row.run.series for row in rows])

@@ -23,8 +23,8 @@ from softform_core.simulation.sampling import inflations
 from softform_core.simulation.simulated_body import equilibrium_points, rest_points
 from softform_core.training.learn_forward_kinematics import learn_forward_kinematics
 from softform_core.training.learn_forward_kinematics import recipe_for as recipe_of_kinematics
+from softform_core.training.recipe import DEFAULT
 from softform_core.training.shapes import load_training_shapes
-from softform_core.training.sim_to_real_recipes import DEFAULT
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 from softform_studies.sim_to_real.judge import Judge

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from softform_core.files import only_writer, write_atomically
+from softform_core.files import only_writer, write_atomically, write_figure
 from softform_core.robots import Robot
 from softform_rig.reality import Reality
 from softform_studies.studies.arm import arm
 from softform_studies.studies.catalogue import BY_TWO_SIMULATORS, STUDIES, Outcome, Scale, Setting
-from softform_studies.studies.drawing import Row, draw, png
+from softform_studies.studies.drawing import Row, draw
 from softform_studies.studies.laboratory import Laboratory, learned_from
 from softform_studies.studies.layers import layers
 from softform_studies.studies.mannequin import mannequin
@@ -51,18 +51,15 @@ def carry_out(
         entries, figure, judged = _trained(name, setting) if name in STUDIES else OTHERS[name](setting)
         size = "a quick run, its figures mean nothing" if scale.is_quick else judged
         caption = f"{name}: reality {reality.name}, robot {robot.name}, seed {seed}, {size}"
-        files = {
-            folder / f"{name}.csv": _table(entries).encode(),
-            folder / f"{name}.json": (json.dumps(entries, indent=2) + "\n").encode(),
-            folder / f"{name}.png": png(figure, caption),
-        }
-        for path, content in files.items():
-            write_atomically(path, content)
-    return list(files)
+        figure.suptitle(caption, fontsize=10, wrap=True)
+        table, entries_file, picture = (folder / f"{name}.{kind}" for kind in ("csv", "json", "png"))
+        write_atomically(table, _table(entries).encode())
+        write_atomically(entries_file, (json.dumps(entries, indent=2) + "\n").encode())
+        write_figure(picture, figure)
+    return [table, entries_file, picture]
 
 
 def _trained(name: str, setting: Setting) -> Outcome:
-    """Return a series of trainings, one after the other."""
     runs = STUDIES[name](setting.scale)
     captured, held_out = max(run.frames for run in runs), setting.scale.held_out
     laboratories, body = {"": Laboratory(setting, captured, held_out)}, setting.robot.body

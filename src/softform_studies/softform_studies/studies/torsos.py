@@ -17,13 +17,14 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.evaluation.drawing import MEASURED_COLOUR, PREDICTED_COLOUR, REST_COLOUR
+from softform_core.evaluation.drawing import MEASURED_COLOUR, PALETTE, PREDICTED_COLOUR, REST_COLOUR
 from softform_core.forward.corrected_pipeline import CorrectedPipeline
+from softform_core.forward.forward_model import SurfaceModel
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import SURFACE_POINTS, load_pipeline
-from softform_core.forward.surface_model import SurfaceModel
+from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.ik_options import IkOptions
-from softform_core.inverse.inverse import search_of, solve_prepared
+from softform_core.inverse.inverse import solve_prepared
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_rig.live_body import LiveBody
@@ -41,7 +42,7 @@ AT_REST, HELD = "at rest", "sim-to-real, target held"
 
 ALL = "all of its size"
 
-_COLOURS = {AT_REST: REST_COLOUR, BEFORE: MEASURED_COLOUR, HELD: "#56B4E9", OURS: PREDICTED_COLOUR}
+_COLOURS = {AT_REST: REST_COLOUR, BEFORE: MEASURED_COLOUR, HELD: PALETTE[5], OURS: PREDICTED_COLOUR}
 _LEARNED = (HELD, OURS)
 _HELD_OUT = 2
 _VERSION = 1
@@ -103,7 +104,7 @@ def _kept(setting: Setting, target: TorsoTarget, way: str, model: Callable[[], F
 
 def _reached(robot: Robot, reality: Reality, model: ForwardPipeline, target: TorsoTarget, way: str) -> Reached:
     """Solve by a model, bring the true mannequin there, and compare it with the target in the pose that fits it."""
-    search = search_of(target.shape)
+    search = closest_points_on(target.shape)
     options = replace(from_rest(robot), fix_pose=way == HELD)
     start = options.start()
     bounded = _held_at(options, start) if way == AT_REST else options
@@ -124,7 +125,6 @@ def _reached(robot: Robot, reality: Reality, model: ForwardPipeline, target: Tor
 
 
 def _held_at(options: IkOptions, actuation: Array) -> IkOptions:
-    """Return options of a solve for the pose alone."""
     return replace(options, actuation_min=actuation, actuation_max=actuation, initial_actuation=actuation)
 
 

@@ -22,7 +22,8 @@ from softform_core.paths import models_of
 from softform_core.robots import Robot
 from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
-from softform_ik.reach.reach import Reach, ReachOutcome, ReachSettings
+from softform_ik.goals.reach_limit import ReachSettings
+from softform_ik.reach.reach import Reach, ReachOutcome
 from softform_ik.robot.hardware import Hardware
 from softform_ik.robot.stop_request import StopRequest
 from softform_rig.best_fit import Fit, find_best_fit
@@ -127,9 +128,9 @@ _CAPTURES, _ROUNDS = 4, 3  # as of a demo
 class RigWithoutNodes(Hardware):
     """Driver and scanner of a virtual rig that settles at once."""
 
-    def __init__(self, robot: Robot, reality: Reality, seed: int = 0) -> None:
+    def __init__(self, robot: Robot, reality: Reality) -> None:
         self._robot, self._body, self._past, self._now = robot, LiveBody(robot, reality), HistoryKeeper(robot), 0.0
-        self._scanner = Scanner(reality.scanner, RigidTransform(), 1.1 * half_size(robot), seed)
+        self._scanner = Scanner(reality.scanner, RigidTransform(), 1.1 * half_size(robot), 0)
         self._values, self._shape = robot.safe, self._body.rest
 
     def move(self, values: Array, stop: StopRequest, on_commanded: Callable[[], None] = lambda: None) -> MeasuredValues:

@@ -1,7 +1,4 @@
-"""Table III: inverse kinematics of the mannequin to torsos, pose free, from rest; ours beside Algorithm 2.
-
-`figures_of` is for JSON; `table` has a line for each torso, in the columns of the paper's, as it is printed.
-"""
+"""Table III: inverse kinematics of the mannequin to torsos, pose free, from rest; ours beside Algorithm 2."""
 
 import statistics
 from collections.abc import Callable, Sequence
@@ -10,7 +7,8 @@ from typing import Any, NamedTuple
 
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import SURFACE_POINTS, load_pipeline
-from softform_core.inverse.inverse import search_of, solve_prepared
+from softform_core.inverse.closest_points import closest_points_on
+from softform_core.inverse.inverse import solve_prepared
 from softform_core.inverse.out_of_reach import largest_deformation
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
@@ -56,11 +54,11 @@ class Case:
         }
 
 
-def torso_pipeline(robot: Robot, points: int = SURFACE_POINTS) -> ForwardPipeline:
+def torso_pipeline(robot: Robot) -> ForwardPipeline:
     """Return the mannequin's pipeline, with the virtual rig's shipped sim-to-real model if the robot has one."""
     if (models_of(robot.name) / SHIPPED).is_dir():
-        return shipped_pipeline(robot, points)
-    return load_pipeline(robot, points)
+        return shipped_pipeline(robot)
+    return load_pipeline(robot, SURFACE_POINTS)
 
 
 def compare(
@@ -88,7 +86,7 @@ def compare(
     ours, opponents = Racer(solve_prepared, pipeline), {ALGORITHM_2: Racer(descend, autograd)}
     with one_thread():
         for target in targets:
-            search = search_of(target.shape)
+            search = closest_points_on(target.shape)
             resting = solve_prepared(pipeline, search, replace(options, actuation_min=rest, actuation_max=rest))
             run = race(ours, opponents, target.shape, options, repeats)
             again = replace(options, initial_pose=run.found.pose)
@@ -165,29 +163,3 @@ def figures_of(cases: Sequence[Case], largest_deformation_mm: float, sim_to_real
         ),
         "targets": {case.target.name: case.figures() for case in cases},
     }
-
-
-def table(cases: Sequence[Case]) -> list[str]:
-    """Return lines for the terminal: a target a line, ours, then Algorithm 2, then a row of the paper's."""
-    lines = [
-        "ms an iteration    ours                               Algorithm 2                        paper 000, Table III",
-        "        forward grad closest  rest total  n | forward grad closest  rest total   n |  "
-        "    forward grad  ICP total  n | mean error: rest, ours, Alg. 2, best known (mm)",
-    ]
-    for case, printed in zip(cases, TABLE_3, strict=False):
-        ours, theirs = case.race.ours, case.race.opponents[ALGORITHM_2]["same_rule"]
-        errors = (case.rest_error_mm, ours.mean_error_mm, theirs.mean_error_mm, case.best_error_mm)
-        flag = " " if case.target.fits else "*"
-        lines.append(
-            f"{case.target.name:>4}{flag}  {_row(ours, 3)} | {_row(theirs, 4)} |  {printed.target}"
-            f" {printed.forward_ms:8.1f}{printed.gradient_ms:6.1f}{printed.icp_ms:6.1f}{printed.total_ms:6.1f}"
-            f"{printed.iterations:3d} | " + " ".join(f"{error:6.2f}" for error in errors)
-        )
-    return [*lines, "* of another size than the mannequin: out of reach on purpose"]
-
-
-def _row(timing: Timing, width: int) -> str:
-    return (
-        f"{timing.forward_ms:7.2f}{timing.gradient_ms:6.2f}{timing.closest_ms:7.2f}{timing.rest_ms:6.2f}"
-        f"{timing.total_ms:6.2f}{timing.iterations:{width}d}"
-    )

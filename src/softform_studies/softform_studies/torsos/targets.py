@@ -174,7 +174,6 @@ def girths(vertices: Array, faces: NDArray[np.integer]) -> Array:
 
 
 def _cut(vertices: Array, faces: NDArray[np.integer], floor: float, top: float) -> Shape:
-    """Return the part between two heights, m."""
     import open3d  # takes a second
 
     tensor = open3d.core.Tensor.from_numpy

@@ -19,8 +19,8 @@ from torch import nn
 
 from softform_core.arrays import Array
 from softform_core.forward.mlp import AffineLayers, fold
+from softform_core.forward.one_point import TipMap
 from softform_core.forward.tip_model import TipModel, load_tip_model
-from softform_core.forward.tip_point import TipMap
 from softform_core.inverse.follow_path import TipPath, checked_path, follow_path, start_near
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import TIP_KINEMATICS

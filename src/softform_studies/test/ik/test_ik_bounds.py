@@ -8,8 +8,9 @@ import pytest
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.inverse import solve_prepared
+from softform_core.simulation.sampling import corner_actuations
 from softform_core.surface.patch_set import SHEET
-from softform_studies.ik.ik_bounds import PropertyCounts, corners_of, disturbed_targets, solve_from
+from softform_studies.ik.ik_bounds import PropertyCounts, disturbed_targets, solve_from
 
 KINDS = 7
 
@@ -21,7 +22,7 @@ def small(membrane_weights, random_sim_to_real):
 
 @pytest.mark.parametrize("kind", range(KINDS))
 def test_no_corner_leads_out_of_bounds_or_away(small, options, kind):
-    corners = list(corners_of(options))
+    corners = list(corner_actuations(options.actuation_min, options.actuation_max))
     assert len(corners) == 512 and len(np.unique(corners, axis=0)) == 512
     target = list(disturbed_targets(small, options, KINDS, seed=101))[kind]
     counts = PropertyCounts()

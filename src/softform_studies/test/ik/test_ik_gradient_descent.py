@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from softform_core.geometry.rigid import RigidTransform
-from softform_core.inverse.closest_points import MeshSearch
+from softform_core.inverse.closest_points import MeshSearch, closest_points_on
 from softform_core.inverse.ik_options import Termination
-from softform_core.inverse.inverse import search_of, solve_inverse_kinematics
+from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.shapes.shape import Shape
 from softform_core.surface.patch_set import SHEET
 from softform_studies.ik.gradient_descent import descend, icp
@@ -23,11 +23,11 @@ def hidden_actuation(seed):
 def test_recovers_the_pose_of_a_moved_target(membrane, shape_of, options):
     hidden = hidden_actuation(3)
     target = shape_of(membrane, hidden).transformed(MOVED.rotation, MOVED.translation)
-    result = descend(membrane, search_of(target), replace(options, fix_pose=False, max_iterations=300))
+    result = descend(membrane, closest_points_on(target), replace(options, fix_pose=False, max_iterations=300))
     assert result.mean_error_mm < 0.01
     assert result.actuation == pytest.approx(hidden, abs=5.0)
     assert np.allclose(result.pose.rotation @ MOVED.rotation, np.eye(3), atol=1e-3)
-    assert descend(membrane, search_of(target), options).mean_error_mm > 1.0
+    assert descend(membrane, closest_points_on(target), options).mean_error_mm > 1.0
 
 
 @pytest.mark.parametrize("reachable", [True, False])
@@ -38,7 +38,7 @@ def test_both_methods_agree_on_the_objective(membrane, shape_of, options, reacha
         target = Shape(target.points * [1.0, 1.0, 1.4] + [0.0, 0.0, 0.004], None, target.faces)
     exact = replace(options, fix_pose=fix_pose, relative_decrease=1e-7, max_iterations=1000)
     ours = solve_inverse_kinematics(membrane, target, exact)
-    reference = descend(membrane, search_of(target), exact)
+    reference = descend(membrane, closest_points_on(target), exact)
     assert ours.objective <= reference.objective * 1.02 + 1e-3
     assert ours.iterations < reference.iterations
     if not reachable:
@@ -49,7 +49,7 @@ def test_both_methods_agree_on_the_objective(membrane, shape_of, options, reacha
 
 def test_objective_never_rises_and_is_eq_15(membrane, shape_of, options):
     target = shape_of(membrane, hidden_actuation(9))
-    result = descend(membrane, search_of(target), replace(options, fix_pose=False))
+    result = descend(membrane, closest_points_on(target), replace(options, fix_pose=False))
     objectives = [step.objective for step in result.history]
     assert all(later <= earlier for earlier, later in zip(objectives[:-1], objectives[1:], strict=True))
     assert result.objective == pytest.approx(float((result.matches.distances[result.covered] ** 2).sum()), rel=1e-9)
@@ -57,13 +57,13 @@ def test_objective_never_rises_and_is_eq_15(membrane, shape_of, options):
 
 def test_cancel_and_limits_give_the_best_so_far(membrane, shape_of, options):
     target, seen = shape_of(membrane, hidden_actuation(12)), []
-    cancelled = descend(membrane, search_of(target), options, seen.append, lambda: len(seen) >= 3)
+    cancelled = descend(membrane, closest_points_on(target), options, seen.append, lambda: len(seen) >= 3)
     assert cancelled.termination is Termination.CANCELLED
     assert [step.iteration for step in seen] == [0, 1, 2]
     assert (cancelled.actuation == seen[-1].actuation).all() and cancelled.mean_error_mm == seen[-1].mean_error_mm
-    few = descend(membrane, search_of(target), replace(options, max_iterations=2))
+    few = descend(membrane, closest_points_on(target), replace(options, max_iterations=2))
     assert few.termination is Termination.MAX_ITERATIONS and few.iterations == 2
-    short = descend(membrane, search_of(target), replace(options, max_seconds=1e-9))
+    short = descend(membrane, closest_points_on(target), replace(options, max_seconds=1e-9))
     assert short.termination is Termination.TIME_LIMIT and (short.actuation == 2500.0).all()
 
 

@@ -12,61 +12,26 @@ from tqdm import tqdm
 
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
-from softform_system_tests.fault_injection.clock_faults import CLOCK_JUMPS
-from softform_system_tests.fault_injection.command_faults import TWO_COMMANDERS, WRONG_COMMANDS
-from softform_system_tests.fault_injection.device_faults import MOCAP, SCAN, SERIAL
-from softform_system_tests.fault_injection.disk_faults import FULL_DISKS
-from softform_system_tests.fault_injection.driven_stack import DrivenStack
-from softform_system_tests.fault_injection.driver_starts import CHANGED_RUNS, INTERRUPTED_STARTS
-from softform_system_tests.fault_injection.fault_class import FaultClass
-from softform_system_tests.fault_injection.hazards import SHARES
-from softform_system_tests.fault_injection.held_shape_faults import HELD_SHAPE
-from softform_system_tests.fault_injection.lost_computer import BOTH_GONE, DEAD_MAN
-from softform_system_tests.fault_injection.other_programs import (
-    BEYOND_LIMITS,
-    HOSTILE_MESSAGES,
-    OTHER_DRIVER,
-    OTHER_ROBOT,
+from softform_system_tests.fault_injection import (  # noqa: F401 - each makes its classes of faults known
+    command_faults,
+    computer_faults,
+    device_faults,
+    driver_starts,
+    held_shape_faults,
+    other_programs,
+    process_faults,
+    queued_requests,
+    rest_faults,
 )
+from softform_system_tests.fault_injection.driven_stack import DrivenStack
+from softform_system_tests.fault_injection.fault_class import CLASSES
+from softform_system_tests.fault_injection.hazards import SHARES
+from softform_system_tests.fault_injection.lost_computer import DEAD_MAN
 from softform_system_tests.fault_injection.outcome import Ledger, Outcome, judged
-from softform_system_tests.fault_injection.process_faults import FROZEN, KILL_9, SIGTERM
-from softform_system_tests.fault_injection.queued_requests import QUEUED, UNSEEN_FAULT
-from softform_system_tests.fault_injection.rest_faults import FROZEN_READINGS, HELD_TOO_LONG, SLEEP, STUCK_VALVE
 from softform_system_tests.fault_injection.rig_stack import RigStack
-from softform_system_tests.fault_injection.stale_bags import STALE_BAGS
 from softform_system_tests.fault_injection.stored_data import readable_messages
-from softform_system_tests.fault_injection.tendon_faults import HOLD_LIMIT, HOLDING, MOTOR_LIMITS, TENDON_BUS
+from softform_system_tests.fault_injection.tendon_faults import HOLD_LIMIT
 
-CLASSES: Mapping[str, FaultClass] = {
-    "commands": WRONG_COMMANDS,
-    "two commanders": TWO_COMMANDERS,
-    "other robot": OTHER_ROBOT,
-    "hostile messages": HOSTILE_MESSAGES,
-    "other driver": OTHER_DRIVER,
-    "limits": BEYOND_LIMITS,
-    "queued": QUEUED,
-    "unseen fault": UNSEEN_FAULT,
-    "held shape": HELD_SHAPE,
-    "held too long": HELD_TOO_LONG,
-    "stale bag": STALE_BAGS,
-    "frozen": FROZEN,
-    "sleep": SLEEP,
-    "start": INTERRUPTED_STARTS,
-    "changed runs": CHANGED_RUNS,
-    "serial": SERIAL,
-    "stuck valve": STUCK_VALVE,
-    "frozen readings": FROZEN_READINGS,
-    "mocap": MOCAP,
-    "scan": SCAN,
-    "clock jump": CLOCK_JUMPS,
-    "disk full": FULL_DISKS,
-    "kill -9": KILL_9,
-    "SIGTERM": SIGTERM,
-    "both gone": BOTH_GONE,
-    "tendon bus": TENDON_BUS,
-    "motor limits": MOTOR_LIMITS,
-    "holding": HOLDING,
-}
 Stack = RigStack | DrivenStack
 STACKS: Mapping[str, Callable[[Path], Stack]] = {
     "rig": lambda folder: RigStack(load_robot("membrane"), folder),

@@ -14,8 +14,8 @@ from softform_ros.conversions import stamp_from_seconds
 from softform_system_tests.fault_injection.commander import RATE
 from softform_system_tests.fault_injection.fault_class import (
     COMMAND_TIMEOUT,
-    FaultClass,
     disturbance,
+    injects,
     rejects,
     undisturbed,
     vents_unheard,
@@ -33,7 +33,7 @@ _OWN_SHARE = 0.8  # the highest that the commander asks for
 
 
 def _wrong_commands(stack: RigStack, variant: str) -> Outcome:
-    """Publish such commands."""
+    """Publish commands under the lease of who holds it, between those that the driver follows."""
     if variant == _ALONE:
         return _alone(stack)
 
@@ -114,10 +114,10 @@ _WRONG: dict[str, Callable[[ActuatorCommand, Robot, float], dict[str, Any]]] = {
 }
 """In which fields a wrong command differs from a right one."""
 
-WRONG_COMMANDS = FaultClass((*_WRONG, _ALONE), _wrong_commands)
-"""Commands that the driver has to reject, under the lease of who holds it, between those that it follows."""
+injects("commands", *_WRONG, _ALONE)(_wrong_commands)
 
 
+@injects("two commanders", "both ask", "the holder dies", "both die")
 def _two_commanders(stack: RigStack, variant: str) -> Outcome:
     """Let another one ask, again and again, and command far above the first."""
     moment = time.monotonic()
@@ -139,10 +139,6 @@ def _two_commanders(stack: RigStack, variant: str) -> Outcome:
     finally:
         other.kill()
         other.wait()
-
-
-TWO_COMMANDERS = FaultClass(("both ask", "the holder dies", "both die"), _two_commanders)
-"""Two programs that want to command at once: the lease goes to one, and the other one waits until it is free."""
 
 
 def not_rejected(stack: RigStack) -> str | None:

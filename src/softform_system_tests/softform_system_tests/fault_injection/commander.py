@@ -7,7 +7,8 @@ import time
 
 import numpy as np
 
-from softform_core.robots import load_robot
+from softform_core.arrays import Array
+from softform_core.robots import Robot, load_robot
 from softform_interfaces.msg import DriverState
 from softform_ros.background_node import BackgroundNode
 from softform_ros.command_lease import CommandLease, LeaseRejectedError
@@ -19,14 +20,24 @@ RATE = 20.0
 _PERIOD_SECONDS = 6.0
 
 
+def swing(robot: Robot, lowest: float, highest: float, moment: float) -> Array:
+    """Return actuator values (k,), in the unit of the robot's description, at a moment, s.
+
+    Each degree of freedom swings between two shares of its range, in a phase of its own.
+    """
+    phases = np.linspace(0.0, 2.0 * math.pi, robot.degrees_of_freedom, endpoint=False)
+    between = 0.5 + 0.5 * np.sin(2.0 * math.pi * moment / _PERIOD_SECONDS + phases)
+    share = lowest + (highest - lowest) * between
+    return robot.actuators_of(robot.actuation_min + share * (robot.actuation_max - robot.actuation_min))
+
+
 def main() -> None:
-    """Command values that swing between two shares of the robot's range, each actuator in its own phase.
+    """Command values that `swing`.
 
     It is as greedy as a commander can be: whenever it has no lease it asks for one.
     """
     robot = load_robot(sys.argv[1])
     lowest, highest = float(sys.argv[2]), float(sys.argv[3])
-    phases = np.linspace(0.0, 2.0 * math.pi, robot.degrees_of_freedom, endpoint=False)
     with BackgroundNode(sys.argv[4], "softform") as node:
         lease = CommandLease(node, robot)
 
@@ -39,9 +50,7 @@ def main() -> None:
             if not lease.is_held:
                 with contextlib.suppress(LeaseRejectedError):
                     lease.acquire()
-            swing = 0.5 + 0.5 * np.sin(2.0 * math.pi * deadline / _PERIOD_SECONDS + phases)
-            share = lowest + (highest - lowest) * swing
-            lease.send(robot.actuator_min + share * (robot.actuator_max - robot.actuator_min))
+            lease.send(swing(robot, lowest, highest, deadline))
             deadline = max(deadline + 1.0 / RATE, time.monotonic())
             time.sleep(max(0.0, deadline - time.monotonic() + 0.5 / RATE))
 

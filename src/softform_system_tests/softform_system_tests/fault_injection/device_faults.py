@@ -7,8 +7,8 @@ from dataclasses import replace
 from softform_interfaces.msg import DriverState
 from softform_system_tests.fault_injection.fault_class import (
     LATCHED_SECONDS,
-    FaultClass,
     disturbance,
+    injects,
     not_latched,
     undisturbed,
     vents,
@@ -31,6 +31,22 @@ _FOUND_AGAIN_SECONDS = 6.0
 """The driver looks for a lost board once a second, and waits until it has booted."""
 
 
+@injects(
+    "serial",
+    "stall",
+    "mute",
+    "reboot",
+    "disconnect",
+    "drop_bytes=0.02",
+    "corrupt=0.02",
+    "merge_lines=0.5",
+    "drop_request_bytes=0.02",
+    "corrupt_requests=0.02",
+    "leak=4:0.5",
+    "stuck_valve=2",
+    "blocked_tube=6",
+    "stuck_sensor=1",
+)
 def _serial(stack: RigStack, variant: str) -> Outcome:
     """Let the board, the line or the air go wrong."""
     kind = variant.partition("=")[0]
@@ -76,27 +92,6 @@ def _disturbed(stack: RigStack, shown: float, lasting: float) -> Outcome:
     wrong = disturbance(stack, shown) or wild_target(stack, shown)
     found = f"held; corrupt lines and rejected requests: {_counters(stack) - counted} more"
     return judged(wrong, found)
-
-
-SERIAL = FaultClass(
-    (
-        "stall",
-        "mute",
-        "reboot",
-        "disconnect",
-        "drop_bytes=0.02",
-        "corrupt=0.02",
-        "merge_lines=0.5",
-        "drop_request_bytes=0.02",
-        "corrupt_requests=0.02",
-        "leak=4:0.5",
-        "stuck_valve=2",
-        "blocked_tube=6",
-        "stuck_sensor=1",
-    ),
-    _serial,
-)
-"""Faults of the board, its line and its air."""
 
 
 def _not_vented_once_back(stack: RigStack, kind: str, shown: float, no_air_since: float) -> str | None:
@@ -167,7 +162,5 @@ _SCAN = {
     "scan_empty": ("rejected",),
     "scan_partial_write=1": ("published",),  # is still being written, and must be waited for: the published cloud shows
 }
-MOCAP = FaultClass(
-    tuple(_MOCAP), CaptureFaults(_MOCAP, "motion_capture", lambda stack: stack.watch.marker_frames).inject
-)
-SCAN = FaultClass(tuple(_SCAN), CaptureFaults(_SCAN, "scanner", lambda stack: stack.watch.clouds).inject)
+injects("mocap", *_MOCAP)(CaptureFaults(_MOCAP, "motion_capture", lambda stack: stack.watch.marker_frames).inject)
+injects("scan", *_SCAN)(CaptureFaults(_SCAN, "scanner", lambda stack: stack.watch.clouds).inject)

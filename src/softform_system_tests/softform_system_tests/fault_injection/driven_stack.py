@@ -1,7 +1,6 @@
 """A driver and one who commands it, launched; board or bus and body are of this program, and true to the ms."""
 
 import contextlib
-import math
 import threading
 import time
 from collections.abc import Collection, Mapping
@@ -29,16 +28,13 @@ from softform_ros.command_lease import CommandLease, LeaseRejectedError
 from softform_ros.qos import LATCHED_STATE
 from softform_ros.service_calls import call_driver
 from softform_ros.stack_state import wait_until_active
+from softform_system_tests.fault_injection.commander import RATE, swing
 from softform_system_tests.fault_injection.stack_processes import nodes_below
 from softform_system_tests.fault_injection.stack_watch import wait_for
-from softform_system_tests.fault_injection.truth import false_reports, is_at_rest
-from softform_system_tests.fault_injection.wire_log_reader import WireLogReader
+from softform_system_tests.fault_injection.truth import WireLogReader, false_reports, is_at_rest
 
-_RATE = 20.0
-_PERIOD_SECONDS = 6.0
-_BEND = 0.004  # m
-_LOWEST, _HIGHEST = 0.4, 0.8  # of a chamber's range
-_MOVING = 0.3  # of it, beyond which a chamber counts as inflated
+_LOWEST, _HIGHEST = 0.4, 0.8  # of the range of each degree of freedom
+_NEAR = 0.1  # of an actuator's range
 _START_SECONDS = 90.0
 _BACK_SECONDS = 60.0
 _RESET_SECONDS = 25.0
@@ -214,9 +210,9 @@ class DrivenStack:
         return self._folder / f"{self._name}.log"
 
     def _moves(self) -> bool:
-        values, robot = self.rig.actuator_values(), self.robot
-        is_high = robot.unit != "Pa" or bool((values > _MOVING * robot.actuator_max).all())
-        return self.state.state == DriverState.RUNNING and not self.is_at_rest and is_high
+        off = np.abs(self.rig.actuator_values() - self._goal())
+        follows = bool((off < _NEAR * (self.robot.actuator_max - self.robot.actuator_min)).all())
+        return self.state.state == DriverState.RUNNING and not self.is_at_rest and follows
 
     def _note_state(self, message: DriverState) -> None:
         self.state = message
@@ -226,16 +222,11 @@ class DrivenStack:
 
     def _command(self) -> None:
         """Move round and round; greedy: without a lease it asks for one, whatever happened."""
-        while not self._ends.wait(1.0 / _RATE):
+        while not self._ends.wait(1.0 / RATE):
             if not self._lease.is_held:
                 with contextlib.suppress(LeaseRejectedError):
                     self._lease.acquire()
-            self._lease.send(self._goal(2.0 * math.pi * time.monotonic() / _PERIOD_SECONDS))
+            self._lease.send(self._goal())
 
-    def _goal(self, angle: float) -> Array:
-        robot = self.robot
-        if robot.unit == "m":
-            return robot.actuators_of(np.array([_BEND * math.cos(angle), _BEND * math.sin(angle), 0.001]))
-        phases = np.linspace(0.0, 2.0 * math.pi, len(robot.actuators), endpoint=False)
-        share = _LOWEST + (_HIGHEST - _LOWEST) * (0.5 + 0.5 * np.sin(angle + phases))
-        return np.asarray(robot.actuator_min + share * (robot.actuator_max - robot.actuator_min))
+    def _goal(self) -> Array:
+        return swing(self.robot, _LOWEST, _HIGHEST, time.monotonic())

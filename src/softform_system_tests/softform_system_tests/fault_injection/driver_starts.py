@@ -8,13 +8,13 @@ import psutil
 
 from softform_bringup.lifecycle_manager import State, Step
 from softform_core.errors import SoftformError
-from softform_system_tests.fault_injection.fault_class import FaultClass, also_latched, not_latched, vents
+from softform_system_tests.fault_injection.fault_class import also_latched, injects, not_latched, vents
 from softform_system_tests.fault_injection.held_shape_faults import stays_vented
 from softform_system_tests.fault_injection.outcome import Outcome, judged
 from softform_system_tests.fault_injection.rig_stack import DRIVER, RigStack
 from softform_system_tests.fault_injection.stack_processes import is_running
 from softform_system_tests.fault_injection.stack_watch import wait_for
-from softform_system_tests.fault_injection.wire_log_reader import inflates
+from softform_system_tests.fault_injection.truth import inflates
 
 _ANSWER_SECONDS = 10.0
 _ENDED_SECONDS = 10.0
@@ -23,8 +23,9 @@ _TEST_SECONDS = 15.0
 _OPENED_SECONDS = 5.0
 
 
+@injects("start", "stop in configure", "SIGTERM in configure", "stop in activate", "SIGTERM in activate")
 def _interrupted_start(stack: RigStack, variant: str) -> Outcome:
-    """Start the driver anew, and interrupt."""
+    """Start the driver anew, and interrupt a transition, while a commander asks on and on."""
     how, _, transition = variant.partition(" in ")
     end_driver(stack)
     began = time.monotonic()
@@ -77,14 +78,9 @@ def _interrupt(stack: RigStack, how: str, driver: psutil.Process) -> bool:
     return not wait_for(lambda: not is_running(driver), _ENDED_SECONDS)
 
 
-INTERRUPTED_STARTS = FaultClass(
-    ("stop in configure", "SIGTERM in configure", "stop in activate", "SIGTERM in activate"), _interrupted_start
-)
-"""`stop` and SIGTERM in the middle of a transition of the driver, while a commander asks on and on."""
-
-
+@injects("changed runs", "after a stop", "after kill -9")
 def _changed_runs(stack: RigStack, variant: str) -> Outcome:
-    """Latch, end the driver, start it with other runs, and go on commanding."""
+    """Latch, end the driver, start it with another SOFTFORM_RUNS, and go on commanding: it is latched there, too."""
     moment, driver = time.monotonic(), stack.required(DRIVER)
     if variant == "after a stop":
         if stack.watch.trigger("stop", _ANSWER_SECONDS) is None:
@@ -101,10 +97,6 @@ def _changed_runs(stack: RigStack, variant: str) -> Outcome:
     stack.bring_up(DRIVER)
     stack.keep_commanding()
     return also_latched(stack, outcome, moment, "the next driver: ", "the next is latched")
-
-
-CHANGED_RUNS = FaultClass(("after a stop", "after kill -9"), _changed_runs)
-"""The next driver is started with another SOFTFORM_RUNS: what was latched is latched there, too."""
 
 
 def end_driver(stack: RigStack) -> None:

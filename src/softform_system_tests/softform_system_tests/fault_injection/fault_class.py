@@ -10,8 +10,7 @@ from softform_system_tests.fault_injection.commander import RATE
 from softform_system_tests.fault_injection.outcome import Outcome, judged, milliseconds
 from softform_system_tests.fault_injection.rig_stack import DRIVER, RigStack
 from softform_system_tests.fault_injection.stack_watch import wait_for
-from softform_system_tests.fault_injection.truth import rested
-from softform_system_tests.fault_injection.wire_log_reader import SentTarget, inflates
+from softform_system_tests.fault_injection.truth import SentTarget, inflates, rested
 
 COMMAND_TIMEOUT = 1.0
 """s without a command after which the driver vents: its parameter in config/nodes/actuation.yaml."""
@@ -28,15 +27,30 @@ LATCHED_SECONDS = 0.6
 _REJECTED_SECONDS = 2.5
 
 
-class FaultClass(NamedTuple):
-    """Faults of one kind: what may be injected, and what injects it into a stack that moves and judges what happens.
+Injection = Callable[[Any, str], Outcome]
+"""Injects a variant of a fault into a stack that moves, and judges what happens; others bring back what it broke."""
 
-    What it broke is brought back by others. `stack` names one of `campaign.STACKS`.
-    """
+
+class FaultClass(NamedTuple):
+    """Faults of one kind: what may be injected, what does, and into which of `campaign.STACKS`."""
 
     variants: tuple[str, ...]
-    inject: Callable[[Any, str], Outcome]
-    stack: str = "rig"
+    inject: Injection
+    stack: str
+
+
+CLASSES: dict[str, FaultClass] = {}
+"""By name; the modules of faults fill it as they are imported."""
+
+
+def injects(name: str, *variants: str, stack: str = "rig") -> Callable[[Injection], Injection]:
+    """Make a class of faults of a function that injects these variants."""
+
+    def registered(inject: Injection) -> Injection:
+        CLASSES[name] = FaultClass(variants, inject, stack)
+        return inject
+
+    return registered
 
 
 def vents(stack: RigStack, began: float, observable: float, latches: bool = False, empties: bool = True) -> Outcome:

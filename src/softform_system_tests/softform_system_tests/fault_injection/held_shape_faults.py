@@ -14,12 +14,12 @@ from softform_core.shapes.random import random_target
 from softform_interfaces.action import CollectDataset
 from softform_ros.action_caller import ActionCaller
 from softform_ros.service_calls import call_service
-from softform_system_tests.fault_injection.fault_class import FaultClass, undisturbed, vents, vents_unheard
+from softform_system_tests.fault_injection.fault_class import injects, undisturbed, vents, vents_unheard
 from softform_system_tests.fault_injection.outcome import Outcome, judged, untimed
 from softform_system_tests.fault_injection.rig_stack import NAMESPACE, RigStack
 from softform_system_tests.fault_injection.stack_processes import is_running
 from softform_system_tests.fault_injection.stack_watch import wait_for
-from softform_system_tests.fault_injection.wire_log_reader import inflates
+from softform_system_tests.fault_injection.truth import inflates
 
 HOLDER = "inverse_kinematics"
 REPEAT_PERIOD = 0.1
@@ -82,6 +82,17 @@ class HeldShape:
             self._failure = str(error)
 
 
+@injects(
+    "held shape",
+    "a collection begins",
+    "frozen for 5 s",
+    "kill -9",
+    "SIGTERM",
+    "frozen for 5 s, midway",
+    "kill -9, midway",
+    "SIGTERM, midway",
+    _SOLVING,
+)
 def _inject(stack: RigStack, variant: str) -> Outcome:
     """Inject a fault while a shape is held, or on the way to it."""
     if variant == _SOLVING:
@@ -155,15 +166,15 @@ def _stopped_while_solving(stack: RigStack) -> Outcome | None:
         try:
             is_solved = bool(stack.watch.lease[0])
             moment = time.monotonic()
-            answers = [] if is_solved else [stack.watch.trigger(name, _RESET_SECONDS) for name in ("stop", "reset")]
+            wrong = None if is_solved else stack.watch.stop_and_reset(_RESET_SECONDS)
         finally:
             process.resume()
         if is_solved:
             goal.join(_REACH_SECONDS)
             let_go(stack)
             return None
-        if not all(answer is not None and answer.success for answer in answers):
-            return judged(f"stop and reset: {answers}", hung=None in answers)
+        if wrong is not None:
+            return judged(wrong, hung=True)
         outcome = vents(stack, moment, moment)
         if outcome.safe:  # the time until the call had found its service is not the driver's
             outcome = replace(untimed(outcome), found="vented")
@@ -180,22 +191,6 @@ def _ended(stack: RigStack, number: signal.Signals) -> Outcome:
     outcome = vents_unheard(stack, moment, REPEAT_PERIOD)
     ended = wait_for(lambda: not is_running(process), _ENDED_SECONDS)
     return replace(stays_vented(stack, outcome, moment), hung=not ended)
-
-
-HELD_SHAPE = FaultClass(
-    (
-        "a collection begins",
-        "frozen for 5 s",
-        "kill -9",
-        "SIGTERM",
-        "frozen for 5 s, midway",
-        "kill -9, midway",
-        "SIGTERM, midway",
-        _SOLVING,
-    ),
-    _inject,
-)
-"""What happens to a shape that is held, or to its holder, also on the way there."""
 
 
 def _is_held(stack: RigStack) -> bool:

@@ -5,9 +5,9 @@ import time
 import psutil
 
 from softform_interfaces.msg import DriverState
-from softform_rig.dead_man import CUT_SECONDS
+from softform_rig.dead_man_emulation import CUT_SECONDS
 from softform_system_tests.fault_injection.driven_stack import DrivenStack
-from softform_system_tests.fault_injection.fault_class import FAULT_SECONDS, FaultClass
+from softform_system_tests.fault_injection.fault_class import FAULT_SECONDS, injects
 from softform_system_tests.fault_injection.outcome import Outcome, judged
 from softform_system_tests.fault_injection.stack_watch import wait_for
 from softform_system_tests.fault_injection.truth import rested
@@ -20,6 +20,14 @@ _STARTED_SECONDS = 60.0
 _WATCHED_SECONDS = 2.0
 
 
+@injects(
+    "both gone",
+    "killed together",
+    "frozen together for 5 s",
+    "the driver killed, its guardians frozen",
+    "all plugs are pulled",
+    stack="dead-man",
+)
 def _gone(stack: DrivenStack, variant: str) -> Outcome:
     """Freeze or kill driver and guardians at the same moment, or pull all plugs."""
     driver, moment = stack.driver, time.monotonic()
@@ -59,16 +67,3 @@ def _end(processes: list[psutil.Process]) -> None:
     for process in processes:
         if process.is_running():
             process.kill()
-
-
-BOTH_GONE = FaultClass(
-    (
-        "killed together",
-        "frozen together for 5 s",
-        "the driver killed, its guardians frozen",
-        "all plugs are pulled",
-    ),
-    _gone,
-    "dead-man",
-)
-"""What happens to driver and guardians."""

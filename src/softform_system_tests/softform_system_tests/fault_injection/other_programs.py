@@ -23,7 +23,7 @@ from softform_interfaces.msg import ActuatorCommand, Asked
 from softform_interfaces.srv import Lease
 from softform_ros.service_calls import call_service
 from softform_system_tests.fault_injection.command_faults import wrong_command
-from softform_system_tests.fault_injection.fault_class import FaultClass, rejects, undisturbed
+from softform_system_tests.fault_injection.fault_class import injects, rejects, undisturbed
 from softform_system_tests.fault_injection.outcome import Outcome, judged
 from softform_system_tests.fault_injection.rig_stack import DRIVER, LIFECYCLE_NODES, RigStack
 from softform_system_tests.fault_injection.stack_watch import wait_for
@@ -38,6 +38,7 @@ _REPEATS = 20
 _UGLY = "\x1b]0;owned\x07\u202e\x00" + 10_000 * "a"
 
 
+@injects("other robot", "a command", "a lease", "a lease for no robot")
 def _other_robot(stack: RigStack, variant: str) -> Outcome:
     """Command, or ask to, for another robot whose chambers have the same names."""
     began = time.monotonic()
@@ -53,10 +54,6 @@ def _publish_wrong(stack: RigStack, variant: str) -> None:
     for _ in range(_REPEATS):
         stack.watch.commands.publish(wrong_command(stack.robot, variant, stack.watch.command, time.time()))
         time.sleep(1.0 / _REPEATS)
-
-
-OTHER_ROBOT = FaultClass(("a command", "a lease", "a lease for no robot"), _other_robot)
-"""What is meant for another robot."""
 
 
 def _hostile(stack: RigStack, variant: str) -> Outcome:
@@ -118,8 +115,7 @@ _HOSTILE: Mapping[str, Callable[[RigStack], Any]] = {
     "texts that turn and colour a terminal": _ugly_texts,
     "bytes that are no message": _no_messages,
 }
-HOSTILE_MESSAGES = FaultClass(tuple(_HOSTILE), _hostile)
-"""What is sent to the nodes."""
+injects("hostile messages", *_HOSTILE)(_hostile)
 
 
 def _configured_beside(stack: RigStack, robot: str, port: Path) -> bool | None:
@@ -177,10 +173,9 @@ _LAUNCHES: Mapping[str, tuple[tuple[str, ...], bool, str]] = {
 }
 """Arguments of another launch, whether the network reaches it, and why it is refused."""
 
-OTHER_DRIVER = FaultClass(
-    ("by the same port", "by another name of the port", "by the device itself", *_LAUNCHES), _other_driver
+injects("other driver", "by the same port", "by another name of the port", "by the device itself", *_LAUNCHES)(
+    _other_driver
 )
-"""How another driver is started."""
 
 
 def _beyond_limits(stack: RigStack, variant: str) -> Outcome:
@@ -211,5 +206,4 @@ _BEYOND: Mapping[str, tuple[str, Callable[[dict[str, Any]], Any]]] = {
     "a range that is no number": ("membrane", lambda robot: robot["actuators"].update(maximum=float("nan"))),
     "3.2 A": ("tendon_rod", lambda robot: robot["devices"][0]["settings"].update(current_limit=3.2)),
 }
-BEYOND_LIMITS = FaultClass(tuple(_BEYOND), _beyond_limits)
-"""What a description asks for."""
+injects("limits", *_BEYOND)(_beyond_limits)

@@ -50,10 +50,6 @@ class Outcome:
     at_rest: bool | None = None
     false_reports: int = 0
 
-    def as_dict(self) -> dict[str, object]:
-        """As stored in the ledger."""
-        return asdict(self)
-
 
 def judged(
     wrong: str | None,
@@ -88,9 +84,7 @@ def figures(outcomes: Sequence[Outcome]) -> dict[str, object]:
         **_totals(outcomes),
         "load_per_core": round(float(np.mean([outcome.load for outcome in outcomes])), 2) if outcomes else None,
         "classes": {name: _totals([one for one in outcomes if one.fault_class == name]) for name in classes},
-        "unsafe": [
-            one.as_dict() for one in outcomes if not one.safe or one.hung or one.lost_frames or one.false_reports
-        ],
+        "unsafe": [asdict(one) for one in outcomes if not one.safe or one.hung or one.lost_frames or one.false_reports],
     }
 
 
@@ -174,6 +168,6 @@ class Ledger:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"number": number, **outcome.as_dict()}) + "\n")
+                file.write(json.dumps({"number": number, **asdict(outcome)}) + "\n")
         except OSError as error:
             raise SoftformError(f"{self.path} cannot be written: {error.strerror}.", "Free space there.") from error

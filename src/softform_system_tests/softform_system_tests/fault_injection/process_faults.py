@@ -9,9 +9,9 @@ import psutil
 from softform_actuation.guardian import SILENCE_SECONDS
 from softform_interfaces.msg import DriverState
 from softform_system_tests.fault_injection.fault_class import (
-    FaultClass,
     also_latched,
     disturbance,
+    injects,
     undisturbed,
     vents,
     vents_unheard,
@@ -127,8 +127,8 @@ class EndedProcess:
 
 
 _ENDED = ("commander", DRIVER, "guardian", RIG, *_BYSTANDERS, "collector while collecting", MANAGER, "launch")
-KILL_9 = FaultClass(_ENDED, EndedProcess(signal.SIGKILL).inject)
-SIGTERM = FaultClass(_ENDED, EndedProcess(signal.SIGTERM).inject)
+injects("kill -9", *_ENDED)(EndedProcess(signal.SIGKILL).inject)
+injects("SIGTERM", *_ENDED)(EndedProcess(signal.SIGTERM).inject)
 
 
 def _is_guardian(process: psutil.Process) -> bool:
@@ -139,6 +139,7 @@ def _is_guardian(process: psutil.Process) -> bool:
         return False
 
 
+@injects("frozen", "guardian", "guardian, then kill -9 of the driver", _DRIVER)
 def _frozen(stack: RigStack, variant: str) -> Outcome:
     """Freeze it."""
     return _frozen_driver(stack) if variant == _DRIVER else _frozen_guardian(stack, variant)
@@ -179,10 +180,6 @@ def _frozen_driver(stack: RigStack) -> Outcome:
     finally:
         driver.resume()
     return also_latched(stack, outcome, moment, "", "latched when it woke up")
-
-
-FROZEN = FaultClass(("guardian", "guardian, then kill -9 of the driver", _DRIVER), _frozen)
-"""Who is frozen, and what happens then."""
 
 
 def _guardians(driver: psutil.Process) -> list[psutil.Process]:

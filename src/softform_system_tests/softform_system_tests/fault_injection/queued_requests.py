@@ -6,19 +6,37 @@ A frozen node takes what was sent to it when it wakes up; a network sends again;
 import threading
 import time
 
+from rclpy.serialization import deserialize_message
+
 from softform_core.errors import SoftformError
 from softform_interfaces.action import FollowWaypoints
-from softform_interfaces.msg import ActuatorValues, Asked, DriverState
+from softform_interfaces.msg import ActuatorCommand, ActuatorValues, Asked, DriverState
 from softform_interfaces.srv import Lease
+from softform_recording.bag_reading import bag_parts
+from softform_recording.replayed_topics import OpenRecording
 from softform_ros.action_caller import ActionCaller
+from softform_ros.conversions import stamp_from_seconds
 from softform_ros.service_calls import wait_until_answered
-from softform_system_tests.fault_injection.fault_class import FAULT_SECONDS, FaultClass, not_latched
-from softform_system_tests.fault_injection.held_shape_faults import HOLDER, free_the_robot, let_go
+from softform_system_tests.fault_injection.commander import RATE
+from softform_system_tests.fault_injection.fault_class import (
+    FAULT_SECONDS,
+    injects,
+    not_latched,
+    rejects,
+    vents_unheard,
+)
+from softform_system_tests.fault_injection.held_shape_faults import (
+    HOLDER,
+    HeldShape,
+    free_the_robot,
+    let_go,
+    stays_vented,
+)
 from softform_system_tests.fault_injection.outcome import Outcome, judged
-from softform_system_tests.fault_injection.rig_stack import DRIVER, NAMESPACE, RigStack
+from softform_system_tests.fault_injection.rig_stack import DRIVER, NAMESPACE, RECORDER, RigStack
+from softform_system_tests.fault_injection.stack_processes import is_running
 from softform_system_tests.fault_injection.stack_watch import wait_for
-from softform_system_tests.fault_injection.truth import is_at_rest
-from softform_system_tests.fault_injection.wire_log_reader import inflates
+from softform_system_tests.fault_injection.truth import inflates, is_at_rest
 
 _ANSWER_SECONDS = 25.0
 _SENT_SECONDS = 0.5
@@ -28,6 +46,16 @@ _HOUR = 3600.0
 _PLUG_SECONDS = 2.5
 
 
+@injects(
+    "queued",
+    "a goal to a frozen node, then stop and reset",
+    "a goal to a frozen node, its client gone",
+    "a goal to a node frozen for 3 s",
+    "a goal that is sent again",
+    "a lease, the driver frozen for 3 s",
+    "a lease an hour old",
+    "a lease of the epoch before",
+)
 def _queued(stack: RigStack, variant: str) -> Outcome:
     """Let the robot be free, and something that was asked for come late."""
     free_the_robot(stack)
@@ -40,7 +68,7 @@ def _queued(stack: RigStack, variant: str) -> Outcome:
         if variant == "a goal that is sent again":
             if told := _called(caller, goal):
                 return judged(f"the goal was not reached the first time: {told}", hung=True)
-            if wrong := _stop_and_reset(stack):
+            if wrong := stack.watch.stop_and_reset(_ANSWER_SECONDS):
                 return judged(wrong, hung=True)
             since = time.monotonic()
             told = _called(caller, goal)
@@ -59,7 +87,7 @@ def _to_frozen(stack: RigStack, variant: str, caller: ActionCaller, goal: Follow
         sent = threading.Thread(target=lambda: ends.append(_called(caller, goal)), daemon=True)
         sent.start()
         time.sleep(_SENT_SECONDS)
-        if "stop and reset" in variant and (wrong := _stop_and_reset(stack)):
+        if "stop and reset" in variant and (wrong := stack.watch.stop_and_reset(_ANSWER_SECONDS)):
             raise SoftformError(wrong)
         if "client" in variant:
             caller.close()
@@ -78,11 +106,6 @@ def _called(caller: ActionCaller, goal: FollowWaypoints.Goal) -> str:
         return str(caller.call(goal).error_msg)
     except SoftformError as error:
         return str(error)
-
-
-def _stop_and_reset(stack: RigStack) -> str | None:
-    answers = [stack.watch.trigger(service, _ANSWER_SECONDS) for service in ("stop", "reset")]
-    return None if all(one is not None and one.success for one in answers) else f"stop and reset: {answers}"
 
 
 def _nothing_moves(stack: RigStack, since: float, told: str | None) -> Outcome:
@@ -129,21 +152,9 @@ def _lease_of_frozen(stack: RigStack) -> Outcome:
     return _nothing_moves(stack, since, future.result().message if is_rejected else None)
 
 
-QUEUED = FaultClass(
-    (
-        "a goal to a frozen node, then stop and reset",
-        "a goal to a frozen node, its client gone",
-        "a goal to a node frozen for 3 s",
-        "a goal that is sent again",
-        "a lease, the driver frozen for 3 s",
-        "a lease an hour old",
-        "a lease of the epoch before",
-    ),
-    _queued,
+@injects(
+    "unseen fault", "a stop, then another", "a pulled plug, then a stop", "asked for an hour ago", "that says nothing"
 )
-"""What comes late."""
-
-
 def _unseen_fault(stack: RigStack, variant: str) -> Outcome:
     """Latch once, ask for a reset of that, and latch again before it comes: the second one stays."""
     began = time.monotonic()
@@ -172,7 +183,72 @@ def _unseen_fault(stack: RigStack, variant: str) -> Outcome:
     return judged(wrong, f"stays latched: {answer.message}")
 
 
-UNSEEN_FAULT = FaultClass(
-    ("a stop, then another", "a pulled plug, then a stop", "asked for an hour ago", "that says nothing"), _unseen_fault
+_PLAYED = 40
+_BEGUN_SECONDS = 10.0
+_RECORDED_SECONDS = 3.0
+_CLOSED_SECONDS = 10.0
+_VENTED_SECONDS = 3.0
+_ANEW = ", stamped anew"
+
+
+@injects(
+    "stale bag",
+    "while the robot moves",
+    "when its commander has died",
+    f"when its commander has died{_ANEW}",
+    "beside a held shape",
+    f"beside a held shape{_ANEW}",
+    f"after stop and reset{_ANEW}",
 )
-"""What a reset was asked for, and what it finds."""
+def _inject(stack: RigStack, variant: str) -> Outcome:
+    """Close the recording, and play its last commands; stamped anew, as some players do, their lease is dead."""
+    commands = _recorded_commands(stack)
+    anew = variant.endswith(_ANEW)
+
+    def play() -> None:
+        for command in commands:
+            message = command
+            if anew:
+                message = deserialize_message(command, ActuatorCommand)
+                message.header.stamp = stamp_from_seconds(time.time())
+            stack.watch.commands.publish(message)
+            time.sleep(1.0 / RATE)
+
+    match variant.removesuffix(_ANEW):
+        case "while the robot moves":
+            return rejects(stack, play)
+        case "beside a held shape":
+            with HeldShape(stack):
+                return rejects(stack, play)
+        case "after stop and reset":
+            began = time.monotonic()
+            stack.silence_commander()
+            if wrong := stack.watch.stop_and_reset(_CLOSED_SECONDS):
+                return judged(wrong, hung=True)
+            return stays_vented(stack, judged(None, "vented by the stop"), began, play)
+    moment = stack.silence_commander()
+    if not anew:  # old commands are no sign of life
+        play()
+    outcome = vents_unheard(stack, moment)
+    wait_for(lambda: not stack.watch.lease[0], _VENTED_SECONDS)
+    return stays_vented(stack, outcome, moment, play)
+
+
+def _recorded_commands(stack: RigStack) -> list[bytes]:
+    """The last commands (CDR) in the stack's recording, which ends by this.
+
+    Raises:
+        SoftformError: If there are none.
+    """
+    recorder, bag = stack.required(RECORDER), stack.bag
+    wait_for(lambda: any(file.stat().st_size for file in bag.glob("*.mcap")), _BEGUN_SECONDS)
+    time.sleep(_RECORDED_SECONDS)  # the recorder of the last fault's recording has just been replaced
+    recorder.terminate()
+    if not wait_for(lambda: not is_running(recorder), _CLOSED_SECONDS):
+        raise SoftformError("The recorder did not close its bag.", "See the launch's log.")
+    with OpenRecording(bag_parts(bag)) as recording:
+        topics = recording.topics(["actuator_command"], with_commands=True)
+        commands = [command for _, _, command in recording.messages(topics)]
+    if not commands:
+        raise SoftformError(f"{bag} holds no commands.", "See the launch's log.")
+    return commands[-_PLAYED:]

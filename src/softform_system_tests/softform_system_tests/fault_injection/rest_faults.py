@@ -10,14 +10,13 @@ from softform_client.client import ActuatorPath, ShapeClient
 from softform_core.errors import SoftformError
 from softform_interfaces.msg import DriverState
 from softform_system_tests.fault_injection.driver_starts import end_driver
-from softform_system_tests.fault_injection.fault_class import FaultClass, vents
+from softform_system_tests.fault_injection.fault_class import injects, vents
 from softform_system_tests.fault_injection.held_shape_faults import HeldShape, free_the_robot, stays_vented
 from softform_system_tests.fault_injection.outcome import Outcome, judged, untimed
 from softform_system_tests.fault_injection.rig_stack import DRIVER, NAMESPACE, RIG, RigStack
 from softform_system_tests.fault_injection.stack_processes import is_running
 from softform_system_tests.fault_injection.stack_watch import wait_for
-from softform_system_tests.fault_injection.truth import is_at_rest, wait_until_high
-from softform_system_tests.fault_injection.wire_log_reader import inflates
+from softform_system_tests.fault_injection.truth import inflates, is_at_rest, wait_until_high
 
 HOLD_TIMEOUT = 10.0
 """s; the least that the driver takes as `hold_timeout`."""
@@ -36,6 +35,7 @@ _FAR_SECONDS = 60.0  # slow, and yet no standstill
 _GONE_SECONDS = 5.0  # of which the node waits for the client to come back for 2 s
 
 
+@injects("stuck valve", "stop", "deactivate", "reset", "SIGTERM")
 def _stuck_valve(stack: RigStack, variant: str) -> Outcome:
     """Shut the last chamber in at half its range, and make safe in some way: nobody may say that it is."""
     last = len(stack.robot.actuators) - 1
@@ -78,10 +78,7 @@ def _make_safe(stack: RigStack, how: str) -> str | None:
     return next(claims, None)
 
 
-STUCK_VALVE = FaultClass(("stop", "deactivate", "reset", "SIGTERM"), _stuck_valve)
-"""How the robot is made safe while the valve of its last chamber sticks, and its air stays in."""
-
-
+@injects("frozen readings", "stuck_sensor=0", "stuck_sensor=4", "stuck_sensor=8")
 def _frozen_readings(stack: RigStack, variant: str) -> Outcome:
     """Let one sensor show for ever what it showed last."""
     began = time.monotonic()
@@ -92,10 +89,7 @@ def _frozen_readings(stack: RigStack, variant: str) -> Outcome:
     return untimed(vents(stack, shown, shown + FROZEN_WITHIN, latches=True))
 
 
-FROZEN_READINGS = FaultClass(("stuck_sensor=0", "stuck_sensor=4", "stuck_sensor=8"), _frozen_readings)
-"""Which sensor stands still while the setpoints move on."""
-
-
+@injects("held too long", "the same values", "a shape is held", "due in thirty years", "its client has gone")
 def _held_too_long(stack: RigStack, variant: str) -> Outcome:
     """Hold the same values beyond `hold_timeout`, or let a goal hold them that nobody waits for any more."""
     if variant == "due in thirty years":
@@ -160,12 +154,7 @@ def _follow(stack: RigStack, client: ShapeClient, due: float) -> str:
     return "the path was followed"
 
 
-HELD_TOO_LONG = FaultClass(
-    ("the same values", "a shape is held", "due in thirty years", "its client has gone"), _held_too_long
-)
-"""What would keep the robot inflated without anybody who wants that."""
-
-
+@injects("sleep", "3 s", "3600 s")
 def _sleep(stack: RigStack, variant: str) -> Outcome:
     """Let the computer sleep: nothing but the board goes on, and of the clocks only the time since the boot."""
     driver, commander = stack.required(DRIVER), stack.commander
@@ -183,7 +172,3 @@ def _sleep(stack: RigStack, variant: str) -> Outcome:
             process.resume()
     woke = time.monotonic()
     return vents(stack, began, woke, latches=True)
-
-
-SLEEP = FaultClass(("3 s", "3600 s"), _sleep)
-"""For how long the computer sleeps."""

@@ -21,8 +21,7 @@ from softform_system_tests.fault_injection import commander
 from softform_system_tests.fault_injection.shifted_clock import ShiftedClock
 from softform_system_tests.fault_injection.stack_processes import StackProcesses
 from softform_system_tests.fault_injection.stack_watch import StackWatch, wait_for
-from softform_system_tests.fault_injection.truth import false_reports
-from softform_system_tests.fault_injection.wire_log_reader import WireLogReader
+from softform_system_tests.fault_injection.truth import WireLogReader, false_reports
 
 NAMESPACE = "softform"
 LIFECYCLE_NODES = (

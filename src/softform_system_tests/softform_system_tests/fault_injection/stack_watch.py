@@ -1,7 +1,7 @@
 """What the stack reports while faults are injected, and the requests that are made of it."""
 
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -60,7 +60,7 @@ class StackWatch:
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
         self._background = BackgroundNode("fault_injection", f"/{namespace}")
-        self._diagnostics: dict[str, DiagnosticStatus] = {}
+        self._diagnostics: defaultdict[str, DiagnosticStatus] = defaultdict(DiagnosticStatus)
         self.driver_states: list[tuple[float, int, str]] = []
         self.lease = "", 0
         self.driver, self.command = DriverState(state=DriverState.OFFLINE), ActuatorCommand()
@@ -108,18 +108,15 @@ class StackWatch:
 
     def is_warning(self, node: str) -> bool:
         """Whether a node says that something is wrong."""
-        status = self._status(node)
-        return status is not None and bytes(status.level) != DiagnosticStatus.OK
+        return bytes(self._status(node).level) != DiagnosticStatus.OK
 
     def message(self, node: str) -> str:
         """What a node says of itself."""
-        status = self._status(node)
-        return "" if status is None else str(status.message)
+        return str(self._status(node).message)
 
     def value(self, node: str, key: str) -> str:
         """One of the values of a node's diagnostics, or ""."""
-        status = self._status(node)
-        return "" if status is None else next((pair.value for pair in status.values if pair.key == key), "")
+        return next((pair.value for pair in self._status(node).values if pair.key == key), "")
 
     def count(self, node: str, key: str) -> int:
         """A value that counts."""
@@ -173,6 +170,11 @@ class StackWatch:
             self.safe_reports.append((time.monotonic(), f"stop: {answer.message}"))
         return answer
 
+    def stop_and_reset(self, seconds: float) -> str | None:
+        """Call `stop`, then `reset`; what they answered if that was not success, None if all is well."""
+        answers = [self.trigger(service, seconds) for service in ("stop", "reset")]
+        return None if all(one is not None and one.success for one in answers) else f"stop and reset: {answers}"
+
     def asked(self, seconds_ago: float = 0.0, epoch: int | None = None) -> Asked:
         """What is asked for so long ago, s, in an epoch; None for the present one."""
         now = self.node.get_clock().now() - Duration(seconds=seconds_ago)
@@ -197,8 +199,8 @@ class StackWatch:
         )
         return call_service(self.node, "actuation", Lease, "lease", request, seconds)
 
-    def _status(self, node: str) -> DiagnosticStatus | None:
-        return self._diagnostics.get(f"/{self._namespace}/{node}")
+    def _status(self, node: str) -> DiagnosticStatus:
+        return self._diagnostics[f"/{self._namespace}/{node}"]
 
     def _on_command(self, message: ActuatorCommand) -> None:
         if message.source == self.lease[0]:

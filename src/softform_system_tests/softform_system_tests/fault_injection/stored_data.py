@@ -84,10 +84,10 @@ def lost_frames(store: Path, stack: RigStack, stored: int) -> int:
     """How many of the frames that were stored cannot be read."""
     try:
         frames = open_marker_frames(store, stack.robot)
-        recording = frames.recording()
+        captured = frames.captured
     except (SoftformError, OSError, ValueError, KeyError):
         return stored
-    return max(0, stored - len(recording.numbers) - int((frames.status == FrameStatus.REJECTED).sum()))
+    return max(0, stored - len(captured) - int((frames.status == FrameStatus.REJECTED).sum()))
 
 
 def frames_lost_while_collecting(stack: RigStack, fault: Callable[[RigStack], tuple[float, bool]]) -> Outcome:

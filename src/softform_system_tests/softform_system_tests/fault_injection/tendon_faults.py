@@ -8,7 +8,7 @@ from softform_interfaces.msg import DriverState
 from softform_rig.motor_bus import MotorBus
 from softform_rig.tendon_motor import HIGHEST_CURRENT, TendonMotor
 from softform_system_tests.fault_injection.driven_stack import DrivenStack
-from softform_system_tests.fault_injection.fault_class import FaultClass
+from softform_system_tests.fault_injection.fault_class import injects
 from softform_system_tests.fault_injection.outcome import Outcome, judged, milliseconds
 from softform_system_tests.fault_injection.stack_watch import wait_for
 from softform_tendons.settings import SLACKENED_WITHIN
@@ -40,6 +40,14 @@ _COOL = 25.0
 _BEYOND = 1.2  # of the current limit
 
 
+@injects(
+    "tendon bus",
+    "pulled",
+    "pulled, and the driver killed",
+    "kill -9 of the driver",
+    "driver frozen for 5 s",
+    stack="tendons",
+)
 def _bus(stack: DrivenStack, variant: str) -> Outcome:
     """Hurt a bus whose robot moves, and judge what happens."""
     moment = time.monotonic()
@@ -106,18 +114,13 @@ def _moves_again(stack: DrivenStack) -> str | None:
     return f"a tendon was pulled by {1000.0 * stack.tightest:.1f} mm again" if moved else None
 
 
-TENDON_BUS = FaultClass(
-    ("pulled", "pulled, and the driver killed", "kill -9 of the driver", "driver frozen for 5 s"), _bus, "tendons"
-)
-"""The bus is pulled, or its driver dies or freezes."""
-
-
 def _motors(stack: DrivenStack) -> MotorBus:
     bus = stack.rig.terminals[0].firmware
     assert isinstance(bus, MotorBus)
     return bus
 
 
+@injects("motor limits", "a limit is lost", "more than its limit", "packets are lost", stack="tendons")
 def _limits(stack: DrivenStack, variant: str) -> Outcome:
     """Let a motor forget its current limit, exceed it, or miss what it is told."""
     bus, moment = _motors(stack), time.monotonic()
@@ -153,10 +156,7 @@ def _lost_packets(stack: DrivenStack, bus: MotorBus) -> Outcome:
     return judged(wrong, f"limited to {highest:.2f} A at most; {stack.state.reason}")
 
 
-MOTOR_LIMITS = FaultClass(("a limit is lost", "more than its limit", "packets are lost"), _limits, "tendons")
-"""What a motor's current limit may suffer."""
-
-
+@injects("holding", "its time is over", "a motor gets hot", "the driver is killed", stack="holding")
 def _holding(stack: DrivenStack, variant: str) -> Outcome:
     """Stop, which holds the robot under power, and let it go wrong, or its time be over."""
     motors, moment = _motors(stack).motors, time.monotonic()
@@ -182,7 +182,3 @@ def _holding(stack: DrivenStack, variant: str) -> Outcome:
 
 def _is_let_go(stack: DrivenStack, motors: dict[int, TendonMotor]) -> bool:
     return stack.tightest < SLACK and not any(motor.torque_on for motor in motors.values())
-
-
-HOLDING = FaultClass(("its time is over", "a motor gets hot", "the driver is killed"), _holding, "holding")
-"""What may happen to motors that hold a robot which was stopped."""

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 
 from softform_core.units import PA_PER_KPA
 from softform_pneumatics.boards import protocol_a, protocol_b, protocol_binary
+from softform_pneumatics.boards.lines import CHANNELS
 
 _LEADING_ZEROS = re.compile(r"(?<![\d.])0+(?=\d)")
 _HIGHEST = 10_000 * PA_PER_KPA  # four digits of kPa
@@ -28,14 +29,14 @@ def fuzz_protocol_a(data: bytes) -> None:
     for message in _fed(protocol_a.StreamParser, data):
         match message:
             case protocol_a.StreamLine(values):
-                assert len(values) == protocol_a.CHANNELS
+                assert len(values) == CHANNELS
                 assert all(abs(pressure) < _HIGHEST for pressure in values)
                 printed = ",".join(f"{pressure / PA_PER_KPA:.2f}" for pressure in values)
                 assert printed.replace("-0.00", "0.00") in _without_zeros_sign(data)
             case protocol_a.Reply(kind, value):
                 assert kind in protocol_a.ReplyKind
                 if kind is protocol_a.ReplyKind.CHANNEL_SELECTED:
-                    assert value in range(protocol_a.CHANNELS)
+                    assert value in range(CHANNELS)
                 if isinstance(value, float):
                     assert abs(value) < _HIGHEST
 

@@ -28,8 +28,7 @@ def fuzz(inputs: int, only: tuple[str, ...], seed: int, jobs: int | None, json_p
     from softform_core.run_folder import new_run_folder
     from softform_core.workers import default_jobs
     from softform_system_tests.fuzzing.campaign import fuzz as fuzz_targets
-    from softform_system_tests.fuzzing.targets import GROUP, load_target
-    from softform_system_tests.fuzzing.trial import KINDS
+    from softform_system_tests.fuzzing.trial import GROUP, KINDS, load_target
 
     names = list(only) or plugin_kinds(GROUP)
     for name in names:

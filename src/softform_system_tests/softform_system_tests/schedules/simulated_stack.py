@@ -8,8 +8,9 @@ import random
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from concurrent.futures import Future
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -32,7 +33,7 @@ from softform_interfaces.msg import DriverState
 from softform_interfaces.srv import Lease
 from softform_ros.asked import age_of, require_recent
 from softform_ros.command_lease import CommandLease
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import GoalCode, GoalError
 from softform_system_tests.schedules.promises import HOLD_SECONDS, REST, Promises, value_of_goal
 from softform_system_tests.schedules.schedule import COMMANDERS, Item, Schedule
 from softform_system_tests.schedules.simulated_board import Chambers, SimulatedBoard
@@ -43,10 +44,17 @@ _REPEAT_SECONDS = 0.4
 _STATE_SECONDS = 0.4
 _WATCHED_SECONDS = 4.0
 _LOOK_SECONDS = 0.2
-_PREEMPTED = 111
 _SOLVER_SECONDS = 0.3  # until a solver sees that its goal shall end
 _RANKS = {"command": 0, "state": 0, "goal": 2}
 _SLEPT_SECONDS = 1.7  # shorter ones pass as a busy machine
+
+
+class Goal(NamedTuple):
+    """A goal as a client sends it: its number, how long it is solved, s, and when and in which epoch it was asked."""
+
+    number: int
+    seconds: float
+    asked: AskedMessage
 
 
 @cache
@@ -128,9 +136,8 @@ class Node:
 class DriverNode(Node):
     """What the node `actuation` does with what comes, around the real driver."""
 
-    def __init__(self, stack: "SimulatedStack", number: int) -> None:
+    def __init__(self, stack: "SimulatedStack") -> None:
         super().__init__(stack, "driver")
-        self.number = number
         self.urgent = Mailbox()
         self.board = SimulatedBoard(stack.world, self.process, stack.chambers, served_by_devices(_robot())[0])
         self.driver = Driver(
@@ -201,11 +208,11 @@ class DriverNode(Node):
                 self._stop()
             case "reset":
                 self.stack.world.start(self.process, lambda: self._reset(content))
-            case "deactivate":
-                self.stack.promises.note_end("deactivate")
-                self._try(self.driver.deactivate)
-            case "activate":
-                self._try(self.driver.activate)
+            case "deactivate" | "activate":
+                if kind == "deactivate":
+                    self.stack.promises.note_end(kind)
+                with contextlib.suppress(SoftformError):
+                    getattr(self.driver, kind)()
 
     def _answer_lease(self, request: Lease.Request, reply: Callable[[Any], None]) -> None:
         response = Lease.Response()
@@ -229,26 +236,18 @@ class DriverNode(Node):
 
     def _stop(self) -> None:
         self.stack.promises.note_stop()
-        try:
+        with contextlib.suppress(SoftformError):
             is_made_safe = self.driver.begin_stop()
-        except SoftformError:
-            return
-        self.stack.world.start(self.process, lambda: self._end_stop(is_made_safe))
+            self.stack.world.start(self.process, lambda: self._end_stop(is_made_safe))
 
     def _end_stop(self, is_made_safe: bool) -> None:
-        try:
+        with contextlib.suppress(SoftformError):
             self.driver.end_stop(is_made_safe)
-        except SoftformError:
-            return
-        self.stack.promises.note_stop_answered()
+            self.stack.promises.note_stop_answered()
 
     def _reset(self, asked: Any) -> None:
         with contextlib.suppress(SoftformError):
             self.driver.reset(Asked(self._age_of(asked.stamp), asked.epoch))
-
-    def _try(self, work: Callable[[], None]) -> None:
-        with contextlib.suppress(SoftformError):
-            work()
 
 
 class _Client:
@@ -260,37 +259,11 @@ class _Client:
     def wait_for_service(self, seconds: float) -> bool:
         return True
 
-    def call_async(self, request: Lease.Request) -> "_Answered":
-        answered, stack = _Answered(), self._node.stack
+    def call_async(self, request: Lease.Request) -> Future[Any]:
+        answered, stack = Future[Any](), self._node.stack
         reply = lambda response: self._node.mailbox.put("answer", (answered, response))  # noqa: E731
         stack.send("lease", lambda: stack.driver.mailbox.put("lease", (request, reply)))
         return answered
-
-
-class _Answered:
-    """Stands for an rclpy future."""
-
-    def __init__(self) -> None:
-        self._callbacks: list[Callable[[Any], None]] = []
-        self._result: Any = None
-
-    def add_done_callback(self, callback: Callable[[Any], None]) -> None:
-        self._callbacks.append(callback)
-
-    def cancelled(self) -> bool:
-        return False
-
-    def exception(self) -> None:
-        return None
-
-    def result(self) -> Any:
-        return self._result
-
-    def finish(self, result: Any) -> None:
-        if self._result is None:
-            self._result = result
-            for callback in self._callbacks:
-                callback(self)
 
 
 class _Publisher:
@@ -373,59 +346,48 @@ class CommanderNode(Node):
     def _handle(self, kind: str, content: Any) -> None:
         match kind:
             case "answer":
-                content[0].finish(content[1])
+                answered, response = content
+                if not answered.done():  # it may have come before
+                    answered.set_result(response)
             case "state":
                 self._note(content[0])
             case "release":
                 self.commander.let_go()
                 self.stack.promises.note_release(self.process.name, content)
             case "goal":
-                if not self._follows:
-                    return
-                try:
-                    require_recent(age_of(content.asked.stamp, self.stack.wall()), content.asked.epoch, "The goal")
-                except SoftformError:
-                    return
-                stamp = content.asked.stamp.sec * 10**9 + content.asked.stamp.nanosec
-                if self.commander.is_outdated(content.asked.epoch, stamp):
-                    return
-                self.stack.promises.note_taken(content.number)
-                self._stop.request(_PREEMPTED)
-                self._stop = StopRequest()
-                self.commander.begin(self._stop, _PREEMPTED, content.asked.epoch)
-                self._goals.put("goal", (content, self._stop))
+                with contextlib.suppress(SoftformError):
+                    self._take(content)
+
+    def _take(self, goal: Goal) -> None:
+        asked = goal.asked
+        require_recent(age_of(asked.stamp, self.stack.wall()), asked.epoch, "The goal")
+        if not self._follows or self.commander.is_outdated(asked.epoch, asked.stamp.sec * 10**9 + asked.stamp.nanosec):
+            return
+        self.stack.promises.note_taken(goal.number)
+        self._stop.request(GoalCode.PREEMPTED)
+        self._stop = StopRequest()
+        self.commander.begin(self._stop, asked.epoch)
+        self._goals.put("goal", (goal, self._stop))
 
     def _note(self, message: DriverState) -> None:
         followed = self._follows
         dead = self.lease.note(message)
-        stopped = self._state == DriverState.RUNNING and message.state in AT_REST
-        stopped = stopped or (
-            message.state != self._state and message.state in (DriverState.FAULT, DriverState.OFFLINE)
-        )
+        stops = self._state == DriverState.RUNNING and message.state in AT_REST
+        fails = self._state != message.state and message.state in (DriverState.FAULT, DriverState.OFFLINE)
         self._state = message.state
-        if dead or stopped or (not followed and self._follows):
+        if dead or stops or fails or (not followed and self._follows):
             self.commander.release(message.reason)
 
-    def _carry_out(self, kind: str, content: tuple["Goal", StopRequest]) -> None:
+    def _carry_out(self, kind: str, content: tuple[Goal, StopRequest]) -> None:
         goal, stop = content
         ready = self.clock.now() + goal.seconds
         while (remaining := ready - self.clock.now()) > 0.0 and not stop():
             self.clock.sleep(min(remaining, _SOLVER_SECONDS))
-        try:
-            values = np.full(len(_robot().actuators), value_of_goal(goal.number))
+        values = np.full(len(_robot().actuators), value_of_goal(goal.number))
+        with contextlib.suppress(GoalError):
             if self.commander.hold(values, stop, lambda: self._follows and not stop()):
                 self.clock.sleep(0.5)
-        except GoalError:
-            pass
-        finally:
-            self.commander.end(stop)
-
-
-class Goal:
-    """A goal as a client sends it."""
-
-    def __init__(self, number: int, seconds: float, asked: AskedMessage) -> None:
-        self.number, self.seconds, self.asked = number, seconds, asked
+        self.commander.end(stop)
 
 
 class SimulatedStack:
@@ -450,8 +412,7 @@ class SimulatedStack:
         self.latch = SharedLatch()
         self.promises = Promises(self.world, self.chambers)
         self.chambers.on_targets = self.promises.note_targets
-        self._drivers = itertools.count()
-        self.driver = DriverNode(self, next(self._drivers))
+        self.driver = DriverNode(self)
         self.commanders = {name: CommanderNode(self, name) for name in COMMANDERS}
         self.states: set[tuple[Any, ...]] = set()
         self.seen: dict[int, float] = {}  # of which moment the state was that told an operator of an epoch
@@ -534,7 +495,7 @@ class SimulatedStack:
                 self.driver.mailbox.put(item.kind, None)
             case "restart":
                 self._kill(self.driver.process)
-                self.driver = DriverNode(self, next(self._drivers))
+                self.driver = DriverNode(self)
                 self.promises.note_start()
                 self.driver.start()
             case "freeze":

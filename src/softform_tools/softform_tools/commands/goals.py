@@ -168,8 +168,8 @@ def _name_of(failure: "GoalFailedError") -> str:
 
 
 def tell(lines: list[str], result: Any, json_path: str | None) -> None:
-    """Tell an outcome: lines for people, and the result as JSON in a file or (-) on standard output, if asked."""
-    for line in lines:
+    """Tell an outcome: lines and warnings for people; the result as JSON in a file or (-) on stdout, if asked."""
+    for line in [*lines, *getattr(getattr(result, "solve", None), "warnings", ())]:  # a capture solves nothing
         click.echo(printable(line, LONGEST_MESSAGE, lines=True), err=json_path == "-")
     if json_path is not None:
         report_figures(as_json(result), json_path)

@@ -51,7 +51,7 @@ def shape(target: Path, unit: Any, robot_name: str, pose: str, picture: Path | N
         placed, place = moved(pose, placement(read.shape, robot), read.shape)
     look = look_at(placed, robot, place, read.notes, unit)
     if picture is not None:
-        from softform_core.evaluation.shape_picture import draw_shape
+        from softform_core.evaluation.pictures import draw_shape
 
         draw_shape(picture, placed, resting_mesh(robot) if robot.surfaces else None, f"{target.name}: {look.line()}")
     if json_path is not None:

@@ -74,7 +74,6 @@ class BellowsBody(Body):
     """
 
     physics: ClassVar[str] = "softform_core.bodies.bellows.simulator"
-    realities: ClassVar[str] = "softform_core.bodies.bellows.reality"
     kind: Literal["bellows"]
     sections: Annotated[int, Field(ge=1, le=9)]
     section: BellowsSection

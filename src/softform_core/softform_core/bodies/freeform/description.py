@@ -115,7 +115,6 @@ class FreeformBody(Body):
     """
 
     physics: ClassVar[str] = "softform_core.bodies.freeform.simulator"
-    realities: ClassVar[str] = "softform_core.bodies.freeform.reality"
     kind: Literal["freeform"]
     shape: Parts
     chambers: Annotated[list[Parts], Field(max_length=64)] = []

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from softform_core.arrays import Array
-from softform_core.bodies.freeform.block import block_of, mesh_block
+from softform_core.bodies.freeform.block import FreeformMesh, block_of, mesh_block, meshed
 from softform_core.bodies.freeform.description import IN_PLANE, Box, Cylinder, FreeformBody, Part, bounds_of
-from softform_core.bodies.freeform.meshed import FreeformMesh, meshed
 from softform_core.errors import SoftformError
 
 _TETRAHEDRON, _TRIANGLE = 11, 9
@@ -26,7 +25,7 @@ Tag = tuple[int, int]
 """Dimension and number of a piece of geometry."""
 
 
-def mesh_freeform(body: FreeformBody, shifts: Array | None = None) -> FreeformMesh:
+def mesh_freeform(body: FreeformBody, shifts: Array) -> FreeformMesh:
     """The mesh of a body; of a `block_of` itself without gmsh.
 
     Args:
@@ -38,7 +37,6 @@ def mesh_freeform(body: FreeformBody, shifts: Array | None = None) -> FreeformMe
     """
     if (block := block_of(body)) is not None:
         return mesh_block(body, block)
-    shifts = np.zeros((len(body.chambers), 3)) if shifts is None else shifts
     with _gmsh() as gmsh:
         chambers, soft, rigid = _volumes(gmsh, body, shifts)
         cavities = [_walls(gmsh, volume) for volume in chambers]

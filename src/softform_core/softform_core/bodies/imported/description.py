@@ -39,7 +39,6 @@ class ImportedBody(Body):
     """
 
     physics: ClassVar[str] = "softform_core.bodies.imported.simulator"
-    realities: ClassVar[str] = "softform_core.bodies.imported.reality"
     kind: Literal["imported"]
     inputs_count: Annotated[int, Field(ge=1, le=64)]
     width: Positive

@@ -1,38 +1,40 @@
-"""The simulator of an imported body: the law between its imported shapes, which stores of them give."""
+"""The simulators of an imported body: the law between its imported shapes, and the same moved as scans show it."""
 
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.bodies.imported.description import ImportedBody
-from softform_core.bodies.imported.interpolation import InterpolatedBody
-from softform_core.bodies.imported.law import Law, interpolated
+from softform_core.bodies.imported.interpolation import InterpolatedBody, Law, interpolated, scanned_law
 from softform_core.errors import SoftformError
 from softform_core.paths import data_dir
+from softform_core.robots.description import Description
 from softform_core.simulation.store import open_simulation
 
 
-def simulator(body: ImportedBody) -> InterpolatedBody:
-    """Between the imported shapes.
+class Reality(Description):
+    """How the imported body on the virtual rig differs from the imported shapes.
 
-    Raises:
-        SoftformError: If they are not there, are another robot's, or are too few.
+    Attributes:
+        scans: Whether it moves as the robot's scans show, `data/ROBOT/frames.zarr`, where there are any.
     """
-    return between_shapes(body, None)
+
+    scans: bool = True
 
 
-def between_shapes(body: ImportedBody, frames: Path | None) -> InterpolatedBody:
-    """Between the imported shapes, moved as the scans in the store `frames` show it, if one is given.
+_AS_IMPORTED = Reality(scans=False)
+
+
+def simulator(body: ImportedBody, reality: Reality = _AS_IMPORTED) -> InterpolatedBody:
+    """Between the imported shapes, moved as the scans of the true robot show it if the reality says so.
 
     Raises:
         SoftformError: If shapes are not there, are another robot's, or are too few, or scans cannot be read.
     """
-    from softform_core.bodies.imported.scanned import scanned_law  # which reads stores of frames
-
     owner = body.owner
     path, kind = data_dir() / owner.name / "simulation.zarr", "shapes" if body.patches else "tips"
     if not path.exists():
@@ -49,12 +51,15 @@ def between_shapes(body: ImportedBody, frames: Path | None) -> InterpolatedBody:
         raise SoftformError(f"The import into {path} is not finished.", f"Go on with: {store.attributes['command']}")
     made = f"{store.attributes['created']} {store.attributes['source_sha256']}"
     data = _data(path, made, bool(body.patches), owner.rest)
-    law, scans = data.law, 0
-    if frames is not None:
+    law, scans, frames = data.law, 0, data_dir() / owner.name / "frames.zarr"
+    if reality.scans and body.patches and frames.exists():
         law, scans = scanned_law(frames, law, data.faces)
     told = f"between {len(data.actuation)} imported {kind}"
     told += f", moved as {scans} scans of the robot show" if scans else ", and no scans of the robot move it"
     return InterpolatedBody(law, data.actuation, data.rest, owner.actuation_map, data.faces, told)
+
+
+real_simulator = simulator
 
 
 class _Data(NamedTuple):
@@ -78,3 +83,15 @@ def _data(path: Path, made: str, has_surface: bool, at_rest: tuple[float, ...]) 
     points[:, 0, : values.shape[1]] = values
     rest = actuation[np.linalg.norm(actuation - at_rest, axis=1).argmin()]
     return _Data(interpolated(actuation, points), actuation, rest, np.empty((0, 3), dtype=np.int32))
+
+
+def drawn_reality(body: ImportedBody, draw: np.random.Generator) -> NoReturn:
+    """Rejected.
+
+    Raises:
+        SoftformError: Always: nothing is known of how such bodies differ.
+    """
+    raise SoftformError(
+        "Realities of an imported body cannot be drawn: only data of it are known.",
+        "Use the reality default, which replays its scans, or leave out the prior.",
+    )

@@ -122,7 +122,6 @@ class LayeredBody(Body):
     """
 
     physics: ClassVar[str] = "softform_core.bodies.layered.simulator"
-    realities: ClassVar[str] = "softform_core.bodies.layered.reality"
     kind: Literal["layered"]
     core: Core
     chambers: Annotated[list[Chamber], Field(min_length=1, max_length=60)]

@@ -23,15 +23,15 @@ from softform_core.bodies.layered.grid import (
     corners_of_cells,
     faces_of_grid,
     free_vertices,
-    halves,
+    mesh_torso,
     neighbours,
     outward_normals,
     surface_elements,
+    torso_points,
     unit_domes,
 )
-from softform_core.bodies.layered.torso import mesh_torso, torso_points
-from softform_core.bodies.membrane.model import Membrane
-from softform_core.bodies.pattern import HessianPattern, hessian_pattern, minimum_degree
+from softform_core.bodies.membrane.model import Membrane, triangles_of
+from softform_core.bodies.nodal import HessianPattern, hessian_pattern, minimum_degree
 from softform_core.errors import SoftformError
 from softform_core.robots.description import Material
 from softform_core.simulation.materials import law_and_coefficients, shear_modulus
@@ -47,7 +47,7 @@ class Layers(Membrane):
 
     Attributes:
         chamber_above: (E,) chamber above each element, k where there is none.
-        contacts: (C, 6) vertices of each contact, see `bodies.layered.contact`.
+        contacts: (C, 6) vertices of each contact, see `bodies.layered.equilibrium`.
         contact_areas: (C,) m^2.
         contact_stiffness: Pa/m.
         nodes_of_layer: (S,) vertices of the core and of each layer, grid line by grid line.
@@ -183,7 +183,7 @@ def layers_on_grid(
     share = areas_of_vertices(grid, is_closed)
     return Layers(
         rest_vertices=vertices,
-        faces=halves(quads),
+        faces=triangles_of(quads),
         elements=np.ascontiguousarray(quads, dtype=np.int32),
         chamber_of_element=below.astype(np.int32),
         chambers=chambers,

@@ -8,7 +8,7 @@ p = sum N_a x_a of segment s, d_s = p_end - p_begin and e_s = d_s / |d_s|, and +
     d2l/dx_a dx_b         = sum (+-N_a) (+-N_b) (1 - e_s e_s^T) / |d_s|
 
 Under a tension T its potential is T l. Under the pull u of a motor the cable of stiffness k is stretched by
-d = l(x) - l(X) + u, and its potential is k phi(d), see `bodies.take_up`: T = k phi'(d), and the Hessian has k phi''(d)
+d = l(x) - l(X) + u, and its potential is k phi(d), see `taut_energy`: T = k phi'(d), and the Hessian has k phi''(d)
 dl/dx dl/dx^T besides T d2l/dx2, which joins all nodes along the cable (paper 002, Sec. II-A, is the same with
 k / 2 max(0, d)^2).
 """
@@ -20,7 +20,28 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.bodies.loads.load import Load, Product
-from softform_core.bodies.take_up import taut_energy, taut_slopes
+
+TAKE_UP = 2e-5
+"""Stretch w over which a slack tendon takes up its stiffness, m."""
+
+
+def taut_energy(stretch: Array) -> Array:
+    """Values phi (…) m^2 of stretches (…) m of a tendon or cable: it pulls and never pushes.
+
+    Its energy over its stiffness k is phi(d) of the stretch d: zero for d <= 0, d^2 / 2 less a constant slope for
+    d >= w, and between these a cubic that makes the stiffness continuous: Newton's method would swing to and fro at a
+    kink.
+    """
+    taut = np.maximum(stretch, 0.0)
+    past = taut - 0.5 * TAKE_UP
+    return np.where(taut < TAKE_UP, taut**3 / (6.0 * TAKE_UP), 0.5 * past * past + TAKE_UP**2 / 24.0)
+
+
+def taut_slopes(stretch: Array) -> tuple[Array, Array]:
+    """Derivatives phi' (…) m, and phi'' (…), of stretches (…) m."""
+    taut = np.maximum(stretch, 0.0)
+    slope = np.where(taut < TAKE_UP, taut * taut / (2.0 * TAKE_UP), taut - 0.5 * TAKE_UP)
+    return slope, np.minimum(taut / TAKE_UP, 1.0)
 
 
 class Segments(NamedTuple):

@@ -1,4 +1,7 @@
-"""A load on the nodes of a mesh: its potential under some of the actuator values, and the derivatives of that."""
+"""A load on the nodes of a mesh: its potential under some of the actuator values, and the derivatives of that.
+
+Weight and springs to the places at rest are loads without an actuator.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -10,7 +13,7 @@ from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
-from softform_core.bodies.pattern import HessianPattern
+from softform_core.bodies.nodal import HessianPattern
 
 _NEAREST = 1e-4  # of the extent
 
@@ -146,3 +149,53 @@ class Loads:
     def impossible(self, nodes: Array) -> str:
         """The first thing that is impossible about a shape; else empty."""
         return next(filter(None, (load.impossible(nodes) for load, _, _ in self._loads)), "")
+
+
+class Gravity(Load):
+    """The weight of the nodes.
+
+    Args:
+        weight: (V, 3) N.
+        rest: (V, 3) m, where it has no energy.
+    """
+
+    def __init__(self, weight: Array, rest: Array) -> None:
+        self._weight, self._rest = weight, rest
+
+    def energy(self, nodes: Array, values: Array) -> float:
+        """- weight . (x - X), J."""
+        return -float(np.sum(self._weight * (nodes - self._rest)))
+
+    def add_gradient(self, nodes: Array, values: Array, gradient: Array) -> None:
+        """- weight."""
+        gradient -= self._weight
+
+    def size(self, values: Array) -> float:
+        """Its norm, N."""
+        return float(np.linalg.norm(self._weight))
+
+
+class Support(Load):
+    """Springs that hold nodes where they rest.
+
+    Args:
+        springs: (V, V) N/m, along each axis alike.
+        rest: (V, 3) m.
+    """
+
+    def __init__(self, springs: csr_matrix, rest: Array) -> None:
+        self.springs = self._stiffness = springs
+        self._rest = rest
+
+    def energy(self, nodes: Array, values: Array) -> float:
+        """1/2 (x - X) . K (x - X), J."""
+        moved = nodes - self._rest
+        return 0.5 * float(np.sum(moved * (self._stiffness @ moved)))
+
+    def add_gradient(self, nodes: Array, values: Array, gradient: Array) -> None:
+        """K (x - X)."""
+        gradient += self._stiffness @ (nodes - self._rest)
+
+    def size(self, values: Array) -> float:
+        """None: they only answer other forces."""
+        return 0.0

@@ -34,7 +34,6 @@ class MembraneBody(Body):
     """
 
     physics: ClassVar[str] = "softform_core.bodies.membrane.simulator"
-    realities: ClassVar[str] = "softform_core.bodies.membrane.reality"
     kind: Literal["membrane"]
     width: Positive
     length: Positive

@@ -14,10 +14,32 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from softform_core.arrays import Array
-from softform_core.bodies.membrane.equilibrium import MembraneProblem
+from softform_core.bodies.membrane.equilibrium import MembraneProblem, taut_sheet
 from softform_core.bodies.membrane.model import Membrane
-from softform_core.bodies.membrane.potential import taut_sheet
+from softform_core.simulation.sampled_body import SampledSurface, Solved
 from softform_core.simulation.warp_device import load_warp
+
+_BLOCK = 64
+"""Samples that are solved and written together: 0.1 GB on the device, 3 MB a chunk of the store."""
+
+
+class BatchedMembranes(SampledSurface):
+    """`SampledBody` of a membrane; arguments and errors as `WarpMembranes`."""
+
+    def __init__(self, problem: MembraneProblem, device: str) -> None:
+        super().__init__(problem)
+        self.block, self._batched = _BLOCK, WarpMembranes(problem, device)
+
+    def solve(self, actuators: Array, by_actuation: Array) -> Solved:
+        """Vertices under pressures (b, k)."""
+        vertices, converged, iterations = self._batched.solve(actuators)
+        failures = [""] * len(actuators)
+        for sample in np.flatnonzero(~converged).tolist():
+            one = super().solve(actuators[sample : sample + 1], by_actuation[sample : sample + 1])
+            vertices[sample], iterations[sample] = one.outputs["vertices"][0], one.iterations[0]
+            failures[sample] = one.failures[0]
+        return Solved({"vertices": vertices}, iterations, failures, ~converged)
+
 
 _MAX_ITERATIONS = 12  # of Newton's method, which takes 4 to 6 from a taut sheet
 _TOLERANCE = 1e-3  # of the forces that a linear system leaves: a smaller one saves hardly a step

@@ -98,7 +98,6 @@ class RodBody(RodShape):
     """A rod that is bent by pressure in its chambers."""
 
     physics: ClassVar[str] = "softform_core.bodies.rod.simulator"
-    realities: ClassVar[str] = "softform_core.bodies.rod.reality"
     kind: Literal["rod"]
     section: RodSection
 

@@ -91,7 +91,6 @@ class SolidBody(Body):
     """
 
     physics: ClassVar[str] = "softform_core.bodies.solid.simulator"
-    realities: ClassVar[str] = "softform_core.bodies.solid.reality"
     pictures: ClassVar[str] = "softform_core.bodies.solid.picture"
     kind: Literal["solid", "solid_rod"]
     length: Positive

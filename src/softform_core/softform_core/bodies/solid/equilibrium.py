@@ -8,26 +8,25 @@ import numpy as np
 from scipy.sparse import diags
 
 from softform_core.arrays import Array
-from softform_core.bodies.elements import rectangle, triangle
+from softform_core.bodies.elements import IN_FOUR, rectangle, triangle
+from softform_core.bodies.loads.cable import Cable
 from softform_core.bodies.loads.cavity import Pressure
-from softform_core.bodies.loads.load import Loads, nearness
-from softform_core.bodies.loads.steady import Gravity, Support
+from softform_core.bodies.loads.load import Gravity, Loads, Support, nearness
 from softform_core.bodies.nodal import NodalProblem
 from softform_core.bodies.solid.energy import forces_and_stiffness, strain_energies
 from softform_core.bodies.solid.model import Solid
 from softform_core.simulation.hessian import Hessian, SparseHessian, UpdatedHessian
 from softform_core.simulation.pardiso import sparse_factoriser
-from softform_core.simulation.simulated_body import Surface
+from softform_core.simulation.simulated_body import Surface, TendonLoads
 
 _TOLERANCE = 1e-7  # of the forces of the loads
 _ROUNDING = 1e-13  # of the shear modulus times length squared: what 64-bit sums over the mesh resolve
 _SMALLEST_VOLUME = 0.2  # to which a Newton step may crush a point, of its volume
 _MAX_STEP = 0.27  # of the length, a node's in one Newton step: of 48 loads one needs more, most that fail come to it
-_OVER_CAP = np.array([[0, 3, 5], [3, 1, 4], [5, 4, 2], [3, 4, 5]])
 _OVER_RECTANGLE = np.array(
     [[at, at + 1, at + 4] for at in (0, 1, 3, 4)] + [[at, at + 4, at + 3] for at in (0, 1, 3, 4)]
 )
-"""Flat triangles over a face of 6 nodes, and of 9."""
+"""Flat triangles over a face of 9 nodes."""
 
 
 class SolidProblem(NodalProblem):
@@ -38,6 +37,9 @@ class SolidProblem(NodalProblem):
     Args:
         solid: Result of `build_solid`.
         pardiso: Whether MKL PARDISO factorises the Hessian where it is installed, and not SuperLU.
+
+    Attributes:
+        pressure: Pressure in the cavities, the first of the loads.
     """
 
     def __init__(self, solid: Solid, pardiso: bool = True) -> None:
@@ -53,9 +55,9 @@ class SolidProblem(NodalProblem):
             (solid.rectangles, solid.cavity_of_rectangle, rectangle()),
             (solid.caps, solid.cavity_of_cap, triangle(6)),
         )
-        self._pressure = Pressure(walls, solid.cavities, solid.nodes)
+        self.pressure = Pressure(walls, solid.cavities, solid.nodes)
         steady = Support(diags(solid.springs).tocsr(), solid.nodes), Gravity(solid.weight, solid.nodes)
-        self._loads = Loads([self._pressure, *solid.loads, *steady], pattern)
+        self._loads = Loads([self.pressure, *solid.loads, *steady], pattern)
         self._still = nearness(solid.nodes, np.flatnonzero(solid.is_fixed))
         self.unloaded = np.zeros(self._loads.inputs)
 
@@ -67,10 +69,10 @@ class SolidProblem(NodalProblem):
         """As `BodyOfSurfaces`: the outside, then the walls of each cavity."""
         solid, nodes = self.solid, self.nodes(unknowns)
         walls = np.concatenate(
-            [solid.caps[:, _OVER_CAP].reshape(-1, 3), solid.rectangles[:, _OVER_RECTANGLE].reshape(-1, 3)]
+            [solid.caps[:, IN_FOUR].reshape(-1, 3), solid.rectangles[:, _OVER_RECTANGLE].reshape(-1, 3)]
         )
         cavity = np.concatenate(
-            [solid.cavity_of_cap.repeat(len(_OVER_CAP)), solid.cavity_of_rectangle.repeat(len(_OVER_RECTANGLE))]
+            [solid.cavity_of_cap.repeat(len(IN_FOUR)), solid.cavity_of_rectangle.repeat(len(_OVER_RECTANGLE))]
         )
         outside = Surface("outside", self.points(unknowns[None])[0], self.faces)
         return [outside, *(Surface(f"c{one + 1}", nodes, walls[cavity == one]) for one in range(solid.cavities))]
@@ -130,14 +132,28 @@ class SolidProblem(NodalProblem):
         """As `ShapeProblem`."""
         return [self._loads.impossible(self.nodes(one)) for one in unknowns]
 
-    def volumes(self, nodes: Array) -> Array:
-        """Volumes (k,) m^3 of the cavities for nodes (V, 3) m."""
-        return self._pressure.volumes(nodes)
-
-    def volume_gradients(self, nodes: Array) -> Array:
-        """Their gradients (k, V, 3) m^2."""
-        return self._pressure.gradients(nodes)
-
     def _least(self, unknowns: Array) -> float:
         """Least volume of a point over that at rest."""
         return strain_energies(self.solid, self.nodes(unknowns[0]))[1]
+
+
+class CabledSolid(SolidProblem):
+    """A solid, some of whose inputs are the pulls of cables."""
+
+    def tendon_loads(self, unknowns: Array, actuators: Array) -> TendonLoads:
+        """As `PulledBody`; inputs that are no cables' have no tension, stretch or stiffness."""
+        nodes, values = self.nodes(unknowns[0]), actuators[0]
+        tension, stretch, stiffness = np.zeros((3, len(values)))
+        place = self.solid.cavities
+        for load in self.solid.loads:
+            if isinstance(load, Cable) and load.stiffness is not None:
+                tension[place] = load.tension(nodes, values[place : place + 1])
+                stretch[place], stiffness[place] = load.stretch(nodes, values[place]), load.stiffness
+            place += load.inputs
+        return TendonLoads(tension, stretch, stiffness, values)
+
+
+def problem_of(solid: Solid) -> SolidProblem:
+    """The equilibrium problem of a solid, with what motors feel if it has cables that motors pull."""
+    is_pulled = any(isinstance(load, Cable) and load.stiffness is not None for load in solid.loads)
+    return CabledSolid(solid) if is_pulled else SolidProblem(solid)

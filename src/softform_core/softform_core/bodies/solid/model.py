@@ -1,15 +1,16 @@
 """The solid as arrays: mesh, material, fibres, cavities, weight and support, ready for `energy`.
 
-`build_solid(robot.body)` makes the robot's own model. Every keyword changes one thing, so that a virtual rig can build
-another reality of the same robot.
+`build_solid(robot.body)` makes the robot's own model, or with a `RealSolid` that of a virtual rig's reality.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
+from pydantic import Field
 from scipy.sparse import csr_matrix
 
 from softform_core.arrays import Array
@@ -17,12 +18,12 @@ from softform_core.bodies.elements import volume_element
 from softform_core.bodies.loads.description import AnyLoad
 from softform_core.bodies.loads.load import Load
 from softform_core.bodies.loads.on_mesh import loads_on_mesh
-from softform_core.bodies.pattern import HessianPattern, hessian_pattern, nested_dissection
-from softform_core.bodies.solid.cross_section import mesh_section
+from softform_core.bodies.nodal import HessianPattern, hessian_pattern, nested_dissection
+from softform_core.bodies.realities import Values, spread_values
 from softform_core.bodies.solid.description import Cells, SolidBody
-from softform_core.bodies.solid.mesh import SolidMesh, extrude, surface_points
+from softform_core.bodies.solid.mesh import SolidMesh, extrude, mesh_section, surface_points
 from softform_core.errors import SoftformError
-from softform_core.robots.description import Material
+from softform_core.robots.description import Description, Material, NotNegative, Place, Positive
 from softform_core.simulation.materials import law_and_coefficients, scaled, shear_modulus
 
 
@@ -106,48 +107,60 @@ class Solid:
         return float(np.ptp(self.nodes, axis=0).max())
 
 
-def build_solid(
-    body: SolidBody,
-    *,
-    cells: Cells | None = None,
-    material: Material | None = None,
-    wall_scale: float = 1.0,
-    chamber_shift: ArrayLike = 0.0,
-    chamber_turn: ArrayLike = 0.0,
-    fibre_scale: float = 1.0,
-    clamp_stiffness: float | None = None,
-    gravity: Sequence[float] | None = None,
-) -> Solid:
-    """The solid of a description, or another reality of it.
+class RealSolid(Description):
+    """The real solid. What is left out is as the robot's description says.
 
-    Args:
-        body: The description.
-        cells: Cells of the mesh in place of the described ones.
-        material: In place of the described one.
+    Attributes:
+        cells: Cells of its mesh.
+        material: Its material.
         wall_scale: Thickness of the outer wall over the described one; the outside stays.
-        chamber_shift: Outward shift of each chamber of the cross-section, (n,) m or a number.
-        chamber_turn: Turn of each chamber about the axis, (n,) rad or a number.
+        chamber_shift: How far the core of each chamber of the cross-section was cast outwards, m.
+        chamber_turn: By how much it was cast turned about the axis, rad.
         fibre_scale: Stiffness of the fibres over the described one.
-        clamp_stiffness: Stiffness of the support under the base plate, N/m^3; rigid by default.
-        gravity: (3,) m/s^2.
+        clamp_stiffness: Stiffness of the support under the base plate, N/m^3; rigid, if left out.
+        gravity: m/s^2; as described, if left out.
+    """
+
+    cells: Cells | None = None
+    material: Material | None = None
+    wall_scale: Annotated[float, Field(ge=0.5, le=1.5)] = 1.0
+    chamber_shift: Values = 0.0
+    chamber_turn: Values = 0.0
+    fibre_scale: NotNegative = 1.0
+    clamp_stiffness: Positive | None = None
+    gravity: Place | None = None
+
+
+_AS_DESCRIBED = RealSolid()
+
+
+def build_solid(body: SolidBody, real: RealSolid = _AS_DESCRIBED) -> Solid:
+    """The solid of a description, or of a reality of it.
 
     Raises:
+        ValueError: If a list does not fit the number of chambers of a cross-section.
         SoftformError: If the material is impossible or the mesh turns inside out.
     """
-    cells, soft = cells or body.cells, material or body.material
-    section = mesh_section(body.cross_section, cells, wall_scale=wall_scale, shift=chamber_shift, turn=chamber_turn)
-    mesh = extrude(body, section, cells.layers, base_moves=clamp_stiffness is not None)
+    cells, count = real.cells or body.cells, body.cross_section.chambers
+    section = mesh_section(
+        body.cross_section,
+        cells,
+        wall_scale=real.wall_scale,
+        shift=spread_values(real.chamber_shift, count, "chamber_shift"),
+        turn=spread_values(real.chamber_turn, count, "chamber_turn"),
+    )
+    mesh = extrude(body, section, cells.layers, base_moves=real.clamp_stiffness is not None)
     surface, faces = surface_points(body, section, cells.layers, cells.chamber)
-    is_fixed, springs = support(mesh, clamp_stiffness, np.pi * body.cross_section.radius**2)
+    is_fixed, springs = support(mesh, real.clamp_stiffness, np.pi * body.cross_section.radius**2)
     return solid_on_mesh(
         mesh,
-        soft,
+        real.material or body.material,
         poisson_ratio=body.poisson_ratio,
         plate_stiffness=body.plate_stiffness,
-        fibre_modulus=fibre_scale * body.fibre_modulus,
+        fibre_modulus=real.fibre_scale * body.fibre_modulus,
         density=body.density,
-        gravity=body.gravity if gravity is None else gravity,
-        cavities=body.segments * body.cross_section.chambers,
+        gravity=real.gravity or body.gravity,
+        cavities=body.segments * count,
         is_fixed=is_fixed,
         springs=springs,
         surface=surface,

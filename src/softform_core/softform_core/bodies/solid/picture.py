@@ -6,10 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from softform_core.arrays import Array
-from softform_core.bodies.solid.cross_section import SectionMesh, mesh_section
 from softform_core.bodies.solid.description import SolidBody
 from softform_core.bodies.solid.equilibrium import SolidProblem
-from softform_core.bodies.solid.mesh import layers_of
+from softform_core.bodies.solid.mesh import SectionMesh, layers_of, mesh_section
 from softform_core.robots import Robot
 from softform_core.simulation.simulated_body import equilibrium_unknowns
 from softform_core.units import MM_PER_M

@@ -5,7 +5,7 @@ It follows from three thoughts, and from no constant but those of the descriptio
 - Rubber keeps its volume and the thread holds the outline. So a chamber gains what its sector of the cross-section, a
   third where there are three, gains as the axis stretches: its pressure p pulls on all of that sector of area A, and
   not only on its own cross-section. The outer wall, which cannot shrink around, is 4/3 as stiff along the axis.
-- All the wall's fibres are stretched by 1 + epsilon - kappa_2 x_1 + kappa_1 x_2, see `bodies.rod.energy`.
+- All the wall's fibres are stretched by 1 + epsilon - kappa_2 x_1 + kappa_1 x_2, see `bodies.rod.equilibrium`.
 - The outline yields by the hoop strain h under what is left: Lamé's tube of outer radius R and inner radius r, of
   V = A L within the outline, in which the hoop strain of its rubber falls as one over the radius squared:
 
@@ -20,13 +20,11 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.bodies.bellows.skin import Skin, ring_frames
-from softform_core.bodies.placement import in_sections
+from softform_core.bodies.placement import diagonal, in_sections
 from softform_core.bodies.rod.equilibrium import RodProblem
 from softform_core.bodies.rod.model import Rod
-from softform_core.bodies.solid.cross_section import mesh_section
 from softform_core.bodies.solid.description import CrossSection, SolidBody
-from softform_core.bodies.solid.mesh import extrude, surface_points
-from softform_core.bodies.weight import diagonal
+from softform_core.bodies.solid.mesh import extrude, mesh_section, surface_points
 from softform_core.simulation.hessian import BlockHessian
 from softform_core.simulation.materials import law_and_coefficients, shear_modulus
 

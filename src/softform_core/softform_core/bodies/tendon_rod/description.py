@@ -45,7 +45,6 @@ class TendonRodBody(RodShape):
     """
 
     physics: ClassVar[str] = "softform_core.bodies.tendon_rod.simulator"
-    realities: ClassVar[str] = "softform_core.bodies.tendon_rod.reality"
     kind: Literal["tendon_rod"]
     tendons: Annotated[list[Tendon], Field(min_length=1)]
 

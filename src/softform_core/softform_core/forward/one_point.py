@@ -1,0 +1,110 @@
+"""Forward models of one point: a robot's tip, and the mean of some points of a surface, which is a frame, too."""
+
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from softform_core.arrays import Array
+from softform_core.forward.forward_model import DerivedState, ForwardModel
+from softform_core.geometry.rigid import RigidTransform, centroid, kabsch
+
+
+class TipMap(Protocol):
+    """A map from actuations to the tip's position and Jacobian; `TipModel` is one."""
+
+    @property
+    def actuation_min(self) -> Array:
+        """Lowest actuation, (m,)."""
+
+    @property
+    def actuation_max(self) -> Array:
+        """Highest actuation, (m,)."""
+
+    @property
+    def workspace_width_mm(self) -> float:
+        """Unit of tolerances."""
+
+    def tip(self, actuation: ArrayLike) -> Array:
+        """Return tips (…, n) mm at actuations (…, m)."""
+
+    def tip_and_jacobian(self, actuation: ArrayLike) -> tuple[Array, Array]:
+        """Return the tip (n,) mm and Jacobian (n, m) mm/Pa at one actuation (m,)."""
+
+
+@runtime_checkable
+class ServedTip(TipMap, Protocol):
+    """The tip of a robot, as far as it is known; `TipModel` is one, and a simulated tip."""
+
+    @property
+    def dimensions(self) -> int:
+        """Number n of the tip's coordinates."""
+
+    @property
+    def sim_to_real(self) -> object | None:
+        """Correction of the simulated tip; None without it."""
+
+    @property
+    def without_sim_to_real(self) -> "ServedTip":
+        """The simulated tip."""
+
+
+class TipState(NamedTuple):
+    """A tip at one actuation.
+
+    Attributes:
+        points: (1, 1, 3) mm; z is 0 for a robot in a plane.
+        slope: (1, 1, 3, m) mm/Pa.
+    """
+
+    points: Array
+    slope: Array
+
+
+class TipPoint(ForwardModel):
+    """The one point of a tip."""
+
+    def __init__(self, model: TipMap) -> None:
+        self._model = model
+        self._inputs = tuple(f"actuation_{number + 1}" for number in range(len(model.actuation_min)))
+
+    def forward(self, actuation: Array) -> TipState:
+        """Evaluate (1, m); N_J gives the Jacobian (paper 001, Eq. 4) for little more."""
+        tip, jacobian = self._model.tip_and_jacobian(actuation[0])
+        points, slope = np.zeros((1, 1, 3)), np.zeros((1, 1, 3, len(self._inputs)))
+        points[0, 0, : len(tip)], slope[0, 0, : len(tip)] = tip, jacobian
+        return TipState(points, slope)
+
+    def jacobian(self, state: TipState) -> Array:
+        """Return the derivative of the tip, (1, 1, 3, m) mm/Pa."""
+        return state.slope
+
+
+_LEAST_SPREAD = 0.05
+"""Least spread of points in their second direction, over that in the first, at which they tell a turn."""
+
+
+class MeanPoint(ForwardModel):
+    """The mean of all points of another model: linear in them, so that nothing new has to be learned."""
+
+    def __init__(self, averaged: ForwardModel) -> None:
+        self._averaged, self._inputs = averaged, averaged.inputs
+
+    def forward(self, actuation: Array) -> DerivedState:
+        """Evaluate (n, k)."""
+        state = self._averaged.forward(actuation)
+        return DerivedState(state.points.mean(axis=1, keepdims=True), state)
+
+    def jacobian(self, state: DerivedState) -> Array:
+        """Return the derivative of the mean, (n, 1, 3, k) mm per unit of the input."""
+        return np.asarray(self._averaged.jacobian(state.source).mean(axis=1, keepdims=True))
+
+
+def frame_of_points(rest: Array, points: Array) -> RigidTransform:
+    """Return the frame in the mean of points (M, 3), turned as they are as a whole from where they rest, (M, 3).
+
+    Points on a line, and one alone, tell no turn: the frame's axes then stay as at rest.
+    """
+    spread = np.linalg.svd(rest - centroid(rest), compute_uv=False)
+    tells_turn = len(rest) > 2 and spread[1] > _LEAST_SPREAD * spread[0]
+    return RigidTransform(kabsch(rest, points).rotation if tells_turn else np.eye(3), centroid(points))
