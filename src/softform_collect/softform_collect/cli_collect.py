@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from softform_core.cli.shared import robot_names
 from softform_core.errors import SoftformError
 from softform_core.paths import DEFAULT_ROBOT
 from softform_core.text import LONGEST_MESSAGE, printable
@@ -18,7 +19,13 @@ _POLL_SECONDS = 0.2
 
 
 @click.command()
-@click.option("--robot", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml.")
+@click.option(
+    "--robot",
+    default=DEFAULT_ROBOT,
+    show_default=True,
+    shell_complete=robot_names,
+    help="Name in config/robots, or a .yaml.",
+)
 @click.option("--frames", default=40, show_default=True, help="Frames that the data set shall have in the end.")
 @click.option(
     "--via", type=click.Choice(["scanner", "mocap"]), default="scanner", show_default=True, help="What captures."

@@ -4,7 +4,7 @@ import os
 
 import click
 import pytest
-from click.shell_completion import ShellComplete
+from click.shell_completion import get_completion_class
 from click.testing import CliRunner
 
 from softform_core.cli import environment
@@ -14,6 +14,17 @@ from softform_core.paths import config_dir
 
 def run(*words):
     return CliRunner().invoke(main, list(words), prog_name="./softform", terminal_width=100)
+
+
+def completed(typed, last, shell="bash"):
+    return get_completion_class(shell)(main, {}, "softform", environment.COMPLETE).get_completions(typed, last)
+
+
+def commands(group, path=()):
+    """Every command below a group, with the words that name it."""
+    for name in group.list_commands(click.Context(group)):
+        command, words = group.get_command(click.Context(group), name), [*path, name]
+        yield from commands(command, words) if isinstance(command, click.Group) else [(words, command)]
 
 
 def test_help_lists_every_command_under_a_heading_with_its_whole_sentence():
@@ -52,12 +63,37 @@ def test_a_mistyped_word_tells_what_is_alike(words, meant):
         (["simulate"], "--seg", ["--segments"]),
         (["robot"], "mem", ["membrane"]),
         (["train", "fk", "--robot"], "three", ["three_chamber"]),
-        (["train", "fk", "--robot"], "mine", ["mine"]),  # of type file: the shell goes on
     ],
 )
 def test_words_are_completed(typed, last, offered):
-    found = ShellComplete(main, {}, "softform", environment.COMPLETE).get_completions(typed, last)
-    assert [one.value for one in found] == offered
+    assert [one.value for one in completed(typed, last)] == offered
+
+
+@pytest.mark.parametrize(
+    ("typed", "last"),
+    [
+        (["train", "fk", "--robot"], "mine"),
+        (["demo", "--target"], "my_sh"),
+        (["bench", "sim2real", "--json"], ""),
+        (["python"], "my.py"),
+        (["test"], "tests/t"),
+    ],
+)
+def test_files_are_completed_where_nothing_else_is_known(typed, last):
+    assert [(one.value, one.type) for one in completed(typed, last)] == [(last, "file")]
+
+
+def test_robots_are_completed_wherever_one_is_named():
+    asked = [
+        (path, parameter)
+        for path, command in commands(main)
+        for parameter in command.params
+        if parameter.name in ("robot", "robot_name")
+    ]
+    assert len(asked) > 15
+    for path, parameter in asked:
+        typed = [*path, *parameter.opts[:1]] if isinstance(parameter, click.Option) else path
+        assert [one.value for one in completed(typed, "memb")] == ["membrane"], typed
 
 
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])

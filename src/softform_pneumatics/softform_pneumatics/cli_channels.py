@@ -4,13 +4,14 @@ from pathlib import Path
 
 import click
 
+from softform_core.cli.shared import robot_names
 from softform_core.errors import SoftformError
 from softform_core.paths import DEFAULT_ROBOT
 from softform_core.robots import load_robot
 
 
 @click.command()
-@click.argument("robot", default=DEFAULT_ROBOT)
+@click.argument("robot", default=DEFAULT_ROBOT, shell_complete=robot_names)
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="Draw it into this picture (PNG, SVG, PDF)."
 )

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from softform_core.cli.shared import going_on, robot_names
 from softform_core.paths import data_dir
 from softform_core.robots import load_robot
 from softform_core.shapes.read import UNITS, Unit
@@ -11,7 +12,9 @@ from softform_core.shapes.read import UNITS, Unit
 
 @click.command()
 @click.argument("bag", type=click.Path(path_type=Path))
-@click.option("--robot", "robot_name", required=True, help="Name in config/robots, or a .yaml.")
+@click.option(
+    "--robot", "robot_name", required=True, shell_complete=robot_names, help="Name in config/robots, or a .yaml."
+)
 @click.option("--scans", required=True, metavar="TOPIC", help="Point clouds (sensor_msgs/PointCloud2).")
 @click.option("--unit", type=click.Choice(UNITS), default="m", show_default=True, help="Unit of scans.")
 @click.option("--actuation", required=True, metavar="TOPIC:FIELD,…", help="Commanded actuations, in their order.")
@@ -53,7 +56,6 @@ def bag(
       ./softform train s2r --robot mine
     """  # noqa: D301
     from softform_core.cli.import_ import report_frames
-    from softform_core.cli.shared import going_on
     from softform_core.importing.frames import import_frames
     from softform_recording.bag_captures import TopicField, extract_captures
 

@@ -9,6 +9,7 @@ from typing import get_args
 
 import click
 
+from softform_core.cli.shared import robot_names
 from softform_core.paths import DEFAULT_ROBOT, runs_dir
 from softform_rig.fault_kinds import Quantity
 from softform_rig.faults import kinds, parse_faults
@@ -25,7 +26,13 @@ from softform_rig.rig_settings import BoardName
 )
 @click.option("--check", is_flag=True, help="Check robot, reality, board and faults, and start nothing.")
 @click.option("--list-faults", is_flag=True, help="List all kinds of faults, and start nothing.")
-@click.option("--robot", default=DEFAULT_ROBOT, show_default=True, help="A robot of config/robots, or a .yaml.")
+@click.option(
+    "--robot",
+    default=DEFAULT_ROBOT,
+    show_default=True,
+    shell_complete=robot_names,
+    help="A robot of config/robots, or a .yaml.",
+)
 @click.option(
     "--board",
     type=click.Choice(get_args(BoardName)),

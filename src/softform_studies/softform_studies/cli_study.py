@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from softform_core.cli.shared import going_on, report_figures
+from softform_core.cli.shared import going_on, report_figures, robot_names
 from softform_core.paths import DEFAULT_ROBOT, runs_dir
 
 _NAMES = (
@@ -22,7 +22,13 @@ _ROBOTS = {"arm": "compressible", "mannequin": "mannequin", "stick": "manipulato
 @click.command()
 @click.argument("name", type=click.Choice([*_NAMES, "all"]))
 @click.option("--reality", default="default", show_default=True, metavar="NAME|FILE", help="What is captured.")
-@click.option("--robot", "robot_name", show_default="the study's", help="Name in config/robots, or a .yaml.")
+@click.option(
+    "--robot",
+    "robot_name",
+    show_default="the study's",
+    shell_complete=robot_names,
+    help="Name in config/robots, or a .yaml.",
+)
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of frames and training.")
 @click.option("--quick", is_flag=True, help="Tiny trainings that only show the form; the figures mean nothing.")
 @click.option(

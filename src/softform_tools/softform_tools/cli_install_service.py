@@ -16,6 +16,7 @@ import click
 
 import softform_actuation
 import softform_core
+from softform_core.cli.shared import robot_names
 from softform_core.errors import SoftformError
 from softform_core.paths import config_dir, home
 from softform_core.robots import load_robot
@@ -29,7 +30,11 @@ _PASSED_ON = ("ROS_DOMAIN_ID", "SOFTFORM_CONFIG_PATH", "SOFTFORM_STATE")
 
 @click.command("install-service")
 @click.option("--user", is_flag=True, help="For this user's systemd, without root: it is protected less (see below).")
-@click.option("--robot", help="Also write the driver's service, for this robot: a name in config/robots, or a .yaml.")
+@click.option(
+    "--robot",
+    shell_complete=robot_names,
+    help="Also write the driver's service, for this robot: a name in config/robots, or a .yaml.",
+)
 @click.option("--port", help="Port of its device, as /dev/serial/by-id/…; needed with --robot.")
 @click.option("--remove", is_flag=True, help="Stop the services, the driver first, and delete their files.")
 @click.option("--dry-run", is_flag=True, help="Print all of it, and do nothing.")

@@ -2,7 +2,7 @@
 
 import click
 
-from softform_core.cli.shared import with_options
+from softform_core.cli.shared import robot_names, with_options
 from softform_core.paths import DEFAULT_ROBOT
 
 FIXED, FREE, PLACE = POSES = ("fixed", "free", "place")
@@ -31,7 +31,13 @@ target_options = with_options(
         "  [default: dem on a membrane, random on other bodies]",
     ),
     click.option("--unit", type=click.Choice(["m", "mm"]), default=None, help="Unit of FILE; needed with a FILE."),
-    click.option("--robot", default=DEFAULT_ROBOT, show_default=True, help="A robot of config/robots, or a .yaml."),
+    click.option(
+        "--robot",
+        default=DEFAULT_ROBOT,
+        show_default=True,
+        shell_complete=robot_names,
+        help="A robot of config/robots, or a .yaml.",
+    ),
     click.option(
         "--reality",
         default="default",

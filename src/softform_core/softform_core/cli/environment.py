@@ -5,7 +5,15 @@ import sys
 from pathlib import Path
 
 import click
-from click.shell_completion import get_completion_class
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    FishComplete,
+    ShellComplete,
+    ZshComplete,
+    add_completion_class,
+    get_completion_class,
+)
 
 from softform_core.errors import SoftformError
 from softform_core.paths import config_dir
@@ -15,6 +23,28 @@ COMPLETE = "_SOFTFORM_COMPLETE"
 
 _PASSED_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 _SHELLS = ("bash", "zsh", "fish")
+
+
+class _OrFiles(ShellComplete):
+    """Completion that offers files where it knows nothing else, as shells do by themselves."""
+
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
+        return super().get_completions(args, incomplete) or [CompletionItem(incomplete, type="file")]
+
+
+@add_completion_class
+class _Bash(_OrFiles, BashComplete):
+    pass
+
+
+@add_completion_class
+class _Zsh(_OrFiles, ZshComplete):
+    pass
+
+
+@add_completion_class
+class _Fish(_OrFiles, FishComplete):
+    pass
 
 
 @click.command(context_settings=_PASSED_ON)
@@ -60,7 +90,7 @@ def shell(words: tuple[str, ...]) -> None:
 @click.command()
 @click.argument("name", type=click.Choice(_SHELLS), required=False, metavar=f"[{'|'.join(_SHELLS)}]")
 def completion(name: str | None) -> None:
-    """Print what makes a shell complete commands, options and robots; yours unless another is named.
+    """Print what makes a shell complete commands, options, robots and files; yours unless another is named.
 
     \b
     Examples:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from softform_core.cli.registered import RegisteredCommands
-from softform_core.cli.shared import PATH, going_on, numbers, with_options
+from softform_core.cli.shared import PATH, going_on, numbers, robot_names, with_options
 from softform_core.paths import data_dir
 from softform_core.robots import Robot, load_robot
 from softform_core.shapes.read import Unit
@@ -36,7 +36,9 @@ def import_() -> None:
 _UNITS = click.Choice(["Pa", "kPa", "m", "mm"])
 _of_a_table = with_options(
     click.argument("table", type=PATH),
-    click.option("--robot", "robot_name", required=True, help="Name in config/robots, or a .yaml."),
+    click.option(
+        "--robot", "robot_name", required=True, shell_complete=robot_names, help="Name in config/robots, or a .yaml."
+    ),
     click.option("--unit", type=click.Choice(["m", "mm"]), required=True, help="Unit of places."),
     click.option("--actuation-unit", type=_UNITS, required=True, help="Unit of actuations."),
     click.option("--actuation", help="Columns of the actuations, by commas.  [default: the robot's names]"),
