@@ -15,6 +15,7 @@ from softform_core.errors import SoftformError
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.halton import halton_actuations
 from softform_core.networks.store import TIP_KINEMATICS
+from softform_core.paths import models_of
 from softform_core.robots import load_robot
 from softform_core.simulation.store import SampleStatus, open_simulation
 from softform_core.training.tips import train_kinematics
@@ -70,18 +71,18 @@ def test_a_table_becomes_a_store_and_a_model_whose_jacobian_is_that_of_n_fk(fold
     np.testing.assert_allclose(store.converged()[1], tips, atol=1e-9)
     assert store.attributes["source"] == "fem.csv" and len(store.attributes["source_sha256"]) == 64
 
-    trained = CliRunner().invoke(
-        main,
-        ["train", "fk", "--robot", str(folder / "foreign.yaml"), "--data", str(store.path)]
-        + ["--output", str(folder / "model")],
-    )
+    monkeypatch.setenv("SOFTFORM_CONFIG_PATH", str(folder))
+    asked = ["train", "fk", "--robot", str(folder / "foreign.yaml"), "--data", str(store.path)]
+    trained = CliRunner().invoke(main, asked)
     assert trained.exit_code == 0, trained.output
-    model = load_tip_model(robot, folder / "model")
+    assert f"softform launch softform robot:={folder / 'foreign.yaml'}, then ./softform follow" in trained.output
+    learned = models_of(robot.name)
+    model = load_tip_model(robot, learned)
     here, step = actuations[7], 100.0
     differences = [(model.tip(here + change) - model.tip(here - change)) / (2 * step) for change in step * np.eye(3)]
     expected = np.stack(differences, axis=1)
     np.testing.assert_allclose(model.tip_and_jacobian(here)[1], expected, atol=0.05 * np.abs(expected).max())
-    _, card = TIP_KINEMATICS.load(folder / "model", robot)
+    _, card = TIP_KINEMATICS.load(learned, robot)
     assert card.data.segments is None and "Jacobians: the derivative of N_fk" in card.to_markdown()
     assert card.forward_kinematics.test_mean_percent < 0.5
 

@@ -77,6 +77,12 @@ def fk(
     else:
         _require_device(device)
         _surface_fk(robot, store, folder, recipe_name, epochs, seed, device or "cpu")
+    if folder == models_of(robot.name):
+        of_surface, of_tip = (
+            "demo --robot {} --target random",
+            "launch softform robot:={}, then ./softform follow TABLE",
+        )
+        click.echo(f"Try it: ./softform {(of_surface if robot.surfaces else of_tip).format(robot.given_as)}")
 
 
 def _surface_fk(
@@ -107,8 +113,6 @@ def _surface_fk(
         click.echo(f"  {part:<12}{count:>5}   {mean:7.3f}    {largest:7.2f}")
     click.echo(f"mean shape alone       {errors.mean_shape_mean:.2f}")
     click.echo(f"{folder}: {card.weights_bytes / 1e6:.2f} MB after {card.training.seconds:.0f} s.")
-    if folder == models_of(robot.name):
-        click.echo(f"Try it: ./softform demo --robot {robot.given_as} --target random")
 
 
 @click.command()
