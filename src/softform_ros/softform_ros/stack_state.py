@@ -47,7 +47,7 @@ def wait_until_active(
             if states and states[-1].state == BringupState.ACTIVE:
                 return
             if states and states[-1].state == BringupState.FAILED:
-                raise SoftformError(f"The stack did not come up: {state_in_words(states[-1])}.")
+                raise SoftformError(f"The stack did not come up: {state_in_words(states[-1]).rstrip('.')}.")
             if has_ended():
                 raise SoftformError("The launch ended before the stack was up.")
     last = state_in_words(states[-1]) if states else "none"

@@ -60,8 +60,8 @@ def test_one_that_does_not_come_up_is_waited_for_no_longer_than_asked(tell):
 
 
 def test_who_launched_it_hears_the_same_and_why_it_failed(tell):
-    soon((STARTING, "rig is active after 1.0 s"), (FAILED, "scanner did not appear"), tell=tell)
+    soon((STARTING, "rig is active after 1.0 s"), (FAILED, "scanner did not appear."), tell=tell)
     told = []
-    with pytest.raises(SoftformError, match="did not come up: failed: scanner did not appear"):
+    with pytest.raises(SoftformError, match=r"did not come up: failed: scanner did not appear\.$"):
         wait_until_active("lab", 30.0, lambda: False, told.append)
     assert told == ["the stack is starting: rig is active after 1.0 s"]

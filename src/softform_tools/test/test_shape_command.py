@@ -38,6 +38,11 @@ def test_all_of_a_look_is_given_as_json(shifted):
     assert look["pose"] == "fixed" and look["repaired"] == []
 
 
+def test_without_json_a_look_is_told_in_words_and_help_says_nothing_else(shifted):
+    assert run(shifted, "--unit", "mm").output.startswith(f"{shifted}: 6561 points")
+    assert "the default" not in run("--help").output.split("--json FILE")[1]
+
+
 @pytest.mark.parametrize("pose", ["place", "free"])
 def test_a_shape_is_put_where_it_fits(shifted, pose):
     look = json.loads(run(shifted, "--unit", "mm", "--pose", pose, "--json", "-").output)

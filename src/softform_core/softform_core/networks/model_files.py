@@ -54,7 +54,7 @@ class ModelFiles(Generic[AnyCard]):
         """
         if card.weights_sha256 != sha256(weights) or card.weights_bytes != len(weights):
             raise ModelError("The card does not describe these weights.", "Make the card from the exported weights.")
-        remedy = "Free disk space or correct the permissions, then train again: it goes on from its checkpoint."
+        remedy = "Free disk space or correct the permissions, then train again; a surface goes on from its checkpoint."
         try:
             folder.mkdir(parents=True, exist_ok=True)
             write_atomically(folder / self.weights_file, weights)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from softform_core.cli.shared import PATH, json_option, report_figures, robot_option
+from softform_core.cli.shared import PATH, report_figures, robot_option
 from softform_tools.commands import goals
 from softform_tools.target_options import FIXED, FREE, POSE_OPTION
 
@@ -17,7 +17,7 @@ from softform_tools.target_options import FIXED, FREE, POSE_OPTION
 @robot_option
 @POSE_OPTION
 @click.option("--picture", type=PATH, help="Draw the shape over the robot, in space and in plan.")
-@json_option
+@click.option("--json", "json_path", metavar="FILE", help="Write the figures as JSON; - is stdout.")
 def shape(target: Path, unit: Any, robot_name: str, pose: str, picture: Path | None, json_path: str | None) -> None:
     """Tell what a mesh or a cloud is read as, and how much of it lies beside the robot; nothing moves.
 
