@@ -15,7 +15,7 @@ from typing import Any, Self, TypeAlias
 
 from builtin_interfaces.msg import Time
 
-from softform_client.client_inputs import as_path, as_shape, as_shape_or_values, as_values
+from softform_client.client_inputs import as_mode, as_path, as_shape, as_shape_or_values, as_values
 from softform_client.client_stream import Target, streamed
 from softform_client.follow_messages import ActuatorPath, FollowGoal, Path, PointPath, ShapePath
 from softform_client.follow_messages import goal_to_message as follow_message
@@ -146,7 +146,7 @@ class ShapeClient:
     def reach(
         self,
         target: ShapeLike | None = None,
-        mode: Mode = Mode.PLAN_ONLY,
+        mode: Mode | str = Mode.PLAN_ONLY,
         *,
         features: FeaturePoints | None = None,
         partial: bool = False,
@@ -167,7 +167,8 @@ class ShapeClient:
         Args:
             target: m, in the robot's frame: a shape, points (N, 3), or a mesh with vertices and faces; None: feature
                 points alone.
-            mode: Plan only, move too, verify by a capture as well, or correct by captures until it fits.
+            mode: Plan only, move too, verify by a capture as well, or correct by captures until it fits; or its name,
+                such as 'closed-loop'.
             features: Feature points wanted beside the target, or instead of it.
             partial: The target shows only a part of the shape: distances to what it lacks do not count.
             fix_pose: False: the target may be re-posed to fit the robot (R, t of Eq. 15).
@@ -192,7 +193,7 @@ class ShapeClient:
         """
         goal = ReachGoal(
             None if target is None else as_shape(target),
-            mode,
+            as_mode(mode),
             fix_pose,
             max_rounds,
             features,

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softform_client.follow_messages import ActuatorPath, Path, PointPath, ShapePath
+from softform_client.reach_goal import Mode
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.shapes.shape import Shape
@@ -46,6 +47,21 @@ def as_shape_or_values(given: Any) -> Shape | Array:
         return as_shape(given)
     numbers = _numbers(given, "target", "Give a shape, or a number for each actuator or coordinate.")
     return numbers if numbers.ndim == 1 else as_shape(numbers)
+
+
+def as_mode(given: Any) -> Mode:
+    """Return what a goal does with its target: a mode, its number, or its name as `./softform reach --mode` takes it.
+
+    Raises:
+        SoftformError: If it is none.
+    """
+    try:
+        return Mode[given.upper().replace("-", "_")] if isinstance(given, str) else Mode(given)
+    except (KeyError, ValueError):
+        known = ", ".join(f"Mode.{one.name}" for one in Mode)
+        raise SoftformError(
+            f"There is no mode {given!r}.", f"Give one of {known}; from softform_client.client."
+        ) from None
 
 
 def as_values(given: ArrayLike | None, what: str, each: str = "actuator") -> Array | None:

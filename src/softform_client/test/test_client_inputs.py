@@ -51,6 +51,19 @@ def test_meshes_of_other_libraries_are_meshes(sent):
     assert (sent[1].obstacles.width, len(sent[1].obstacle_triangles)) == (4, 6)
 
 
+@pytest.mark.parametrize("given", [Mode.CLOSED_LOOP, 3, "closed-loop", "CLOSED_LOOP"])
+def test_a_mode_has_a_name(sent, given):
+    CLIENT.reach(POINTS, given)
+    assert sent[0].mode == Mode.CLOSED_LOOP
+
+
+@pytest.mark.parametrize("given", ["plan", "", 9, None])
+def test_what_is_no_mode_is_told_before_anything_is_sent(sent, given):
+    with pytest.raises(SoftformError, match=r"There is no mode .*Mode.PLAN_ONLY"):
+        CLIENT.reach(POINTS, given)
+    assert not sent
+
+
 def test_values_come_as_any_sequence(sent):
     CLIENT.reach(POINTS, 1, seed=[1, 2, 3], preferred=(4, 5, 6))
     CLIENT.plan([100, 200], POINTS)
