@@ -288,6 +288,13 @@ def test_a_scanner_that_is_not_registered_says_how(files):
         scanner_place(str(kept_registration("membrane", "default")), load_robot("mannequin"))
 
 
+@pytest.mark.parametrize(("factor", "unit"), [(1000.0, "m"), (1.0, "mm")])
+def test_a_scan_in_another_unit_is_called_a_scan(tmp_path, factor, unit):
+    np.savetxt(tmp_path / "rest.xyz", factor * seen())  # says no unit
+    told = str(registered(str(tmp_path / "rest.xyz"), "--unit", unit).exception)
+    assert told.startswith("The scan is") and "target" not in told and "State the unit" in told
+
+
 def test_frames_are_imported_in_the_frame_of_a_scanner_that_is_named(files, tmp_path):
     registered(files("rest.ply", seen()), "--unit", "mm", "--name", "bench", *at("base_1", "base_4"))
     registered(files("rest.ply", np.concatenate([seen(), FRAME])), "--unit", "mm", "--name", "hand", "--hand-held",

@@ -133,7 +133,7 @@ def captured_cloud(scan: Shape, placed: Callable[[Array], Array], robot: Robot, 
         SoftformError: If the scan's size betrays a wrong unit, or too few points lie on the robot; and what `placed`
             raises.
     """
-    check_target(scan.points, robot)
+    check_target(scan.points, robot, "scan")
     # A mesh's vertices may be few and uneven; its area is what was seen.
     shape = scan if scan.faces is None else scan.sample(options.max_points)
     return cloud_on_robot(placed(shape.points), robot, options)

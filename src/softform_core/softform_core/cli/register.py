@@ -55,7 +55,7 @@ def register(
 
     robot = load_robot(robot_name, "surface")
     path, shape = kept_registration(robot.name, name), read_shape(scan, unit)
-    check_target(shape.points, robot)
+    check_target(shape.points, robot, "scan")
     seen = Scan(shape.points if shape.faces is None else shape.sample(_SAMPLES).points)
     places = _places(at, robot, unit)
     found = register_scanner(robot, seen, places)

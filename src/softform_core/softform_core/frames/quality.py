@@ -99,7 +99,7 @@ def assess_cloud(points: NDArray[np.floating], robot: Robot, expected: Array | N
     covered = covered_cells(feet, size, robot.patches)
     coverage = float(covered.mean())
     try:
-        values = check_target(points, robot)
+        values = check_target(points, robot, "scan")
     except SoftformError as error:
         return FrameQuality(coverage, covered, 0.0, error.message)
     outliers, thickness = _roughness(values, _OUTLIER_DISTANCE * size)

@@ -73,7 +73,7 @@ class ScannerPlace:
         """
         if self.pose is not None:
             return self.pose.apply(points)
-        check_target(points, self.robot)
+        check_target(points, self.robot, "scan")
         surface = Reference.under(self.robot, actuation)
         around = surface.beside(self.still)
         best, *others = placements(Scan(points), around)

@@ -124,19 +124,21 @@ def units_within(ratio: float) -> str:
     return "millimetres or centimetres" if ratio <= _FARTHEST * _UNITS["centimetres"] else "millimetres"
 
 
-def check_target(points: ArrayLike, robot: Robot) -> NDArray[np.float64]:
-    """Return `points`, m, as an (N, 3) float array if `robot` may be asked to take their shape.
+def check_target(points: ArrayLike, robot: Robot, what: str = "target") -> NDArray[np.float64]:
+    """Return `points`, m, as an (N, 3) float array if `robot` may be asked to take their shape, or has it.
+
+    `what` names them in the error message, such as "scan".
 
     Raises:
         SoftformError: For the reasons of `check_points`, and if the size of the shape shows that its unit is wrong.
     """
-    values = check_points(points, "target")
+    values = check_points(points, what)
     size = float(np.linalg.norm(np.ptp(np.ascontiguousarray(values.T), axis=1)))
     robot_size = float(np.linalg.norm(robot.extent))
     ratio = size / robot_size
     if 1.0 / SIZE_RATIO <= ratio <= SIZE_RATIO:
         return values
-    facts = f"The target is {size:.4g} m across and robot '{robot.name}' is {robot_size:.3g} m"
+    facts = f"The {what} is {size:.4g} m across and robot '{robot.name}' is {robot_size:.3g} m"
     # The unit in which lengths are so many times too large, or too small once converted twice; empty if none fits.
     off_by = max(ratio, 1.0 / ratio) if ratio > 0.0 else np.inf
     times, factor = min(_UNITS.items(), key=lambda one: abs(np.log(off_by / one[1])))
@@ -144,14 +146,14 @@ def check_target(points: ArrayLike, robot: Robot) -> NDArray[np.float64]:
     if ratio > SIZE_RATIO:
         if times:
             raise SoftformError(
-                f"{facts}: the target seems to be in {times}.", f"State the unit, or divide the points by {factor:g}."
+                f"{facts}: the {what} seems to be in {times}.", f"State the unit, or divide the points by {factor:g}."
             )
         raise SoftformError(
-            f"{facts}: the target is too large.", "Check its unit and for stray points, and scale it to the robot."
+            f"{facts}: the {what} is too large.", "Check its unit and for stray points, and scale it to the robot."
         )
     if times:
         raise SoftformError(
-            f"{facts}: the target seems to have been converted from {times} twice.",
+            f"{facts}: the {what} seems to have been converted from {times} twice.",
             f"State the unit m, or multiply the points by {factor:g}.",
         )
-    raise SoftformError(f"{facts}: the target is too small.", "Check its unit, and scale it to the robot.")
+    raise SoftformError(f"{facts}: the {what} is too small.", "Check its unit, and scale it to the robot.")
