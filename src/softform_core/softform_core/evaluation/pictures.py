@@ -124,7 +124,8 @@ def draw_registration(path: Path, robot: Robot, points: Array, motions: Sequence
 
 def _name(axes: Axes3D, robot: Robot) -> None:
     outlines = robot.body.outlines()
-    if not robot.body.goes_around and not robot.body.is_unrolled and len({one.panel for one in outlines}) == 1:
+    flat = not robot.body.goes_around and not robot.body.is_unrolled and len({one.panel for one in outlines}) == 1
+    if flat and robot.body.is_simulated:  # of another nothing says where its chambers lie
         for name, one in zip(robot.body.inputs, outlines, strict=True):
             axes.text(MM_PER_M * one.x, MM_PER_M * one.y, 0.0, name, ha="center", zorder=10)
     for name, place in robot.base_markers.items():

@@ -20,6 +20,8 @@ from softform_core.forward.memory import NO_MEMORY, Memory, State
 from softform_core.surface.bspline import apply, unit_normals
 from softform_core.surface.patch_set import PatchSet
 
+__all__ = ["ForwardModel", "batch_of", "SurfaceModel", "SplineModel"]
+
 
 def batch_of(actuation: ArrayLike, degrees_of_freedom: int) -> tuple[Array, tuple[int, ...]]:
     """Return actuations (..., k) as a batch (n, k), and their leading shape.

@@ -11,6 +11,8 @@ from softform_core.networks.mlp_weights import MlpWeights, extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
 
+__all__ = ["SURFACE_POINTS", "load_pipeline", "pipeline_of", "simulated_shapes"]
+
 SURFACE_POINTS = 1000
 """Points over which IK sums Eq. 15 (paper 000, Table II: as many as a frame's samples)."""
 

@@ -13,6 +13,8 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
 
+__all__ = ["IkOptions", "Termination", "check_options"]
+
 
 class Termination(enum.Enum):
     """Reason why the solver stopped."""

@@ -25,6 +25,8 @@ from softform_core.inverse.levenberg_marquardt import LevenbergMarquardt
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.shape import Shape
 
+__all__ = ["solve_inverse_kinematics", "solve_prepared"]
+
 Solve: TypeAlias = Callable[[Problem, Monitor, Evaluation], tuple[Evaluation, Termination]]
 
 _NEAR_PART = 0.001

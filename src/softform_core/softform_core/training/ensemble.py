@@ -40,6 +40,8 @@ from softform_core.training.recipe import Recipe
 from softform_core.training.sim_to_real_losses import geometric_regularization, surface_normals
 from softform_core.training.warp_data import WarpData
 
+__all__ = ["TrainingRun"]
+
 
 class WarpProblem(ABC):
     """Problem of one member: learn N_rbf by a loss of chosen frames, and stop by a validation error.

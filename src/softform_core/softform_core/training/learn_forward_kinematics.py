@@ -16,6 +16,8 @@ from softform_core.training.forward_kinematics import (
 )
 from softform_core.training.shapes import TrainingShapes
 
+__all__ = ["learn_forward_kinematics", "recipe_for"]
+
 
 def recipe_for(robot: Robot, name: str = "default") -> ForwardKinematicsRecipe:
     """Return a recipe of this name with what the robot's description says of its networks."""

@@ -18,6 +18,8 @@ from softform_core.simulation.store import open_simulation
 from softform_core.surface.fit import FitReport
 from softform_core.units import MM_PER_M
 
+__all__ = ["TrainingShapes", "distances_from_mesh", "load_training_shapes"]
+
 # Fewer shapes than this leave a part of the split empty.
 _FEWEST_SHAPES = 16
 

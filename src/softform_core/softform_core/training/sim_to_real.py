@@ -43,6 +43,8 @@ from softform_core.training.trained_sim_to_real import FrameFlag, TrainedSimToRe
 from softform_core.training.warp_data import WarpData
 from softform_core.units import MM_PER_M
 
+__all__ = ["train_sim_to_real"]
+
 _CAP_MM = 10.0
 """Distance to which those of captured points are cut in validation, mm: a wild point must not decide alone."""
 
