@@ -25,8 +25,8 @@ POINTS = np.random.default_rng(0).uniform(-0.05, 0.05, (300, 3))
 def test_chambers_are_named_where_a_description_says_where_they_lie(tmp_path, monkeypatch, name, named):
     (tmp_path / "pad.yaml").write_text(IMPORTED, encoding="utf-8")
     robot, drawn = load_robot(str(tmp_path / "pad.yaml") if name == "pad" else name), []
-    monkeypatch.setattr(registration_picture, "rest_surface", lambda _: SimpleNamespace(points=POINTS))
-    monkeypatch.setattr(registration_picture, "write_figure", lambda _, figure: drawn.append(figure))
+    monkeypatch.setattr(pictures, "rest_surface", lambda _: SimpleNamespace(points=POINTS))
+    monkeypatch.setattr(pictures, "write_figure", lambda _, figure: drawn.append(figure))
     draw_registration(tmp_path / "one.png", robot, POINTS, [RigidTransform(np.eye(3), np.zeros(3))])
     names = {text.get_text() for text in drawn[0].axes[0].texts}
     assert {"x", "y", "z", *robot.base_markers} <= names

@@ -8,6 +8,8 @@ from typing import Literal
 
 from softform_core.forward.rbf_warp import KERNEL_WIDTH
 
+__all__ = ["DEFAULT", "PAPER", "RECIPES", "Recipe"]
+
 
 @dataclass(frozen=True)
 class TrainingRecipe:
