@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from softform_core.evaluation import pictures
 from softform_core.evaluation.pictures import draw_registration
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import load_robot
