@@ -1,6 +1,7 @@
 """Paths as tables, messages as JSON."""
 
 import json
+import time
 from contextlib import nullcontext
 
 import numpy as np
@@ -181,3 +182,16 @@ def test_an_error_is_told_by_its_code_and_the_name_of_that(capsys):
 def test_a_unit_that_the_header_contradicts_is_rejected(tmp_path, text, stated):
     with pytest.raises(SoftformError, match=stated):
         read(tmp_path, text)
+
+
+def test_in_a_pipe_a_long_wait_is_said_once(monkeypatch, capsys):
+    monkeypatch.setattr(goals, "_SILENCE_SECONDS", 0.05)
+    with goals.Progress() as bar:
+        for _ in range(3):
+            bar.note("capturing, predicted 1.20 mm")
+            time.sleep(0.1)
+    assert capsys.readouterr().err.splitlines() == ["capturing, predicted 1.20 mm"]
+    with goals.Progress() as bar:
+        bar.note("solving")
+    time.sleep(0.1)
+    assert not capsys.readouterr().err

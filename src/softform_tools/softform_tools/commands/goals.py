@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from threading import Timer
+from threading import Event, Thread, Timer
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -67,7 +67,7 @@ def stack_options(command: Command) -> Command:
 
 
 class Progress:
-    """One line on the terminal, made of feedback; none where standard error is no terminal.
+    """One line on the terminal, made of feedback; where standard error is no terminal, a line for each long wait.
 
     Args:
         total: Count at which the bar is full; None if it is not known.
@@ -77,16 +77,28 @@ class Progress:
     def __init__(self, total: int | None = None, unit: str = "") -> None:
         layout = "{desc}" if total is None else "{desc} {n_fmt}/{total_fmt} |{bar:20}|"
         self._bar = tqdm(total=total, unit=unit, bar_format=layout, disable=None, leave=False, file=sys.stderr)
+        self._text, self._ended = "", Event()
 
     def note(self, text: str, done: int = 0) -> None:
         """Show where a goal stands."""
+        self._text = text
         self._bar.n = done
         self._bar.set_description_str(text)
 
+    def _say(self) -> None:
+        """Say every 2 s where the goal stands, unless that was said before."""
+        said = ""
+        while not self._ended.wait(_SILENCE_SECONDS):
+            if said != (said := self._text):
+                click.echo(said, err=True)
+
     def __enter__(self) -> "Progress":
+        if self._bar.disable:
+            Thread(target=self._say, daemon=True).start()
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._ended.set()
         self._bar.close()
 
 
