@@ -251,10 +251,14 @@ class State(Message):
 
 
 class Stopped(Message):
-    """How a stop went, to all pages: asked, then confirmed (all measured at rest) or unconfirmed, with the reason."""
+    """How a stop goes, to all pages; `seconds` since it was asked for.
+
+    asked, then acknowledged (the driver has told each device), then confirmed (each is measured at rest), or else
+    unconfirmed, with the reason.
+    """
 
     type: Literal["stopped"] = "stopped"
-    stage: Literal["asked", "confirmed", "unconfirmed"]
+    stage: Literal["asked", "acknowledged", "confirmed", "unconfirmed"]
     message: str
     seconds: float
 
