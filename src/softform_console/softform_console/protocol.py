@@ -22,6 +22,7 @@ Vector = tuple[float, float, float]
 Place = tuple[Metres, Metres, Metres]
 Unit = Annotated[float, Field(ge=0.0, le=1.0)]
 RobotIndex = Annotated[int, Field(ge=0, le=1000)]
+Epoch = Annotated[str, Field(pattern=r"^[0-9]{1,20}$")]
 TargetId = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
@@ -31,7 +32,8 @@ class Message(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True)
 
 
-# Page to server
+# Page to server. What moves the robot has the `epoch` of the driver (`DriverInfo`) that its user was looking at: it is
+# dropped where the robot was stopped, at fault or reset since.
 
 
 class Beat(Message):
@@ -64,6 +66,7 @@ class Points(Message):
 
     type: Literal["points"] = "points"
     robot: RobotIndex = 0
+    epoch: Epoch
     points: Annotated[list[Point], Field(max_length=1000)]
     optimise: bool = True
 
@@ -73,6 +76,7 @@ class Actuators(Message):
 
     type: Literal["actuators"] = "actuators"
     robot: RobotIndex = 0
+    epoch: Epoch
     values: Annotated[list[float], Field(min_length=1, max_length=1000)]
 
 
@@ -97,6 +101,7 @@ class Reach(Message):
 
     type: Literal["reach"] = "reach"
     robot: RobotIndex = 0
+    epoch: Epoch
     target: TargetId
     pose: Literal["fixed", "free", "place"]
     mode: Literal["plan", "move", "verify", "closed_loop"]
@@ -116,7 +121,7 @@ class Reset(Message):
 
     type: Literal["reset"] = "reset"
     robot: RobotIndex = 0
-    epoch: str
+    epoch: Epoch
 
 
 class Stop(Message):
@@ -273,13 +278,16 @@ class Notice(Message):
 
 
 class Previewed(Message):
-    """The target of a preview, which comes as a scene frame too: share (0 … 1) of it that lies beside the robot."""
+    """The target of a preview, which comes as a scene frame too.
+
+    `beside` is the share (0 … 1) of it that lies beside the robot; null where that is not known, as with pose free.
+    """
 
     type: Literal["previewed"] = "previewed"
     robot: int
     target: int
     pose: Literal["fixed", "free", "place"]
-    beside: float
+    beside: float | None
     text: str
 
 
