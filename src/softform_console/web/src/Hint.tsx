@@ -1,0 +1,30 @@
+import { robotState, useStore } from './store'
+
+/** One sentence that says what to do now; gone as soon as it is done. */
+export function Hint() {
+  const text = useStore(hintOf)
+  const teaches = text === TEACH
+  if (!text) return null
+  return (
+    <p className="hint" data-teaches={teaches || undefined}>
+      {teaches && <span className="hand" aria-hidden="true" />}
+      {text}
+    </p>
+  )
+}
+
+const TEACH = 'Press a point of the robot and drag it.'
+
+function hintOf(store: ReturnType<typeof useStore.getState>): string | null {
+  if (!store.connected) return store.everConnected ? 'The connection is lost; trying again …' : 'Connecting to the robot …'
+  if (store.hello && !store.hello.robots.length) return 'No robot is described to this console: run ./softform launch.'
+  const robot = robotState(store)
+  if (!robot) return null
+  const { state } = robot.driver
+  if (state === 'fault') return 'The robot is at fault: look at it, then clear the fault in the panel.'
+  if (state === 'offline' || state === 'silent') return 'The driver is not there: start it, or run ./softform status.'
+  if (!store.scene.surface && !robot.frames.length) return 'Waiting for the predicted shape …'
+  if (store.state?.operator === 'other') return 'You watch. Somebody else steers.'
+  if (robot.steering === 'goal' || store.pins.length || store.manual) return null
+  return TEACH
+}

@@ -1,0 +1,69 @@
+import { SCALE_GRADIENT } from './colours'
+import { useStore, type Colouring, type Layer } from './store'
+
+const COLOURINGS: [Colouring, string][] = [
+  ['deformation', 'Deformation'],
+  ['uncertainty', 'Uncertainty (1 σ)'],
+  ['plain', 'No colours'],
+]
+const LAYERS: [Layer, string][] = [
+  ['surface', 'Predicted'],
+  ['cloud', 'Scanned'],
+  ['markers', 'Markers'],
+  ['target', 'Target'],
+  ['frames', 'Frames'],
+  ['grid', 'Grid'],
+]
+
+/** What the colours mean in mm, and what is shown. */
+export function Legend() {
+  const { colouring, scaleTop, scene, layers } = useStore()
+  const missing = missingText(colouring, scene)
+  const change = (layer: Layer) => useStore.setState({ layers: { ...layers, [layer]: !layers[layer] } })
+  return (
+    <section className="legend" aria-label="Legend">
+      <label className="legend-title">
+        <span className="visually-hidden">Colours show</span>
+        <select value={colouring} onChange={(event) => useStore.setState({ colouring: event.target.value as Colouring, scaleTop: 0 })}>
+          {COLOURINGS.map(([value, text]) => (
+            <option key={value} value={value}>
+              {text}
+            </option>
+          ))}
+        </select>
+      </label>
+      {missing ? (
+        <p className="legend-note">{missing}</p>
+      ) : (
+        colouring !== 'plain' && (
+          <div className="scale" aria-label={`From 0 to ${1e3 * scaleTop} mm`}>
+            <div className="scale-bar" style={{ background: SCALE_GRADIENT }} />
+            <div className="scale-ticks">
+              {[0, 0.5, 1].map((share) => (
+                <span key={share}>{tick(share * scaleTop)}</span>
+              ))}
+            </div>
+          </div>
+        )
+      )}
+      <div className="layers" role="group" aria-label="Shown">
+        {LAYERS.map(([layer, text]) => (
+          <button key={layer} type="button" className="chip" data-layer={layer} aria-pressed={layers[layer]} onClick={() => change(layer)}>
+            {text}
+          </button>
+        ))}
+      </div>
+    </section>
+  )
+}
+
+function tick(metres: number): string {
+  return `${Number((1e3 * metres).toPrecision(3))} mm`
+}
+
+function missingText(colouring: Colouring, scene: ReturnType<typeof useStore.getState>['scene']): string | null {
+  if (!scene.surface) return null
+  if (colouring === 'uncertainty' && !scene.uncertainty) return 'The model of this robot tells no uncertainty.'
+  if (colouring === 'deformation' && !scene.rest) return 'The shape at rest was not seen yet.'
+  return null
+}

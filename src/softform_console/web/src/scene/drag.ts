@@ -1,0 +1,121 @@
+/** One way to pick, drag and slide for mouse, touch and controllers: each pointer has at most one point in hand. */
+
+import type { ThreeEvent } from '@react-three/fiber'
+import * as THREE from 'three'
+import { robotInfo, useStore } from '../store'
+import { addPin, beginGesture, changePin, removePin } from '../steering'
+import { pictureOf } from './picture'
+
+interface Grab {
+  id: number
+  /** Where the pointer took hold, and the target then, in the robot's frame, m. */
+  start: THREE.Vector3
+  from: THREE.Vector3
+}
+
+/** What pointer-events gives beyond a DOM event. */
+type Pointer = ThreeEvent<PointerEvent> & {
+  details?: { type: string; direction?: THREE.Vector3 }
+  pointerPosition?: THREE.Vector3
+}
+
+const grabs = new Map<number, Grab>()
+let orbit: { enabled: boolean } | null = null
+let space: THREE.Object3D | null = null
+
+/** Tell which controls turn the view, so that they rest during a drag, and which object is the robot's frame. */
+export function connectDrags(controls: { enabled: boolean } | null, robotFrame: THREE.Object3D | null): void {
+  orbit = controls ?? orbit
+  space = robotFrame ?? space
+}
+
+/** Let go of everything: what comes from a pointer that is still down counts no more. */
+export function endDrags(): void {
+  grabs.clear()
+  if (orbit) orbit.enabled = true
+}
+
+function local(point: THREE.Vector3): THREE.Vector3 {
+  return space ? space.worldToLocal(point.clone()) : point.clone()
+}
+
+function take(event: Pointer, id: number): void {
+  const pin = useStore.getState().pins.find((one) => one.id === id)
+  if (!pin) return
+  event.stopPropagation()
+  ;(event.target as unknown as Element).setPointerCapture(event.pointerId)
+  if (orbit) orbit.enabled = false
+  grabs.set(event.pointerId, { id, start: local(event.point), from: new THREE.Vector3(...pin.target) })
+}
+
+/** Press on the surface: a point is born there. */
+export function pickSurface(event: ThreeEvent<PointerEvent>): void {
+  const store = useStore.getState()
+  const surface = pictureOf(store.robot).surface
+  if (event.button !== 0 || event.faceIndex == null || !surface) return
+  beginGesture()
+  const point = local(event.point)
+  const { output, uv } = surface.whereOn(event.faceIndex, point)
+  const name = robotInfo(store)?.outputs[output]?.name
+  if (name === undefined) return
+  const id = addPin({ output: name, u: uv[0], v: uv[1], target: point.toArray() })
+  if (id === null) event.stopPropagation()
+  else take(event, id)
+}
+
+/** Press on a frame of the robot. */
+export function pickFrame(event: ThreeEvent<PointerEvent>, output: string, place: [number, number, number]): void {
+  if (event.button !== 0) return
+  beginGesture()
+  const held = useStore.getState().pins.find((pin) => pin.output === output)
+  const id = held?.id ?? addPin({ output, u: 0, v: 0, target: place })
+  if (id === null) event.stopPropagation()
+  else take(event, id)
+}
+
+/** Press on a target. */
+export function pickTarget(event: ThreeEvent<PointerEvent>, id: number): void {
+  if (event.button !== 0) return
+  beginGesture()
+  event.stopPropagation()
+  useStore.setState({ selected: id })
+  take(event, id)
+}
+
+/** Move what this pointer has in hand; with Shift it slides along the surface. */
+export function move(event: ThreeEvent<PointerEvent>): void {
+  const grab = grabs.get(event.pointerId)
+  if (!grab) return
+  event.stopPropagation()
+  if (event.shiftKey) slide(event, grab.id)
+  else changePin(grab.id, { target: grab.from.clone().add(local(event.point)).sub(grab.start).toArray() })
+}
+
+function slide(event: Pointer, id: number): void {
+  const store = useStore.getState()
+  const surface = pictureOf(store.robot).surface
+  if (!surface || !space) return
+  // `ray` of the library is wrong for a mouse; its details are right.
+  const ray =
+    event.details?.direction && event.pointerPosition
+      ? new THREE.Ray(event.pointerPosition.clone(), event.details.direction.clone())
+      : event.ray.clone()
+  const hit = surface.firstHit(ray.applyMatrix4(space.matrixWorld.clone().invert()))
+  if (hit?.faceIndex == null) return
+  const { output, uv } = surface.whereOn(hit.faceIndex, hit.point)
+  const name = robotInfo(store)?.outputs[output]?.name
+  if (name !== undefined) changePin(id, { output: name, u: uv[0], v: uv[1], target: hit.point.toArray() })
+}
+
+/** Let go. */
+export function drop(event: ThreeEvent<PointerEvent>): void {
+  if (!grabs.delete(event.pointerId)) return
+  event.stopPropagation()
+  if (orbit && grabs.size === 0) orbit.enabled = true
+}
+
+/** A second press on a target removes it. */
+export function removeTarget(event: ThreeEvent<MouseEvent>, id: number): void {
+  event.stopPropagation()
+  removePin(id)
+}

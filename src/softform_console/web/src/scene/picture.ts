@@ -1,0 +1,124 @@
+/** What has come on the scene's socket, by robot; the scene draws it and is told of each change. */
+
+import { steadyTop } from '../colours'
+import { decodeFrame, type SceneFrame, type Topology } from '../frames'
+import { ReconnectingSocket } from '../socket'
+import { note, useStore, type Store } from '../store'
+import { deformation, Surface } from './surface'
+
+/** Shortest colour scale, m: what is smaller is noise. */
+const LEAST_TOP = 1e-3
+
+/** What is shown of one robot. */
+export interface Picture {
+  surface: Surface | null
+  rest: Map<number, Float32Array>
+  cloud: SceneFrame | null
+  markers: SceneFrame | null
+  target: SceneFrame | null
+}
+
+const topologies = new Map<string, Topology>()
+const pictures = new Map<number, Picture>()
+const listeners = new Set<() => void>()
+
+/** The picture of a robot; empty as long as nothing came. */
+export function pictureOf(robot: number): Picture {
+  let picture = pictures.get(robot)
+  if (!picture) {
+    picture = { surface: null, rest: new Map(), cloud: null, markers: null, target: null }
+    pictures.set(robot, picture)
+  }
+  return picture
+}
+
+/** Be told when a picture has changed; returns what ends it. */
+export function onPicture(listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+const socket = new ReconnectingSocket('scene', {
+  message: (data) => {
+    let frame: SceneFrame
+    try {
+      frame = decodeFrame(data as ArrayBuffer)
+    } catch (error) {
+      note('error', (error as Error).message, 'scene')
+      return
+    }
+    take(frame)
+    socket.send(new Uint32Array([frame.seq]).buffer)
+    for (const listener of listeners) listener()
+  },
+})
+
+/** Connect to the scene. */
+export function startScene(): void {
+  socket.connect()
+  useStore.subscribe((now, before) => {
+    if (now.colouring !== before.colouring || now.robot !== before.robot) recolour(now)
+  })
+}
+
+function take(frame: SceneFrame): void {
+  const picture = pictureOf(frame.robot)
+  const key = `${frame.robot} ${frame.topologyId}`
+  if (frame.kind === 'topology' && frame.topology) topologies.set(key, frame.topology)
+  if (frame.kind === 'mesh') {
+    const topology = topologies.get(key)
+    if (topology) takeMesh(picture, topology, frame)
+  }
+  if (frame.kind === 'cloud' || frame.kind === 'markers' || frame.kind === 'target') picture[frame.kind] = frame
+  if (frame.kind === 'gone') {
+    if (frame.gone === 'mesh') picture.surface = null
+    else if (frame.gone === 'cloud' || frame.gone === 'markers' || frame.gone === 'target') picture[frame.gone] = null
+  }
+  if (frame.robot === useStore.getState().robot) describe(picture)
+}
+
+function takeMesh(picture: Picture, topology: Topology, frame: SceneFrame): void {
+  if (picture.surface?.topology !== topology) {
+    picture.surface?.dispose()
+    picture.surface = new Surface(topology)
+  }
+  picture.surface.apply(frame)
+  if (frame.stale) picture.rest.set(topology.id, frame.positions.slice())
+  if (frame.robot === useStore.getState().robot) paint(picture, useStore.getState())
+}
+
+function recolour(store: Store): void {
+  paint(pictureOf(store.robot), store)
+  describe(pictureOf(store.robot))
+  for (const listener of listeners) listener()
+}
+
+function paint({ surface, rest }: Picture, { colouring, scaleTop }: Store): void {
+  if (!surface) return
+  const values = valuesToColour(surface, rest, colouring)
+  const top = values ? steadyTop(scaleTop, values.reduce((a, b) => Math.max(a, b), 0), LEAST_TOP) : 0
+  surface.colour(values, top)
+  if (top !== scaleTop) useStore.setState({ scaleTop: top })
+}
+
+let distances = new Float32Array(0)
+function valuesToColour(surface: Surface, rest: Picture['rest'], colouring: Store['colouring']): Float32Array | null {
+  if (colouring === 'uncertainty') return surface.uncertainty
+  const still = rest.get(surface.topology.id)
+  if (colouring === 'plain' || !still) return null
+  if (distances.length !== surface.topology.vertices) distances = new Float32Array(surface.topology.vertices)
+  return deformation(surface.positions, still, distances)
+}
+
+/** Tell the panel what there is to see, when that changes. */
+function describe({ surface, rest, markers }: Picture): void {
+  const scene = {
+    surface: surface !== null,
+    uncertainty: Boolean(surface?.uncertainty),
+    rest: surface !== null && rest.has(surface.topology.id),
+    stale: surface?.stale ?? true,
+    missingMarkers: markers ? markers.positions.filter((value, i) => i % 3 === 0 && Number.isNaN(value)).length : 0,
+  }
+  const before = useStore.getState().scene
+  if ((Object.keys(scene) as (keyof typeof scene)[]).some((key) => scene[key] !== before[key])) useStore.setState({ scene })
+}

@@ -1,0 +1,19 @@
+import { note } from './store'
+
+/** Let the browser save the picture as it is drawn next. */
+export function saveScreenshot(): void {
+  const canvas = document.querySelector<HTMLCanvasElement>('.scene canvas')
+  if (!canvas) {
+    note('info', 'There is no picture to save.')
+    return
+  }
+  window.softformPicture?.draw()
+  canvas.toBlob((blob) => {
+    if (!blob) return
+    const link = document.createElement('a')
+    link.href = URL.createObjectURL(blob)
+    link.download = `softform-${new Date().toISOString().slice(0, 19).replaceAll(':', '')}.png`
+    link.click()
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000)
+  })
+}
