@@ -123,7 +123,7 @@ export interface Point {
   weight?: number
 }
 
-/** All points that are wanted, in place of those before; the servo follows while `optimise`, else the robot holds. */
+/** All points that are wanted, in place of those before; the servo follows with `optimise`, else the robot holds. */
 export interface Points {
   type: 'points'
   robot?: number
