@@ -62,7 +62,7 @@ class Point(Message):
 
 
 class Points(Message):
-    """All points that are wanted, in place of those before; the servo follows while `optimise`, else the robot holds."""
+    """All points that are wanted, in place of those before; the servo follows with `optimise`, else the robot holds."""
 
     type: Literal["points"] = "points"
     robot: RobotIndex = 0

@@ -39,7 +39,7 @@ STALE, HAS_SCALAR, PREVIEW = 1, 2, 4
 
 @dataclass(frozen=True)
 class Topology:
-    """Triangles (t, 3) between n vertices, their parameters (n, 2) on their patch, and its index among the outputs (n,)."""
+    """Triangles (t, 3) between n vertices; parameters (n, 2) of each on its patch, and index of that output (n,)."""
 
     id: int
     triangles: NDArray[np.uint32]

@@ -133,7 +133,7 @@ class Steering:
                 self._mode = "none"
 
     def forget(self) -> bool:
-        """Want nothing any more: the robot was stopped, was at fault, or somebody else has it; returns whether it did."""
+        """Want nothing any more: the robot was stopped, or is somebody else's. Returns whether something was wanted."""
         with self._news:
             had, self._mode, self._values, self._points = self._mode, "none", None, ()
             self._news.notify_all()

@@ -110,7 +110,7 @@ class TargetFiles:
         return placed(shape, self._robot) if pose == "place" else shape
 
     def look(self, number: int, shape: Shape, pose: Pose) -> tuple[float | None, str]:
-        """Return the share of a posed target that lies beside the robot, None if not known, and all about it in a line."""
+        """Return the share of a posed target beside the robot, None if not known, and all about it in a line."""
         from softform_core.evaluation.look import look_at
 
         kept = self.file(number)
