@@ -5,11 +5,14 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
-from softform_console.scene_frames import STALE, Kind, Level, SceneItem
+from softform_console.scene_frames import Kind, Level, SceneItem
+
+REST = 1
+"""Variant of the key of a mesh: the shape at rest, which a page has for each topology."""
 
 
 class Key(NamedTuple):
-    """What a newer item takes the place of: kind, robot, and a variant (coarse topologies, previews)."""
+    """What a newer item takes the place of: kind, robot, and a variant (`REST`, previews)."""
 
     kind: Kind
     robot: int
@@ -57,16 +60,17 @@ class Line:
 
     def __init__(self) -> None:
         self.level, self._early, self._seq = Level.SHORT, 0, 0
-        self._sent: dict[Key, int] = {}
+        self._sent: dict[Key, tuple[int, int]] = {}
         self._sent_at: dict[Key, int] = {}
         self._topologies: set[tuple[int, int]] = set()
 
     def next(self, entries: dict[Key, Entry]) -> tuple[int, bytes] | None:
         """Return number and bytes of the frame to send next, or None if the page has everything."""
-        waiting = [key for key, entry in entries.items() if self._sent.get(key) != entry.number]
-        waiting = [key for key in waiting if key.kind != Kind.TOPOLOGY]
-        # Each in its turn; to a new page the shape at rest first.
-        for key in sorted(waiting, key=lambda one: (self._sent_at.get(one, -1), not entries[one].item.flags & STALE)):
+        waiting = [key for key, entry in entries.items() if self._sent.get(key) != self._told_by(key, entry)]
+        # The shape at rest before those that are compared with it, and then each in its turn.
+        for key in sorted(
+            waiting, key=lambda one: ((one.kind, one.variant) != (Kind.MESH, REST), self._sent_at.get(one, -1))
+        ):
             entry = entries[key]
             topology = entry.item.topology_at(self.level)
             self._seq += 1
@@ -74,9 +78,14 @@ class Line:
                 self._topologies.add((key.robot, topology.id))
                 told = SceneItem(Kind.TOPOLOGY, key.robot, entry.item.stamp, topology=topology)
                 return self._seq, told.encoded(Level.FLOAT, self._seq)
-            self._sent[key], self._sent_at[key] = entry.number, self._seq
+            self._sent[key], self._sent_at[key] = self._told_by(key, entry), self._seq
             return self._seq, entry.item.encoded(self.level, self._seq)
         return None
+
+    def _told_by(self, key: Key, entry: Entry) -> tuple[int, int]:
+        """Return what a page has got when it was sent an entry now; the shape at rest is told for each topology."""
+        topology = entry.item.topology_at(self.level) if (key.kind, key.variant) == (Kind.MESH, REST) else None
+        return entry.number, 0 if topology is None else topology.id
 
     def note(self, seconds: float) -> None:
         """Take the time from a frame's sending to its acknowledgement, s."""

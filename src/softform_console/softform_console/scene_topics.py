@@ -6,13 +6,15 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
+from rclpy.task import Future
 from sensor_msgs.msg import PointCloud2
 from tf2_msgs.msg import TFMessage
 
+from softform_client.actuator_values import values_to_message
 from softform_console.robot_info import outputs_of
 from softform_console.robot_view import RobotView
 from softform_console.scene_frames import STALE, Kind, SceneItem
-from softform_console.scene_store import SceneStore
+from softform_console.scene_store import REST, SceneStore
 from softform_console.scene_topology import MeshGrid
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
@@ -25,12 +27,10 @@ from softform_interfaces.msg import (
     ServoState,
     TargetMesh,
 )
+from softform_interfaces.srv import PredictShape
 from softform_ros import qos
 from softform_ros.conversions import points_from_cloud, positions_from_markers, seconds_from_stamp, unpacked_vertices
 from softform_ros.guarded_node import GuardedNode
-
-REST = 1
-"""Variant of the scene's key of the shape at rest."""
 
 _LINGER_SECONDS = 10.0
 """Time for which topics stay open after the last page has gone, s: one that is loaded anew finds them open."""
@@ -53,24 +53,27 @@ class SceneTopics:
         self._names = [output.name for output in outputs_of(robot)]
         self._frames = {robot.frame_of(name): name for name in robot.frames}
         self._grid: MeshGrid | None = None
-        self._topology: MeshTopology | None = None
         self._wanted_at = time.monotonic()
-        self._knows_rest = not robot.surfaces
         self._open: list[Any] = []
+        self._predictions = node.create_client(PredictShape, "predict_shape")
 
     def update(self, is_wanted: bool) -> None:
-        """Open or close the topics, as somebody looks or nobody does; at first until the shape at rest is known."""
+        """Open or close the topics, as somebody looks or nobody does."""
         now = time.monotonic()
         if is_wanted:
             self._wanted_at = now
-        wanted = now - self._wanted_at < _LINGER_SECONDS or not self._knows_rest
+        wanted = now - self._wanted_at < _LINGER_SECONDS
         if wanted and not self._open:
             self._subscribe()
-        elif not wanted and self._open:
-            self.close()
+        elif not wanted:
+            self._unsubscribe()
 
     def close(self) -> None:
         """Close the topics."""
+        self._unsubscribe()
+        self._node.destroy_client(self._predictions)
+
+    def _unsubscribe(self) -> None:
         while self._open:
             self._node.destroy_subscription(self._open.pop())
 
@@ -92,10 +95,24 @@ class SceneTopics:
             listen(TargetMesh, "target_mesh", self._on_target_mesh, qos.TARGET_READER)
 
     def _on_topology(self, message: MeshTopology) -> None:
-        self._topology = message
         triangles = np.frombuffer(message.triangles, dtype=np.uint32).reshape(-1, 3)
         count = int(sum(message.vertices))
         self._grid = MeshGrid(self._robot, message.id & 0xFFFFFFFF, count, triangles, self._names)
+        if self._predictions.service_is_ready():
+            rest = self._robot.actuators_of(self._robot.rest_actuation)
+            asked = PredictShape.Request(actuators=values_to_message(rest, self._robot))
+            self._predictions.call_async(asked).add_done_callback(self._on_rest)
+
+    def _on_rest(self, done: Future) -> None:
+        """Show the mesh at rest: its points are those of the cloud that the service predicts."""
+        answer, grid = None if done.exception() else done.result(), self._grid
+        if grid is None or answer is None or not answer.success:
+            return
+        points = points_from_cloud(answer.cloud).astype(np.float32)
+        if len(points) == len(grid.topology.uv):
+            stamp = seconds_from_stamp(answer.cloud.header.stamp)
+            rest = SceneItem(Kind.MESH, 0, stamp, points, STALE, topology=grid.topology, coarse=grid.coarse)
+            self._store.put(rest, REST)
 
     def _on_mesh(self, message: PredictedMesh) -> None:
         grid = self._grid
@@ -112,9 +129,6 @@ class SceneTopics:
             topology=grid.topology,
             coarse=grid.coarse,
         )
-        if message.stale:
-            self._knows_rest = True
-            self._store.put(item, REST)
         self._store.put(item)
 
     def _on_cloud(self, message: PointCloud2) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softform_console.scene_frames import HAS_SCALAR, PREVIEW, STALE, Kind, Level, SceneItem
-from softform_console.scene_store import Line, SceneStore
+from softform_console.scene_store import REST, Line, SceneStore
 from softform_console.scene_topology import MeshGrid
 from softform_core.robots import load_robot
 
@@ -117,7 +117,7 @@ def sent(line, store):
 def test_a_page_is_sent_the_topology_then_rest_then_the_newest_of_each_kind():
     store, (_, grid) = SceneStore(), mesh_grid()
     store.put(mesh_item(grid, 1))
-    store.put(mesh_item(grid, 2, STALE), 1)
+    store.put(mesh_item(grid, 2, STALE), REST)
     store.put(mesh_item(grid, 3))
     store.put(SceneItem(Kind.CLOUD, 0, 5.0, np.ones((2, 3), np.float32)))
     line = Line()
@@ -147,10 +147,13 @@ def test_the_level_follows_the_acknowledgements():
     store.put(mesh_item(grid))
     frames = sent(line, store)
     assert [(one.kind, one.topology) for one in frames] == [(1, grid.coarse[1].id), (2, grid.coarse[1].id)]
+    store.put(mesh_item(grid, 2, STALE), REST)
+    assert [(one.flags & STALE, one.topology) for one in sent(line, store)] == [(STALE, grid.coarse[1].id)]
     for _ in range(2 * Line.EARLY_ONES):
         line.note(0.01)
     store.put(mesh_item(grid))
-    (frame,) = sent(line, store)
+    rest, frame = sent(line, store)
+    assert rest.flags & STALE and rest.topology == 77 and not frame.flags & STALE
     assert frame.level == 0 and frame.topology == 77 and len(frame.points) == len(grid.topology.uv)
 
 
