@@ -6,7 +6,7 @@ export function Hint() {
   const teaches = text === TEACH
   if (!text) return null
   return (
-    <p className="hint" data-teaches={teaches || undefined}>
+    <p className="hint" data-teaches={teaches || undefined} role="status">
       {teaches && <span className="hand" aria-hidden="true" />}
       {text}
     </p>
@@ -14,6 +14,8 @@ export function Hint() {
 }
 
 const TEACH = 'Press a point of the robot and drag it.'
+
+const OUT_OF_REACH = 'The robot holds: it cannot follow the points. Pull less far; the panel says why.'
 
 function hintOf(store: ReturnType<typeof useStore.getState>): string | null {
   if (!store.connected) return store.everConnected ? 'The connection is lost; trying again …' : 'Connecting to the robot …'
@@ -25,6 +27,7 @@ function hintOf(store: ReturnType<typeof useStore.getState>): string | null {
   if (state === 'offline' || state === 'silent') return 'The driver is not there: start it, or run ./softform status.'
   if (!store.scene.surface && !robot.frames.length) return 'Waiting for the predicted shape …'
   if (store.state?.operator === 'other') return 'You watch. Somebody else steers.'
-  if (robot.steering === 'goal' || store.pins.length || store.manual) return null
+  if (robot.steering === 'points' && robot.servo?.state === 'holding' && robot.servo.reason) return OUT_OF_REACH
+  if (robot.steering === 'goal' || robot.steering === 'manual' || store.pins.length || store.manual) return null
   return TEACH
 }

@@ -79,14 +79,17 @@ function takeState(state: State): void {
     state,
     ...(hasEnded(was, now, FOLLOWING) && { pins: [], selected: null }),
     ...(hasEnded(was, now, ['manual']) && { manual: null }),
+    ...(hasEnded(was, now, MOVING) && { gestureEpoch: '' }),
     ...(state.operator !== 'you' && { pins: [], selected: null, manual: null }),
     ...(before.stopped?.stage === 'confirmed' && moving && { stopped: null }),
   })
 }
 
 const FOLLOWING: RobotState['steering'][] = ['points', 'held']
+const MOVING: RobotState['steering'][] = ['points', 'held', 'manual', 'goal']
 
 function hasEnded(was: RobotState | null, now: RobotState | undefined, steering: RobotState['steering'][]): boolean {
   if (!was || !now) return false
-  return was.driver.epoch !== now.driver.epoch || (steering.includes(was.steering) && !steering.includes(now.steering))
+  const failed = now.driver.state === 'fault' && was.driver.state !== 'fault'
+  return failed || (steering.includes(was.steering) && !steering.includes(now.steering))
 }

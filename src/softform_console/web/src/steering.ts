@@ -9,17 +9,10 @@ const PERIOD = 20
 let due: ReturnType<typeof setTimeout> | null = null
 let last = -Infinity
 let pending: (() => void) | null = null
-/** Epoch of the driver that the operator saw when they took hold: what was stopped since is not to go on by itself. */
-let epoch = ''
 
 /** Note that the operator takes hold of something; what they do then counts until the robot is stopped. */
 export function beginGesture(): void {
-  epoch = robotState(useStore.getState())?.driver.epoch ?? ''
-}
-
-/** Epoch to send with what moves the robot. */
-export function gestureEpoch(): string {
-  return epoch
+  useStore.setState((store) => ({ gestureEpoch: robotState(store)?.driver.epoch ?? '' }))
 }
 
 /** Take each press of a key or pointer for the begin of a gesture; a key that repeats is none. */
@@ -30,7 +23,7 @@ export function startGestures(): void {
 
 /** Whether the robot was stopped, at fault or reset since the operator took hold. */
 function isOver(): boolean {
-  return epoch !== (robotState(useStore.getState())?.driver.epoch ?? '')
+  return useStore.getState().gestureEpoch === ''
 }
 
 /** Send the newest of what is asked for, at once or when the period is over. */
@@ -71,8 +64,8 @@ export function handOver(): void {
 }
 
 function sendPins(): void {
-  const { robot, pins, optimise } = useStore.getState()
-  send({ type: 'points', robot, epoch, points: pins, optimise })
+  const { robot, gestureEpoch, pins, optimise } = useStore.getState()
+  if (gestureEpoch) send({ type: 'points', robot, epoch: gestureEpoch, points: pins, optimise })
 }
 
 function setPins(pins: Pin[], selected: number | null): void {
@@ -124,7 +117,7 @@ export function setActuator(index: number, value: number): void {
   const now = actuators.map((one, k) => store.manual?.[k] ?? state?.commanded?.[k] ?? state?.measured?.[k] ?? one.safe)
   const manual = now.map((held, k) => Math.min(actuators[k].high, Math.max(actuators[k].low, k === index ? value : held)))
   useStore.setState({ manual, pins: [], selected: null })
-  paced(() => send({ type: 'actuators', robot: store.robot, epoch, values: manual }))
+  paced(() => send({ type: 'actuators', robot: store.robot, epoch: store.gestureEpoch, values: manual }))
 }
 
 /** Let go of the robot: the driver makes it safe. */

@@ -20,7 +20,7 @@ function take(stopped: Stopped): void {
 /** Stop every robot: on a socket of its own, and by a request where that does not answer. */
 export function stop(): void {
   answered = false
-  useStore.setState({ stopped: { type: 'stopped', stage: 'asked', message: '', seconds: 0 } })
+  useStore.setState({ gestureEpoch: '', stopped: { type: 'stopped', stage: 'asked', message: '', seconds: 0 } })
   if (!socket.send('{"type":"stop"}')) void stopByRequest()
   else setTimeout(() => answered || void stopByRequest(), PATIENCE)
 }

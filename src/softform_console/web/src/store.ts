@@ -34,6 +34,8 @@ export interface Store {
   state: State | null
   /** When this page asked to be the operator, ms. */
   claimed: number
+  /** Epoch of the driver that the operator saw when they took hold of something; empty if the robot was stopped since. */
+  gestureEpoch: string
   /** Round trip of the newest beat, s. */
   roundTrip: number | null
   stopped: Stopped | null
@@ -62,6 +64,7 @@ export const useStore = create<Store>(() => ({
   hello: null,
   state: null,
   claimed: -Infinity,
+  gestureEpoch: '',
   roundTrip: null,
   stopped: null,
   robot: 0,

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'react'
 import type { GoalProgress, GoalResult } from '../protocol'
 import { millimetres, percent } from '../quantities'
 import { send } from '../control'
-import { gestureEpoch, mayOperate } from '../steering'
+import { mayOperate } from '../steering'
 import { forgetTarget, robotInfo, robotState, setTarget, useStore, type Pose } from '../store'
 import { previewTarget, UNITS, uploadTarget, type Unit } from '../upload'
 
@@ -92,7 +92,7 @@ function Reach({ onForget }: { onForget(): void }) {
   const reach = () => {
     if (!mayOperate()) return
     setTarget({ result: null, progress: null, busy: true })
-    send({ type: 'reach', robot, epoch: gestureEpoch(), target: uploaded.id, pose, mode })
+    send({ type: 'reach', robot, epoch: useStore.getState().gestureEpoch, target: uploaded.id, pose, mode })
   }
   return (
     <>

@@ -13,7 +13,7 @@ export function Captured() {
   const target = useFrames(robot, 'target')
   return (
     <>
-      {layers.cloud && cloud && <Dots frame={cloud} size={2.5} colour="#4fc3d9" />}
+      {layers.cloud && cloud && <Dots frame={cloud} size={1.8} colour="#4fc3d9" />}
       {layers.markers && markers && <Dots frame={markers} size={9} colour="#e6f4ff" />}
       {layers.target && target && <TargetShape frame={target} />}
     </>

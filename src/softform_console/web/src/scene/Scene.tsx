@@ -46,11 +46,11 @@ export default function Scene() {
 function RobotFrame() {
   const frame = useRef<THREE.Group>(null)
   const stopped = useStore((store) => store.stopped)
-  const steers = useStore((store) => store.state?.operator === 'you')
+  const over = useStore((store) => store.state?.operator !== 'you' || store.gestureEpoch === '')
   useEffect(() => connectDrags(null, frame.current), [])
   useEffect(() => {
-    if (stopped || !steers) endDrags()
-  }, [stopped, steers])
+    if (stopped || over) endDrags()
+  }, [stopped, over])
   return (
     <group ref={frame} rotation={[-Math.PI / 2, 0, 0]}>
       <Ground />

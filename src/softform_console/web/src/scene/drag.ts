@@ -2,7 +2,7 @@
 
 import type { ThreeEvent } from '@react-three/fiber'
 import * as THREE from 'three'
-import { robotInfo, useStore } from '../store'
+import { robotInfo, useStore, type Pin } from '../store'
 import { addPin, beginGesture, changePin, removePin } from '../steering'
 import { pictureOf } from './picture'
 
@@ -11,7 +11,12 @@ interface Grab {
   /** Where the pointer took hold, and the target then, in the robot's frame, m. */
   start: THREE.Vector3
   from: THREE.Vector3
+  /** What a mouse or finger moves it in; a controller moves it freely. */
+  plane: THREE.Plane | null
 }
+
+/** Least angle between sight and normal for which a drag moves along the normal: sine of 25°. */
+const LEAST_SINE = 0.42
 
 /** What pointer-events gives beyond a DOM event. */
 type Pointer = ThreeEvent<PointerEvent> & {
@@ -39,13 +44,41 @@ function local(point: THREE.Vector3): THREE.Vector3 {
   return space ? space.worldToLocal(point.clone()) : point.clone()
 }
 
+/** Ray of a mouse or finger in the robot's frame; null of a controller. `ray` of the library is wrong for a mouse. */
+function screenRay(event: Pointer): THREE.Ray | null {
+  const { details, pointerPosition } = event
+  if (details?.type !== 'screen-ray' || !details.direction || !pointerPosition || !space) return null
+  const ray = new THREE.Ray(pointerPosition.clone(), details.direction.clone())
+  return ray.applyMatrix4(space.matrixWorld.clone().invert())
+}
+
+function normalOf(pin: Pin): THREE.Vector3 | null {
+  const store = useStore.getState()
+  const output = robotInfo(store)?.outputs.findIndex((one) => one.name === pin.output) ?? -1
+  return pictureOf(store.robot).surface?.normalAt(output, [pin.u, pin.v], new THREE.Vector3()) ?? null
+}
+
+/**
+ * The plane that a drag on the screen moves in: it has the surface's normal in it and else faces the eye, so that what is
+ * pulled up goes where soft robots go; without a normal, or where one looks along it, it faces the eye.
+ */
+export function dragPlane(sight: THREE.Vector3, normal: THREE.Vector3 | null, point: THREE.Vector3): THREE.Plane {
+  const facing = sight.clone()
+  if (normal) facing.addScaledVector(normal, -sight.dot(normal))
+  const across = facing.length() < LEAST_SINE ? sight : facing
+  return new THREE.Plane().setFromNormalAndCoplanarPoint(across.clone().normalize(), point)
+}
+
 function take(event: Pointer, id: number): void {
   const pin = useStore.getState().pins.find((one) => one.id === id)
   if (!pin) return
   event.stopPropagation()
   ;(event.target as unknown as Element).setPointerCapture(event.pointerId)
   if (orbit) orbit.enabled = false
-  grabs.set(event.pointerId, { id, start: local(event.point), from: new THREE.Vector3(...pin.target) })
+  const start = local(event.point)
+  const ray = screenRay(event)
+  const plane = ray && dragPlane(ray.direction, normalOf(pin), start)
+  grabs.set(event.pointerId, { id, start, from: new THREE.Vector3(...pin.target), plane })
 }
 
 /** Press on the surface: a point is born there. */
@@ -87,20 +120,20 @@ export function move(event: ThreeEvent<PointerEvent>): void {
   const grab = grabs.get(event.pointerId)
   if (!grab) return
   event.stopPropagation()
-  if (event.shiftKey) slide(event, grab.id)
-  else changePin(grab.id, { target: grab.from.clone().add(local(event.point)).sub(grab.start).toArray() })
+  if (event.shiftKey) {
+    slide(event, grab.id)
+    return
+  }
+  const point = grab.plane ? screenRay(event)?.intersectPlane(grab.plane, new THREE.Vector3()) : local(event.point)
+  if (point) changePin(grab.id, { target: grab.from.clone().add(point).sub(grab.start).toArray() })
 }
 
 function slide(event: Pointer, id: number): void {
   const store = useStore.getState()
   const surface = pictureOf(store.robot).surface
   if (!surface || !space) return
-  // `ray` of the library is wrong for a mouse; its details are right.
-  const ray =
-    event.details?.direction && event.pointerPosition
-      ? new THREE.Ray(event.pointerPosition.clone(), event.details.direction.clone())
-      : event.ray.clone()
-  const hit = surface.firstHit(ray.applyMatrix4(space.matrixWorld.clone().invert()))
+  const ray = screenRay(event) ?? event.ray.clone().applyMatrix4(space.matrixWorld.clone().invert())
+  const hit = surface.firstHit(ray)
   if (hit?.faceIndex == null) return
   const { output, uv } = surface.whereOn(hit.faceIndex, hit.point)
   const name = robotInfo(store)?.outputs[output]?.name

@@ -68,6 +68,15 @@ export class Surface {
 
   /** Where (u, v) of an output is now; null where the mesh has no such output. */
   pointAt(output: number, uv: Uv, out: THREE.Vector3): THREE.Vector3 | null {
+    return this.blend(this.positions, output, uv, out)
+  }
+
+  /** Unit normal at (u, v) of an output; null where the mesh has no such output. */
+  normalAt(output: number, uv: Uv, out: THREE.Vector3): THREE.Vector3 | null {
+    return this.blend(this.geometry.attributes.normal.array as Float32Array, output, uv, out)?.normalize() ?? null
+  }
+
+  private blend(values: Float32Array, output: number, uv: Uv, out: THREE.Vector3): THREE.Vector3 | null {
     const key = `${output} ${uv[0]} ${uv[1]}`
     let place = this.places.get(key)
     if (place === undefined) {
@@ -79,9 +88,9 @@ export class Surface {
     out.set(0, 0, 0)
     for (let k = 0; k < 3; k++) {
       const at = 3 * this.topology.triangles[3 * place.triangle + k]
-      out.x += place.weights[k] * this.positions[at]
-      out.y += place.weights[k] * this.positions[at + 1]
-      out.z += place.weights[k] * this.positions[at + 2]
+      out.x += place.weights[k] * values[at]
+      out.y += place.weights[k] * values[at + 1]
+      out.z += place.weights[k] * values[at + 2]
     }
     return out
   }
