@@ -203,7 +203,10 @@ class FramePlace(Message):
 
 
 class DriverInfo(Message):
-    """What the driver says; `age` s since it said it. `epoch` goes back with `reset`. `all_at_rest`: as measured."""
+    """What the driver says; `age` s since it said it. `epoch` goes back with `reset`. `all_at_rest`: as measured.
+
+    `stopped`: it is at fault for nothing but a stop by request.
+    """
 
     state: Literal["safe", "running", "fault", "offline", "holding", "making_safe", "silent"]
     reason: str
@@ -213,6 +216,7 @@ class DriverInfo(Message):
     epoch: str
     age: float
     all_at_rest: bool
+    stopped: bool
 
 
 class ServoInfo(Message):

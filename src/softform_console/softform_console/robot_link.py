@@ -103,6 +103,7 @@ class RobotLink:
                 v=[one.v for one in points],
                 position=[PointMessage(x=one.target[0], y=one.target[1], z=one.target[2]) for one in points],
                 weight=[one.weight for one in points],
+                accept_unreachable=True,  # a point that is dragged too far pulls on
             )
         )
 

@@ -13,6 +13,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_interfaces.msg import ActuatorCommand, ActuatorState, DriverState, ServoState
+from softform_ros.stopped import is_stopped
 
 SILENT_SECONDS = 1.0
 """Silence of the driver after which it counts as gone, s: it speaks at 5 Hz."""
@@ -107,6 +108,7 @@ class RobotView:
                 epoch="0",
                 age=0.0,
                 all_at_rest=False,
+                stopped=False,
             )
         message, at = self._driver
         age = self._clock() - at
@@ -120,6 +122,7 @@ class RobotView:
             epoch=str(message.epoch),
             age=age,
             all_at_rest=not is_silent and len(message.at_rest) > 0 and all(message.at_rest),
+            stopped=not is_silent and message.state == DriverState.FAULT and is_stopped(message.faults),
         )
 
     def _servo_info(self) -> ServoInfo | None:

@@ -18,6 +18,11 @@ class Key(NamedTuple):
     robot: int
     variant: int = 0
 
+    @property
+    def is_rest(self) -> bool:
+        """Whether it is the shape at rest."""
+        return self.kind == Kind.MESH and self.variant == REST
+
 
 class Entry(NamedTuple):
     """An item and how many were put before it."""
@@ -84,7 +89,7 @@ class Line:
 
     def _told_by(self, key: Key, entry: Entry) -> tuple[int, int]:
         """Return what a page has got when it was sent an entry now; the shape at rest is told for each topology."""
-        topology = entry.item.topology_at(self.level) if (key.kind, key.variant) == (Kind.MESH, REST) else None
+        topology = entry.item.topology_at(self.level) if key.is_rest else None
         return entry.number, 0 if topology is None else topology.id
 
     def note(self, seconds: float) -> None:

@@ -40,7 +40,7 @@ class Desk:
 
     def states(self):
         driver = DriverInfo(
-            state="safe", reason="", holder="", faults=[], warnings=[], epoch="7", age=0.1, all_at_rest=True
+            state="safe", reason="", holder="", faults=[], warnings=[], epoch="7", age=0.1, all_at_rest=True, stopped=False
         )
         return [
             RobotState(

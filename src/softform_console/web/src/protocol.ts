@@ -34,7 +34,10 @@ export interface Cancel {
   robot?: number
 }
 
-/** What the driver says; `age` s since it said it. `epoch` goes back with `reset`. `all_at_rest`: as measured. */
+/** What the driver says; `age` s since it said it. `epoch` goes back with `reset`. `all_at_rest`: as measured.
+ *
+ * `stopped`: it is at fault for nothing but a stop by request.
+ */
 export interface DriverInfo {
   state: 'safe' | 'running' | 'fault' | 'offline' | 'holding' | 'making_safe' | 'silent'
   reason: string
@@ -44,6 +47,7 @@ export interface DriverInfo {
   epoch: string
   age: number
   all_at_rest: boolean
+  stopped: boolean
 }
 
 /** Where a frame of the robot is, m and quaternion x, y, z, w in the robot's frame. */

@@ -58,7 +58,7 @@ class ServoIntake:
             features = features_from_message(message, self._robot)
             if features is None:
                 raise SoftformError("There are no feature points.", "Give at least one, or stop the stream.")
-            return ServoTarget(stamp, arrived, features=features)
+            return ServoTarget(stamp, arrived, features=features, accept_unreachable=message.accept_unreachable)
         shape = self._of_mesh(message) if isinstance(message, TargetMesh) else self._of_cloud(message)
         return ServoTarget(stamp, arrived, closest_points_on(shape))
 
