@@ -1,3 +1,4 @@
+import { clearFaults } from './steering'
 import { robotState, useStore } from './store'
 
 /** One sentence that says what to do now; gone as soon as it is done. */
@@ -9,12 +10,18 @@ export function Hint() {
     <p className="hint" data-teaches={teaches || undefined} role="status">
       {teaches && <span className="hand" aria-hidden="true" />}
       {text}
+      {text === STOPPED && (
+        <button type="button" className="primary" onClick={clearFaults}>
+          Allow motion again
+        </button>
+      )}
     </p>
   )
 }
 
 const TEACH = 'Press a point of the robot and drag it.'
 
+const STOPPED = 'Stopped by request.'
 const OUT_OF_REACH = 'The robot holds: it cannot follow the points. Pull less far; the panel says why.'
 
 function hintOf(store: ReturnType<typeof useStore.getState>): string | null {
@@ -23,6 +30,7 @@ function hintOf(store: ReturnType<typeof useStore.getState>): string | null {
   const robot = robotState(store)
   if (!robot) return null
   const { state } = robot.driver
+  if (state === 'fault' && robot.driver.stopped) return STOPPED
   if (state === 'fault') return 'The robot is at fault: look at it, then clear the fault in the panel.'
   if (state === 'offline' || state === 'silent') return 'The driver is not there: start it, or run ./softform status.'
   if (!store.scene.surface && !robot.frames.length) return 'Waiting for the predicted shape …'

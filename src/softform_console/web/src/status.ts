@@ -30,6 +30,11 @@ export function robotStatus(robot: RobotState): Status {
     case 'holding':
       return { tone: 'held', word: 'Held by motors', detail: driver.reason || 'Under power without a command: do not touch.' }
     case 'fault':
+      if (driver.stopped) {
+        return driver.all_at_rest
+          ? { tone: 'rest', word: 'Stopped', detail: 'By request. All actuators are measured at rest.' }
+          : { tone: 'wait', word: 'Stopping', detail: 'By request. Not all actuators are measured at rest yet.' }
+      }
       return { tone: 'fault', word: 'At fault', detail: driver.reason }
     case 'offline':
       return { tone: 'unknown', word: 'Offline', detail: driver.reason || 'The driver is not connected to its devices.' }
@@ -41,12 +46,11 @@ export function robotStatus(robot: RobotState): Status {
 /** The gravest status of all robots, and what the newest stop says while it is under way. */
 export function overallStatus(connected: boolean, robots: RobotState[] | null, stop: Stopped | null): Status {
   if (!connected) return { tone: 'unknown', word: 'No connection', detail: 'Trying again. STOP still tries another way.' }
-  if (stop?.stage === 'unconfirmed') return { tone: 'fault', word: 'NOT confirmed', detail: stop.message }
   if (!robots?.length) return UNKNOWN
   const all = robots.map(robotStatus)
   const gravest = all.reduce((a, b) => (GRAVITY.indexOf(b.tone) < GRAVITY.indexOf(a.tone) ? b : a))
-  if (stop && stop.stage !== 'confirmed' && gravest.tone !== 'fault' && gravest.tone !== 'rest') {
-    return { tone: 'wait', word: 'Stopping', detail: stop.message || 'Not all actuators are measured at rest yet.' }
-  }
-  return gravest
+  if (gravest.tone === 'rest' || !stop || stop.stage === 'confirmed') return gravest
+  if (stop.stage === 'unconfirmed') return { tone: 'fault', word: 'NOT confirmed', detail: stop.message }
+  if (gravest.tone === 'fault') return gravest
+  return { tone: 'wait', word: 'Stopping', detail: stop.message || 'Not all actuators are measured at rest yet.' }
 }

@@ -78,7 +78,7 @@ export function addPin(pin: Omit<Pin, 'id' | 'weight'>): number | null {
   if (!mayOperate()) return null
   const driver = robotState(useStore.getState())?.driver
   if (driver?.state === 'fault') {
-    note('warning', 'The robot is at fault and does not follow. Look at it, then clear the fault in the panel.')
+    note('warning', driver.stopped ? 'The robot is stopped. Allow motion again first.' : 'The robot is at fault and does not follow. Look at it, then clear the fault in the panel.')
     return null
   }
   const { pins } = useStore.getState()

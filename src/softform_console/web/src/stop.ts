@@ -7,8 +7,11 @@ import { note, useStore } from './store'
 
 /** How long a stop may remain unanswered before the other way is tried, ms. */
 const PATIENCE = 300
+/** How long a stop may be under way until what the driver says counts alone, ms. */
+const LONGEST = 15_000
 
 let answered = true
+let forget: ReturnType<typeof setTimeout> | undefined
 const socket = new ReconnectingSocket('stop', { message: (data) => take(JSON.parse(String(data)) as Stopped) })
 
 function take(stopped: Stopped): void {
@@ -21,6 +24,8 @@ function take(stopped: Stopped): void {
 export function stop(): void {
   answered = false
   useStore.setState({ gestureEpoch: '', stopped: { type: 'stopped', stage: 'asked', message: '', seconds: 0 } })
+  clearTimeout(forget)
+  forget = setTimeout(() => useStore.setState({ stopped: null }), LONGEST)
   if (!socket.send('{"type":"stop"}')) void stopByRequest()
   else setTimeout(() => answered || void stopByRequest(), PATIENCE)
 }

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import type { DriverInfo, RobotState, Stopped } from '../src/protocol'
 import { overallStatus, robotStatus } from '../src/status'
 
-function robot(state: DriverInfo['state'], all_at_rest: boolean, settled = true, reason = ''): RobotState {
-  const driver = { state, reason, holder: '', faults: [], warnings: [], epoch: '1', age: 0, all_at_rest }
+function robot(state: DriverInfo['state'], all_at_rest: boolean, settled = true, reason = '', asked = false): RobotState {
+  const driver = { state, reason, stopped: asked, holder: '', faults: [], warnings: [], epoch: '1', age: 0, all_at_rest }
   return { robot: 0, driver, servo: null, commanded: null, measured: null, settled, frames: [], steering: 'none', points: [] }
 }
 
@@ -16,6 +16,12 @@ describe('robotStatus', () => {
     const states = ['safe', 'running', 'fault', 'offline', 'holding', 'making_safe', 'silent'] as const
     const words = states.flatMap((state) => [true, false].map((rest) => [state, rest, robotStatus(robot(state, rest)).word]))
     expect(words.filter(([, , word]) => word === 'Stopped')).toEqual([['safe', true, 'Stopped']])
+  })
+
+  it('tells a stop by request from a fault, and says stopped only of what is measured at rest', () => {
+    expect(robotStatus(robot('fault', false, true, '', true)).word).toBe('Stopping')
+    expect(robotStatus(robot('fault', true, true, '', true)).word).toBe('Stopped')
+    expect(robotStatus(robot('fault', true)).word).toBe('At fault')
   })
 
   it('tells a robot that moves from one that holds', () => {
@@ -37,6 +43,7 @@ describe('overallStatus', () => {
     expect(overallStatus(true, [moving], stopped('asked')).word).toBe('Stopping')
     expect(overallStatus(true, [moving], stopped('acknowledged')).word).toBe('Stopping')
     expect(overallStatus(true, [safe], stopped('confirmed')).word).toBe('Stopped')
+    expect(overallStatus(true, [safe], stopped('unconfirmed')).word).toBe('Stopped')
     expect(overallStatus(true, [moving], stopped('unconfirmed'))).toMatchObject({ tone: 'fault', detail: 'c3 is still at 3279 Pa' })
   })
 

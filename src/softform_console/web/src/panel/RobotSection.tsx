@@ -13,7 +13,7 @@ export function RobotSection() {
   return (
     <section className="section">
       <h2>Robot</h2>
-      {driver.faults.length > 0 && (
+      {driver.faults.length > 0 && !driver.stopped && (
         <div className="faults" role="alert">
           {driver.faults.map((fault) => (
             <p key={fault}>{fault}</p>
