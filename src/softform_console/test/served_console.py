@@ -40,7 +40,15 @@ class Desk:
 
     def states(self):
         driver = DriverInfo(
-            state="safe", reason="", holder="", faults=[], warnings=[], epoch="7", age=0.1, all_at_rest=True, stopped=False
+            state="safe",
+            reason="",
+            holder="",
+            faults=[],
+            warnings=[],
+            epoch="7",
+            age=0.1,
+            all_at_rest=True,
+            stopped=False,
         )
         return [
             RobotState(

@@ -1,0 +1,170 @@
+"""The operator's page in a browser on a running stack: what is seen and done there, and what the robot is commanded."""
+
+import os
+import re
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from console_browser import browsers, tab
+from console_pages import Observer, address_of, page_of
+
+from softform_interfaces.msg import DriverState
+
+pytestmark = pytest.mark.timeout(600)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with browsers() as one:
+        yield one
+
+
+@pytest.fixture
+def observer(stack):
+    one = Observer()
+    one.wait_for(lambda: one.driver and one.values, "the driver")
+    one.at_rest()
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def address(stack):
+    return address_of(stack)
+
+
+@pytest.fixture
+def opened(browser, observer, address, request, tmp_path):
+    with tab(browser) as one:
+        one.open(address)
+        one.wait("document.querySelector('#status').dataset.tone !== 'unknown'", "a known state")
+        yield one
+        folder = Path(os.environ.get("SOFTFORM_SCREENSHOTS", tmp_path))
+        one.page.screenshot(path=folder / f"{request.node.name}.png")
+        assert one.outside == set() and one.complaints == []
+
+
+def grab(one, u=0.5, v=0.5):
+    """Press the surface at (u, v); returns where that is on the screen and in the robot's frame."""
+    place = one.place("sheet", u, v)
+    x, y = one.screen(place)
+    one.page.mouse.move(x, y)
+    one.page.mouse.down()
+    return (x, y), np.array(place)
+
+
+def drag(one, observer, u=0.5, v=0.5, up=60):
+    """Drag the surface's point upwards on the screen; returns where its target came to."""
+    (x, y), place = grab(one, u, v)
+    one.page.mouse.move(x, y - 5)
+    one.page.mouse.move(x, y - up, steps=8)
+    observer.wait_for(lambda: observer.targets, "a target")
+    time.sleep(0.5)
+    one.page.mouse.up()
+    time.sleep(0.3)
+    at = observer.targets[-1]
+    wanted = np.array([at.position[-1].x, at.position[-1].y, at.position[-1].z])
+    assert (at.u[-1], at.v[-1]) == pytest.approx((u, v), abs=0.02)
+    assert wanted[2] > place[2] + 0.005
+    assert one.screen(wanted) == pytest.approx((x, y - up), abs=3.0)
+    return wanted
+
+
+def test_a_point_that_is_picked_and_dragged_is_followed(opened, observer):
+    wanted = drag(opened, observer)
+    observer.wait_for(lambda: observer.servo and observer.servo[-1].converged, "a solution")
+    observer.wait_for(lambda: observer.nearest(wanted) < 0.004, "the surface is there")
+    assert observer.commands[-1].source == "inverse_kinematics" and max(observer.commands[-1].value) > 500.0
+    opened.wait("document.querySelector('.facts').innerText.includes('the points')", "the page says what it follows")
+
+
+def test_two_points_are_followed_and_one_is_removed(opened, observer):
+    drag(opened, observer)
+    drag(opened, observer, 0.3, 0.3, up=30)
+    observer.wait_for(lambda: len(observer.targets[-1].position) == 2, "two points")
+    opened.page.click("[aria-label='Remove point 1']")
+    observer.wait_for(lambda: len(observer.targets[-1].position) == 1, "one point")
+    assert observer.targets[-1].u[0] == pytest.approx(0.3, abs=0.02)
+
+
+def test_the_space_bar_stops_whatever_has_the_focus(opened, observer):
+    drag(opened, observer)
+    observer.wait_for(lambda: observer.measured.size and observer.measured.max() > 500.0, "motion")
+    opened.page.focus("input[type=range]")
+    opened.page.keyboard.press("Space")
+    begun = time.monotonic()
+    observer.wait_for(lambda: observer.state == DriverState.FAULT, "the stop")
+    assert time.monotonic() - begun < 1.0
+    opened.wait("document.querySelector('#status b').innerText === 'Stopped'", "the page says stopped")
+    assert all(observer.driver[-1].at_rest)
+    observer.forget()
+    time.sleep(1.0)
+    assert not observer.targets and not observer.commands
+
+
+def test_a_slider_moves_its_actuator(opened, observer):
+    slider = opened.page.locator("input[type=range]").nth(4)
+    slider.focus()
+    for _ in range(60):
+        opened.page.keyboard.press("ArrowRight")
+    observer.wait_for(lambda: observer.commands, "commands")
+    value = float(slider.input_value())
+    assert value > 1000.0
+    observer.wait_for(lambda: abs(observer.measured[4] - value) < 300.0, "the chamber follows")
+    assert observer.commands[-1].source == "console" and observer.commands[-1].value[4] == pytest.approx(value, abs=1.0)
+    assert np.abs(np.delete(observer.measured, 4)).max() < 600.0
+
+
+def test_a_page_that_is_closed_while_it_steers_ends_the_motion(browser, observer, address):
+    with tab(browser) as one:
+        one.open(address)
+        drag(one, observer)
+        observer.wait_for(lambda: observer.measured.size and observer.measured.max() > 500.0, "motion")
+    observer.wait_for(lambda: observer.state == DriverState.SAFE, "made safe", 10.0)
+
+
+def test_a_page_that_freezes_while_it_steers_ends_the_motion(opened, observer):
+    drag(opened, observer)
+    observer.wait_for(lambda: observer.measured.size and observer.measured.max() > 500.0, "motion")
+    begun = time.monotonic()
+    opened.page.evaluate("(() => { const end = performance.now() + 2500; while (performance.now() < end); })()")
+    observer.wait_for(lambda: observer.state != DriverState.RUNNING, "the end of the motion", 3.0)
+    assert time.monotonic() - begun < 5.0
+
+
+def test_another_page_watches_and_can_stop(opened, browser, observer, address):
+    drag(opened, observer)
+    with tab(browser) as other:
+        other.open(address)
+        other.wait("document.body.innerText.includes('Somebody else steers')", "the other page knows")
+        observer.forget()
+        grab(other, 0.3, 0.3)
+        other.page.mouse.up()
+        time.sleep(0.5)
+        assert all(len(one.position) == 1 and abs(one.u[0] - 0.5) < 0.02 for one in observer.targets)
+        other.page.click("#stop")
+        observer.wait_for(lambda: observer.state == DriverState.FAULT, "the stop")
+    opened.wait("document.querySelector('#status b').innerText === 'Stopped'", "the operator's page says so")
+
+
+def test_the_stop_needs_no_script(browser, observer, address):
+    with page_of(address) as steering:
+        steering.operate()
+        steering.drag(("sheet", 0.5, 0.5, (0.0, 0.0, 0.03)))
+        observer.wait_for(lambda: observer.measured.size and observer.measured.max() > 500.0, "motion")
+        with tab(browser, java_script_enabled=False) as one:
+            one.page.goto(address + "/")
+            one.page.click("#stop")
+            assert re.search("Stopped: every actuator was measured at rest", one.page.inner_text("body"))
+    assert observer.state == DriverState.FAULT
+
+
+def test_a_request_to_another_host_would_be_noticed(browser, address, observer):
+    with tab(browser) as one:
+        one.open(address)
+        assert one.outside == set()
+        one.page.evaluate("fetch('https://cdn.example.org/x').catch(() => 0)")
+        one.wait("window.refused.length > 0", "the refusal")
+        assert any("cdn.example.org" in url for url in one.outside)
