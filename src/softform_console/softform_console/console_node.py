@@ -111,8 +111,8 @@ class ConsoleNode(SoftformLifecycleNode):
     def health(self) -> Health:
         """Say where the page is and who looks."""
         values = {"page": self._url, "pages": self._control.pages, "steering": self._steering.mode}
-        if self.is_active and not self._server.is_alive:
-            return Health(WARN, "the server has ended; see the log, and start the node again", values)
+        if self.is_active and not (self._server.is_alive and self._steering.is_alive and self._stops.is_alive):
+            return Health(WARN, "a thread of the server has ended; see the log, and start the node again", values)
         return Health(OK, "serving" if self.is_active else "inactive", values)
 
     def _look(self) -> None:

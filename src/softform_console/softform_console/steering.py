@@ -1,5 +1,7 @@
 """What the operator moves the robot by: points that the servo follows, values of the actuators, or a goal."""
 
+import contextlib
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -57,6 +59,7 @@ class Steering:
         self._news, self._mode, self._is_closed = threading.Condition(), "none", False
         self._points: tuple[Point, ...] = ()
         self._values: Array | None = None
+        self._changes = 0
         self._has_lease = False
         self._work = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="steering", daemon=True)
@@ -70,9 +73,14 @@ class Steering:
         self.end()
         with self._news:
             self._is_closed = True
-            self._news.notify_all()
+            self._changed()
         if self._thread.is_alive():
             self._thread.join(2.0)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
 
     @property
     def mode(self) -> Mode:
@@ -102,7 +110,7 @@ class Steering:
             if not follows and self._mode in ("none", "manual"):
                 return  # nothing moves yet; what is moved by hand stays so
             self._mode, self._values = ("points" if follows else "held"), None
-            self._news.notify_all()
+            self._changed()
 
     def set_values(self, values: Array) -> None:
         """Command these values (k,) of the actuators from now on.
@@ -113,7 +121,7 @@ class Steering:
         with self._news:
             self._check_free()
             self._mode, self._values, self._points = "manual", values, ()
-            self._news.notify_all()
+            self._changed()
 
     def begin_goal(self) -> None:
         """Leave the robot to a goal.
@@ -124,7 +132,7 @@ class Steering:
         with self._news:
             self._check_free()
             self._mode, self._values, self._points = "goal", None, ()
-            self._news.notify_all()
+            self._changed()
 
     def end_goal(self) -> None:
         """Note that the goal has ended; what it reached is held by the servo's node."""
@@ -136,7 +144,7 @@ class Steering:
         """Want nothing any more: the robot was stopped, or is somebody else's. Returns whether something was wanted."""
         with self._news:
             had, self._mode, self._values, self._points = self._mode, "none", None, ()
-            self._news.notify_all()
+            self._changed()
         if had == "goal":
             self._port.cancel_goal()
         return had != "none"
@@ -145,7 +153,7 @@ class Steering:
         """End the motion and let go: the driver makes the robot safe. Returns whether there was any."""
         with self._news:
             had, self._mode, self._values, self._points = self._mode, "none", None, ()
-            self._news.notify_all()
+            self._changed()
         if had == "goal":
             self._port.cancel_goal()
         elif had in ("points", "held"):
@@ -175,7 +183,9 @@ class Steering:
                 if not self._has_lease:
                     self._port.begin_manual()
                     self._has_lease = True
-                if self._mode == "manual" and not self._port.send_values(values):
+                if not (self._mode == "manual" and self._role.is_alive):
+                    return  # the lease was long in coming
+                if not self._port.send_values(values):
                     raise SoftformError("The robot does not follow this page any more.", "Move a slider to go on.")
             except SoftformError as error:
                 self._has_lease = False
@@ -196,15 +206,32 @@ class Steering:
         if self._mode == "goal":
             raise SoftformError("A goal moves the robot.", "Wait for its end, or cancel it.")
 
+    def _changed(self) -> None:
+        """Wake the thread for what is wanted now."""
+        self._changes += 1
+        self._news.notify_all()
+
     def _run(self) -> None:
-        last = (self._points, self._values, self._mode)
+        seen = -1
         while True:
             with self._news:
                 period = REPEAT_SECONDS if self._mode != "none" or self._has_lease else _IDLE_SECONDS
-                if last == (self._points, self._values, self._mode) and not self._is_closed:
+                if seen == self._changes:
                     self._news.wait(period)
                 if self._is_closed:
                     return
-                last = (self._points, self._values, self._mode)
-            self.step()
-            time.sleep(0.0)
+                seen = self._changes
+            try:
+                self.step()
+            except Exception as error:  # the dead-man must outlive whatever a step raises
+                logging.getLogger(__name__).exception("steering failed")
+                self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        with contextlib.suppress(Exception):
+            self._tell(f"The console failed at moving the robot: {error}. See its log.")
+        try:
+            self.end()
+        except Exception:
+            logging.getLogger(__name__).exception("the motion could not be ended")
+            time.sleep(REPEAT_SECONDS)

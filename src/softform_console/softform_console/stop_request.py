@@ -1,5 +1,6 @@
 """A stop of the robot: asked for, acknowledged by the driver, and confirmed once all is measured at rest."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -56,6 +57,11 @@ class StopRequests:
         if self._thread.is_alive():
             self._thread.join(2.0)
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
+
     def ask(self) -> int:
         """Stop the robot, without waiting; returns the number of the request."""
         with self._ended:
@@ -83,7 +89,8 @@ class StopRequests:
                 result = self._carry_out()
             except Exception as error:  # whoever stops must hear
                 result = Stopped(stage="unconfirmed", message=f"{error}. {_HOW}", seconds=0.0)
-            self._tell(result)
+            with contextlib.suppress(Exception):  # the thread must be there for the next stop
+                self._tell(result)
             with self._ended:
                 self._done, self._result = number, result
                 self._ended.notify_all()

@@ -198,3 +198,42 @@ def test_a_point_is_sent_at_once_by_the_thread_and_ends_with_it():
     steering.close()
     assert robot.done[-1] == ("let go",)
     assert not any(thread.name == "steering" for thread in threading.enumerate())
+
+
+def until(condition):
+    deadline = time.monotonic() + 3.0
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def threaded():
+    robot, role, told = Robot(), OperatorRole(), []
+    role.take("me")
+    steering = Steering(robot, role, told.append)
+    steering.start()
+    yield robot, role, steering, told
+    steering.close()
+
+
+def test_the_thread_sends_one_slider_after_the_other_and_ends_when_the_page_is_silent(threaded):
+    robot, _, steering, _ = threaded
+    for value in (1.0, 2.0, 3.0):
+        steering.set_values(np.array([value, value]))
+        until(lambda value=value: ("values", [value, value]) in robot.done)
+    until(lambda: steering.mode == "none")
+    assert robot.done[-1] == ("end",)
+
+
+def test_a_step_that_raises_ends_the_motion_and_the_dead_man_goes_on(threaded):
+    robot, role, steering, told = threaded
+    publish, robot.publish_points = robot.publish_points, lambda points: 1 / 0
+    steering.set_points([point()], True)
+    until(lambda: ("let go",) in robot.done)
+    assert steering.mode == "none" and "division" in told[0]
+    robot.publish_points = publish
+    role.beat("me")
+    steering.set_points([point()], True)
+    until(lambda: ("points", [1]) in robot.done)
+    until(lambda: robot.done.count(("let go",)) == 2)
