@@ -6,6 +6,7 @@ import { startGestures } from './steering'
 import { Legend } from './Legend'
 import { Notes } from './Notes'
 import { Panel } from './panel/Panel'
+import { Plots } from './plots/Plots'
 import { startScene } from './scene/picture'
 import { hasWebGL } from './scene/renderer'
 import { Hint } from './Hint'
@@ -48,6 +49,7 @@ function App() {
         <Legend />
         <Notes />
       </main>
+      <Plots />
       <Panel open={open} onToggle={() => setOpen(!open)} />
     </div>
   )

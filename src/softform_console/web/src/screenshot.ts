@@ -1,6 +1,15 @@
 import { note } from './store'
 
-/** Let the browser save the picture as it is drawn next. */
+/** Let the browser save something, named by the time. */
+export function saveBlob(blob: Blob, ending: string): void {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(blob)
+  link.download = `softform-${new Date().toISOString().slice(0, 19).replaceAll(':', '')}.${ending}`
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000)
+}
+
+/** Let the browser save the picture as it is drawn now. */
 export function saveScreenshot(): void {
   const canvas = document.querySelector<HTMLCanvasElement>('.scene canvas')
   if (!canvas) {
@@ -8,12 +17,5 @@ export function saveScreenshot(): void {
     return
   }
   window.softformPicture?.draw()
-  canvas.toBlob((blob) => {
-    if (!blob) return
-    const link = document.createElement('a')
-    link.href = URL.createObjectURL(blob)
-    link.download = `softform-${new Date().toISOString().slice(0, 19).replaceAll(':', '')}.png`
-    link.click()
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000)
-  })
+  canvas.toBlob((blob) => blob && saveBlob(blob, 'png'))
 }
