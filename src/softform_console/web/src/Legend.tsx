@@ -46,13 +46,16 @@ export function Legend() {
           </div>
         )
       )}
-      <div className="layers" role="group" aria-label="Shown">
-        {LAYERS.map(([layer, text]) => (
-          <button key={layer} type="button" className="chip" data-layer={layer} aria-pressed={layers[layer]} onClick={() => change(layer)}>
-            {text}
-          </button>
-        ))}
-      </div>
+      <details>
+        <summary>Show and hide</summary>
+        <div className="layers" role="group" aria-label="Shown">
+          {LAYERS.map(([layer, text]) => (
+            <button key={layer} type="button" className="chip" data-layer={layer} aria-pressed={layers[layer]} onClick={() => change(layer)}>
+              {text}
+            </button>
+          ))}
+        </div>
+      </details>
     </section>
   )
 }

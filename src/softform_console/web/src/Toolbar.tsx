@@ -1,8 +1,10 @@
+import { useEffect, useState } from 'react'
 import { saveScreenshot } from './screenshot'
 import { view, type Side } from './scene/View'
-import { robotInfo, useStore } from './store'
+import { note, robotInfo, useStore } from './store'
 import { handOver, mayOperate } from './steering'
 import { toggleTheme, useTheme } from './theme'
+import { hasHeadset, vr } from './vr/session'
 
 const SIDES: [Side, string][] = [
   ['oblique', 'Fit'],
@@ -45,6 +47,8 @@ export function Toolbar() {
 /** How the robot is looked at. */
 export function ViewTools() {
   const theme = useTheme()
+  const [headset, setHeadset] = useState(false)
+  useEffect(() => void hasHeadset().then(setHeadset), [])
   return (
     <div className="tools" role="group" aria-label="View">
       {SIDES.map(([side, text]) => (
@@ -55,6 +59,11 @@ export function ViewTools() {
       <button type="button" onClick={saveScreenshot} aria-label="Save the picture as a PNG" title="Save the picture as a PNG">
         ⤓
       </button>
+      {headset && (
+        <button type="button" onClick={() => void vr.enterVR().catch((error: Error) => note('error', `The headset did not start: ${error.message}`))}>
+          VR
+        </button>
+      )}
       <button type="button" onClick={toggleTheme} aria-label={`Change to a ${theme === 'dark' ? 'light' : 'dark'} page`} title="Dark or light">
         {theme === 'dark' ? '☀' : '☾'}
       </button>

@@ -8,6 +8,8 @@ import { pictureOf } from './picture'
 /** Radii on the screen, pixels: of what is seen, and of what a finger hits. */
 const SEEN = 9
 const TOUCHED = 22
+/** Radius of what is seen in a headset, m. */
+const IN_HAND = 0.01
 const ORANGE = '#ff9d2e'
 
 /** The points that are wanted: a white one rides on the robot, an orange one is where it is pulled to. */
@@ -24,14 +26,15 @@ function PinHandle({ pin, selected }: { pin: Pin; selected: boolean }) {
     const geometry = new THREE.BufferGeometry()
     return geometry.setAttribute('position', new THREE.BufferAttribute(new Float32Array(6), 3))
   }, [])
-  useFrame(({ camera, size }) => {
+  useFrame(({ camera, size, gl }) => {
     if (!feature.current || !target.current) return
     const perspective = camera as THREE.PerspectiveCamera
     const pixel = (2 * Math.tan((perspective.fov * Math.PI) / 360)) / size.height
     const here = featurePoint(pin, feature.current.position)
     feature.current.visible = here
     for (const one of [feature.current, target.current]) {
-      one.scale.setScalar(pixel * camera.position.distanceTo(one.getWorldPosition(scratch)))
+      const distance = camera.position.distanceTo(one.getWorldPosition(scratch))
+      one.scale.setScalar(gl.xr.isPresenting ? IN_HAND / SEEN : pixel * distance)
     }
     const ends = line.attributes.position as THREE.BufferAttribute
     ends.setXYZ(0, ...(here ? feature.current.position.toArray() : pin.target))

@@ -1,10 +1,14 @@
 import { Canvas, useThree } from '@react-three/fiber'
-import { noEvents, PointerEvents } from '@react-three/xr'
+import { noEvents, PointerEvents, XR } from '@react-three/xr'
 import { useEffect, useRef } from 'react'
+import { useStore as useStoreOf } from 'zustand'
 import type * as THREE from 'three'
 import { niceTop } from '../colours'
 import { robotInfo, useStore } from '../store'
 import { useThemeColour } from '../theme'
+import { Board } from '../vr/Board'
+import { Hands } from '../vr/Hands'
+import { vr } from '../vr/session'
 import { Captured } from './Captured'
 import { connectDrags, endDrags } from './drag'
 import { Frames } from './Frames'
@@ -17,14 +21,17 @@ import { View } from './View'
 
 /** Draws a second where the processor draws: more would hold back what the operator does. */
 const SOFTWARE_RATE = 12
+/** Where the robot stands before somebody who wears a headset, m. */
+const IN_FRONT: [number, number, number] = [0, 0.95, -0.6]
 
 /** The robot in 3D; the world's y is up, the robot's z is. */
 export default function Scene() {
   const software = isSoftwareRendered()
   const background = useThemeColour('--scene')
+  const immersed = useStoreOf(vr, (state) => state.session !== undefined)
   return (
     <Canvas
-      frameloop={software ? 'never' : 'demand'}
+      frameloop={software && !immersed ? 'never' : 'demand'}
       dpr={software ? 1 : [1, 2]}
       camera={{ position: [0.3, 0.35, 0.5], fov: 38, near: 0.005, far: 20 }}
       events={noEvents}
@@ -32,13 +39,18 @@ export default function Scene() {
       flat
     >
       <color attach="background" args={[background]} />
-      <PointerEvents batchEvents={false} />
-      <hemisphereLight args={['#ffffff', '#b8c0cc', 1.9]} />
-      <directionalLight position={[0.5, 1.6, 0.8]} intensity={1.9} />
-      <RobotFrame />
-      <View />
-      <Redraw rate={software ? SOFTWARE_RATE : null} />
-      <Probe />
+      <XR store={vr}>
+        <PointerEvents batchEvents={false} />
+        <hemisphereLight args={['#ffffff', '#b8c0cc', 1.9]} />
+        <directionalLight position={[0.5, 1.6, 0.8]} intensity={1.9} />
+        <group position={immersed ? IN_FRONT : [0, 0, 0]}>
+          <RobotFrame />
+          {immersed && <Board />}
+        </group>
+        {immersed ? <Hands /> : <View />}
+        {!immersed && <Redraw rate={software ? SOFTWARE_RATE : null} />}
+        <Probe />
+      </XR>
     </Canvas>
   )
 }

@@ -13,6 +13,10 @@ interface Grab {
   from: THREE.Vector3
   /** What a mouse or finger moves it in; a controller moves it freely. */
   plane: THREE.Plane | null
+  /** Which hand holds it, of a controller, and how far that has pushed it along its ray, in the robot's frame. */
+  hand: XRHandedness | null
+  pushed: THREE.Vector3
+  ray: THREE.Vector3
 }
 
 /** Least angle between sight and normal for which a drag moves along the normal: sine of 25°. */
@@ -20,6 +24,7 @@ const LEAST_SINE = 0.42
 
 /** What pointer-events gives beyond a DOM event. */
 type Pointer = ThreeEvent<PointerEvent> & {
+  pointerState?: { inputSource?: XRInputSource }
   details?: { type: string; direction?: THREE.Vector3 }
   pointerPosition?: THREE.Vector3
 }
@@ -52,6 +57,11 @@ function screenRay(event: Pointer): THREE.Ray | null {
   return ray.applyMatrix4(space.matrixWorld.clone().invert())
 }
 
+function directionOf(event: Pointer): THREE.Vector3 {
+  const out = event.ray.direction.clone()
+  return space ? out.transformDirection(space.matrixWorld.clone().invert()) : out
+}
+
 function normalOf(pin: Pin): THREE.Vector3 | null {
   const store = useStore.getState()
   const output = robotInfo(store)?.outputs.findIndex((one) => one.name === pin.output) ?? -1
@@ -78,7 +88,15 @@ function take(event: Pointer, id: number): void {
   const start = local(event.point)
   const ray = screenRay(event)
   const plane = ray && dragPlane(ray.direction, normalOf(pin), start)
-  grabs.set(event.pointerId, { id, start, from: new THREE.Vector3(...pin.target), plane })
+  grabs.set(event.pointerId, {
+    id,
+    start,
+    from: new THREE.Vector3(...pin.target),
+    plane,
+    hand: event.pointerState?.inputSource?.handedness ?? null,
+    pushed: new THREE.Vector3(),
+    ray: directionOf(event),
+  })
 }
 
 /** Press on the surface: a point is born there. */
@@ -124,8 +142,9 @@ export function move(event: ThreeEvent<PointerEvent>): void {
     slide(event, grab.id)
     return
   }
+  if (!grab.plane) grab.ray.copy(directionOf(event))
   const point = grab.plane ? screenRay(event)?.intersectPlane(grab.plane, new THREE.Vector3()) : local(event.point)
-  if (point) changePin(grab.id, { target: grab.from.clone().add(point).sub(grab.start).toArray() })
+  if (point) changePin(grab.id, { target: grab.from.clone().add(point).sub(grab.start).add(grab.pushed).toArray() })
 }
 
 function slide(event: Pointer, id: number): void {
@@ -138,6 +157,26 @@ function slide(event: Pointer, id: number): void {
   const { output, uv } = surface.whereOn(hit.faceIndex, hit.point)
   const name = robotInfo(store)?.outputs[output]?.name
   if (name !== undefined) changePin(id, { output: name, u: uv[0], v: uv[1], target: hit.point.toArray() })
+}
+
+/** Push what a hand holds along its ray by so many m; a negative length pulls. */
+export function reel(hand: XRHandedness, length: number): void {
+  for (const grab of grabs.values()) {
+    if (grab.hand !== hand) continue
+    const step = grab.ray.clone().multiplyScalar(length)
+    const pin = useStore.getState().pins.find((one) => one.id === grab.id)
+    grab.pushed.add(step)
+    if (pin) changePin(grab.id, { target: new THREE.Vector3(...pin.target).add(step).toArray() })
+  }
+}
+
+/** Remove what a hand holds. */
+export function removeHeld(hand: XRHandedness): void {
+  for (const [pointer, grab] of grabs) {
+    if (grab.hand !== hand) continue
+    grabs.delete(pointer)
+    removePin(grab.id)
+  }
 }
 
 /** Let go. */
