@@ -36,6 +36,6 @@ function hintOf(store: ReturnType<typeof useStore.getState>): string | null {
   if (!store.scene.surface && !robot.frames.length) return 'Waiting for the predicted shape …'
   if (store.state?.operator === 'other') return 'You watch. Somebody else steers.'
   if (robot.steering === 'points' && robot.servo?.state === 'holding' && robot.servo.reason) return OUT_OF_REACH
-  if (robot.steering === 'goal' || robot.steering === 'manual' || store.pins.length || store.manual) return null
+  if (state === 'running' || robot.steering === 'goal' || robot.steering === 'manual' || store.pins.length || store.manual) return null
   return TEACH
 }

@@ -49,8 +49,8 @@ export function niceTop(value: number): number {
   return step * power
 }
 
-/** The end of a scale that grows at once and shrinks only when most of it is unused, so that it does not flicker. */
+/** The end of a scale that grows at once and shrinks with a margin only, so that it does not flicker. */
 export function steadyTop(before: number, value: number, least: number): number {
   const wanted = Math.max(niceTop(value), least)
-  return wanted > before || value < 0.3 * before ? wanted : before
+  return wanted > before || Math.max(niceTop(1.15 * value), least) < before ? wanted : before
 }

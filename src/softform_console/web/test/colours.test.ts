@@ -26,7 +26,8 @@ it.each([
 ])('ends a scale for %f at %f', (value, top) => expect(niceTop(value)).toBeCloseTo(top, 12))
 
 it('keeps a scale until much of it is unused', () => {
-  expect(steadyTop(0.05, 0.02, 0.001)).toBe(0.05)
+  expect(steadyTop(0.05, 0.019, 0.001)).toBe(0.05)
+  expect(steadyTop(0.05, 0.017, 0.001)).toBeCloseTo(0.02)
   expect(steadyTop(0.05, 0.06, 0.001)).toBeCloseTo(0.1)
   expect(steadyTop(0.05, 0.001, 0.001)).toBeCloseTo(0.001)
   expect(steadyTop(0, 1e-7, 0.001)).toBeCloseTo(0.001)

@@ -52,7 +52,7 @@ function ActuatorRow({ actuator, value, measured, blocked, onChange }: RowProps)
     <label className="actuator" style={style}>
       <span className="actuator-name">{name}</span>
       <span className="track">
-        <span className="measured" aria-hidden="true" />
+        {measured !== null && <span className="measured" aria-hidden="true" />}
         <input
           type="range"
           min={low}

@@ -2,6 +2,7 @@ import { useEffect, useState } from 'react'
 import type { GoalProgress, GoalResult } from '../protocol'
 import { millimetres, percent } from '../quantities'
 import { send } from '../control'
+import { clearPreview } from '../scene/picture'
 import { mayOperate } from '../steering'
 import { forgetTarget, robotInfo, robotState, setTarget, useStore, type Pose } from '../store'
 import { previewTarget, UNITS, uploadTarget, type Unit } from '../upload'
@@ -37,7 +38,7 @@ export function TargetSection() {
         </label>
       )}
       {file && !target.uploaded && <AskUnit file={file} busy={target.busy} onEnd={() => setFile(null)} />}
-      {target.uploaded && <Reach onForget={() => (setFile(null), forgetTarget())} />}
+      {target.uploaded && <Reach onForget={() => forget(setFile)} />}
       {target.progress && <Progress progress={target.progress} />}
       {target.result && <Result result={target.result} />}
     </section>
@@ -136,6 +137,12 @@ function Reach({ onForget }: { onForget(): void }) {
       )}
     </>
   )
+}
+
+function forget(setFile: (file: null) => void): void {
+  setFile(null)
+  forgetTarget()
+  clearPreview(useStore.getState().robot)
 }
 
 function choosePose(pose: Pose): void {

@@ -11,16 +11,18 @@ export function Captured() {
   const cloud = useFrames(robot, 'cloud')
   const markers = useFrames(robot, 'markers')
   const target = useFrames(robot, 'target')
+  const preview = useFrames(robot, 'preview')
   return (
     <>
       {layers.cloud && cloud && <Dots frame={cloud} size={1.8} colour="#4fc3d9" />}
       {layers.markers && markers && <Dots frame={markers} size={9} colour="#e6f4ff" />}
       {layers.target && target && <TargetShape frame={target} />}
+      {layers.target && preview && <TargetShape frame={preview} />}
     </>
   )
 }
 
-function useFrames(robot: number, kind: 'cloud' | 'markers' | 'target'): SceneFrame | null {
+function useFrames(robot: number, kind: 'cloud' | 'markers' | 'target' | 'preview'): SceneFrame | null {
   const [frame, setFrame] = useState<SceneFrame | null>(null)
   useEffect(() => {
     const show = () => setFrame(pictureOf(robot)[kind])
@@ -61,7 +63,8 @@ function TargetShape({ frame }: { frame: SceneFrame }) {
       <meshStandardMaterial
         color="#ff9d2e"
         transparent
-        opacity={frame.preview ? 0.3 : 0.5}
+        opacity={frame.preview ? 0.45 : 0.6}
+        roughness={0.35}
         side={THREE.DoubleSide}
         depthWrite={false}
       />

@@ -1,13 +1,14 @@
 /** What has come on the scene's socket, by robot; the scene draws it and is told of each change. */
 
-import { steadyTop } from '../colours'
-import { decodeFrame, type SceneFrame, type Topology } from '../frames'
+import { niceTop, steadyTop } from '../colours'
+import { decodeFrame, type Kind, type SceneFrame, type Topology } from '../frames'
 import { ReconnectingSocket } from '../socket'
-import { note, useStore, type Store } from '../store'
+import { note, robotInfo, useStore, type Store } from '../store'
 import { deformation, Surface } from './surface'
 
-/** Shortest colour scale, m: what is smaller is noise. */
-const LEAST_TOP = 1e-3
+/** Shortest colour scale of a deformation, of the robot's size, and of an uncertainty, m: what is smaller is noise. */
+const LEAST_SHARE = 0.015
+const LEAST_UNCERTAINTY = 1e-4
 
 /** What is shown of one robot. */
 export interface Picture {
@@ -16,6 +17,7 @@ export interface Picture {
   cloud: SceneFrame | null
   markers: SceneFrame | null
   target: SceneFrame | null
+  preview: SceneFrame | null
 }
 
 const topologies = new Map<string, Topology>()
@@ -26,7 +28,7 @@ const listeners = new Set<() => void>()
 export function pictureOf(robot: number): Picture {
   let picture = pictures.get(robot)
   if (!picture) {
-    picture = { surface: null, rest: new Map(), cloud: null, markers: null, target: null }
+    picture = { surface: null, rest: new Map(), cloud: null, markers: null, target: null, preview: null }
     pictures.set(robot, picture)
   }
   return picture
@@ -69,12 +71,21 @@ function take(frame: SceneFrame): void {
     const topology = topologies.get(key)
     if (topology) takeMesh(picture, topology, frame)
   }
-  if (frame.kind === 'cloud' || frame.kind === 'markers' || frame.kind === 'target') picture[frame.kind] = frame
-  if (frame.kind === 'gone') {
-    if (frame.gone === 'mesh') picture.surface = null
-    else if (frame.gone === 'cloud' || frame.gone === 'markers' || frame.gone === 'target') picture[frame.gone] = null
-  }
+  const slot = slotOf(frame.kind === 'gone' ? frame.gone : frame.kind, frame.preview)
+  if (slot) picture[slot] = frame.kind === 'gone' ? null : frame
+  if (frame.kind === 'gone' && frame.gone === 'mesh') picture.surface = null
   if (frame.robot === useStore.getState().robot) describe(picture)
+}
+
+/** Take a preview off the picture. */
+export function clearPreview(robot: number): void {
+  pictureOf(robot).preview = null
+  for (const listener of listeners) listener()
+}
+
+function slotOf(kind: Kind, preview: boolean): 'cloud' | 'markers' | 'target' | 'preview' | null {
+  if (kind === 'target') return preview ? 'preview' : 'target'
+  return kind === 'cloud' || kind === 'markers' ? kind : null
 }
 
 function takeMesh(picture: Picture, topology: Topology, frame: SceneFrame): void {
@@ -93,10 +104,12 @@ function recolour(store: Store): void {
   for (const listener of listeners) listener()
 }
 
-function paint({ surface, rest }: Picture, { colouring, scaleTop }: Store): void {
+function paint({ surface, rest }: Picture, store: Store): void {
   if (!surface) return
+  const { colouring, scaleTop } = store
+  const least = colouring === 'deformation' ? niceTop(LEAST_SHARE * (robotInfo(store)?.size ?? 0.1)) : LEAST_UNCERTAINTY
   const values = valuesToColour(surface, rest, colouring)
-  const top = values ? steadyTop(scaleTop, values.reduce((a, b) => Math.max(a, b), 0), LEAST_TOP) : 0
+  const top = values ? steadyTop(scaleTop, values.reduce((a, b) => Math.max(a, b), 0), least) : 0
   surface.colour(values, top)
   if (top !== scaleTop) useStore.setState({ scaleTop: top })
 }
