@@ -54,7 +54,9 @@ class Observer:
         """Wait until a condition holds; returns what it returned."""
         deadline = time.monotonic() + patience
         while not (found := condition()):
-            assert time.monotonic() < deadline, f"waited in vain: {what}; the driver said {self.driver[-1:]}"
+            assert time.monotonic() < deadline, (
+                f"waited in vain: {what}; the driver said {self.driver[-1:]}, the servo {self.servo[-1:]}"
+            )
             time.sleep(0.02)
         return found
 
@@ -77,12 +79,22 @@ class Observer:
 
     @property
     def measured(self):
-        return np.array(self.values[-1].value) if self.values else np.zeros(0)
+        return np.array(self.values[-1].value) if self.values else np.zeros(9)
 
-    def nearest(self, place):
-        """Distance of the predicted surface's newest mesh from a place, m."""
+    def surface(self, u, v):
+        """Where (u, v) of the only patch is by the newest predicted mesh, m: bilinear in its grid."""
         points = np.frombuffer(self.meshes[-1].vertices, np.float32).reshape(-1, 3)
-        return float(np.linalg.norm(points - np.asarray(place), axis=1).min())
+        side = round(len(points) ** 0.5)
+        grid, at = points.reshape(side, side, 3), np.array([u, v]) * (side - 1)
+        i, j = np.minimum(at.astype(int), side - 2)
+        a, b = at - (i, j)
+        return (1 - a) * ((1 - b) * grid[i, j] + b * grid[i, j + 1]) + a * (
+            (1 - b) * grid[i + 1, j] + b * grid[i + 1, j + 1]
+        )
+
+    def is_at(self, u, v, place, within=0.002):
+        """Whether (u, v) is predicted to be at a place, m."""
+        return bool(self.meshes) and np.linalg.norm(self.surface(u, v) - np.asarray(place)) < within
 
     def close(self):
         self._background.close()

@@ -75,7 +75,9 @@ def drag(one, observer, u=0.5, v=0.5, up=60):
 def test_a_point_that_is_picked_and_dragged_is_followed(opened, observer):
     wanted = drag(opened, observer)
     observer.wait_for(lambda: observer.servo and observer.servo[-1].converged, "a solution")
-    observer.wait_for(lambda: observer.nearest(wanted) < 0.004, "the surface is there")
+    observer.wait_for(
+        lambda: observer.is_at(observer.targets[-1].u[0], observer.targets[-1].v[0], wanted), "the surface is there"
+    )
     assert observer.commands[-1].source == "inverse_kinematics" and max(observer.commands[-1].value) > 500.0
     opened.wait("document.querySelector('.facts').innerText.includes('the points')", "the page says what it follows")
 
@@ -91,7 +93,7 @@ def test_two_points_are_followed_and_one_is_removed(opened, observer):
 
 def test_the_space_bar_stops_whatever_has_the_focus(opened, observer):
     drag(opened, observer)
-    observer.wait_for(lambda: observer.measured.size and observer.measured.max() > 500.0, "motion")
+    observer.wait_for(lambda: observer.measured.max() > 500.0, "motion")
     opened.page.focus("input[type=range]")
     opened.page.keyboard.press("Space")
     begun = time.monotonic()
@@ -121,13 +123,13 @@ def test_a_page_that_is_closed_while_it_steers_ends_the_motion(browser, observer
     with tab(browser) as one:
         one.open(address)
         drag(one, observer)
-        observer.wait_for(lambda: observer.measured.size and observer.measured.max() > 500.0, "motion")
+        observer.wait_for(lambda: observer.measured.max() > 500.0, "motion")
     observer.wait_for(lambda: observer.state == DriverState.SAFE, "made safe", 10.0)
 
 
 def test_a_page_that_freezes_while_it_steers_ends_the_motion(opened, observer):
     drag(opened, observer)
-    observer.wait_for(lambda: observer.measured.size and observer.measured.max() > 500.0, "motion")
+    observer.wait_for(lambda: observer.measured.max() > 500.0, "motion")
     begun = time.monotonic()
     opened.page.evaluate("(() => { const end = performance.now() + 2500; while (performance.now() < end); })()")
     observer.wait_for(lambda: observer.state != DriverState.RUNNING, "the end of the motion", 3.0)
@@ -153,7 +155,7 @@ def test_the_stop_needs_no_script(browser, observer, address):
     with page_of(address) as steering:
         steering.operate()
         steering.drag(("sheet", 0.5, 0.5, (0.0, 0.0, 0.03)))
-        observer.wait_for(lambda: observer.measured.size and observer.measured.max() > 500.0, "motion")
+        observer.wait_for(lambda: observer.measured.max() > 500.0, "motion")
         with tab(browser, java_script_enabled=False) as one:
             one.page.goto(address + "/")
             one.page.click("#stop")

@@ -25,6 +25,12 @@ SERVO = "inverse_kinematics"
 _HANDOVER_SECONDS = 3.0
 _OWN_SECONDS = 1.0
 """Time within which the driver begins another epoch after a lease was given up, s."""
+_QUIET_SECONDS = 0.8
+"""Pause of the stream after the robot was made safe, s: the servo follows none that merely goes on (`stale_after`)."""
+
+_PATIENCE_SECONDS = 2.0
+"""Time within which the servo must follow, s."""
+
 _POLL_SECONDS = 0.02
 
 
@@ -50,6 +56,7 @@ class RobotLink:
         self._node, self._robot, self._view, self._tell, self._cancel = node, robot, view, tell, cancel_goal
         self._lease = CommandLease(node, robot)
         self._epoch, self._over, self._gave_up_at = 0, 0, -float("inf")
+        self._quiet_until = self._streamed_at = self._followed_at = -float("inf")
         kind, topic = (TargetPoints, "target_points") if robot.surfaces else (PointStamped, "target_tip")
         self._targets = node.create_publisher(kind, topic, qos.TARGET_SHAPE)
         self._stop = node.create_client(Trigger, "stop")
@@ -72,6 +79,7 @@ class RobotLink:
         before, self._epoch = self._epoch, message.epoch
         if before in (0, message.epoch):
             return False
+        self._quiet_until = time.monotonic() + _QUIET_SECONDS
         is_own = time.monotonic() - self._gave_up_at < _OWN_SECONDS and message.state != DriverState.FAULT
         if not is_own:
             self._over = message.epoch
@@ -88,8 +96,21 @@ class RobotLink:
         if epoch < self._over or not is_of_one_driver(epoch, self._epoch):
             raise SoftformError("The robot was stopped, at fault or reset since.", "Look at it, and ask again.")
 
-    def publish_points(self, points: Sequence[Point]) -> None:
-        """Send points, or where the tip is wanted, to the servo, stamped now."""
+    def publish_points(self, points: Sequence[Point]) -> str:
+        """Send points, or where the tip is wanted, to the servo, stamped now; returns why it does not follow, if so."""
+        now = time.monotonic()
+        if now < self._quiet_until:
+            return ""
+        if now - self._streamed_at > _QUIET_SECONDS or self._view.servo_off == "":
+            self._followed_at = now
+        self._streamed_at = now
+        if now - self._followed_at > _PATIENCE_SECONDS:
+            self._quiet_until = now + _QUIET_SECONDS
+            return self._view.servo_off or "it says nothing. See whether the node inverse_kinematics runs."
+        self._send(points)
+        return ""
+
+    def _send(self, points: Sequence[Point]) -> None:
         header = Header(frame_id=self._robot.base_frame, stamp=self._node.get_clock().now().to_msg())
         if not self._robot.surfaces:
             x, y, z = points[-1].target

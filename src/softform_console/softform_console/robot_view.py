@@ -74,6 +74,14 @@ class RobotView:
         self._frames[name] = transform
 
     @property
+    def servo_off(self) -> str | None:
+        """Reason why the servo follows nothing; empty if it does, None if it has said nothing."""
+        if self._servo is None:
+            return None
+        is_off = self._servo[0].state == ServoState.OFF
+        return (self._servo[0].reason or "it waits for a target.") if is_off else ""
+
+    @property
     def driver(self) -> DriverState | None:
         """The newest `driver_state`."""
         return None if self._driver is None else self._driver[0]

@@ -23,8 +23,8 @@ _IDLE_SECONDS = 1.0
 class RobotPort(Protocol):
     """What steering does to the robot; may be called from any thread but the node's."""
 
-    def publish_points(self, points: Sequence[Point]) -> None:
-        """Send points to the servo, stamped now."""
+    def publish_points(self, points: Sequence[Point]) -> str:
+        """Send points to the servo, stamped now; returns why it has not followed them for long, if so."""
 
     def begin_manual(self) -> None:
         """Get the driver's lease, from the servo if that holds it; waits. Raises SoftformError with the reason."""
@@ -173,7 +173,9 @@ class Steering:
         if mode != "manual":
             self._drop_lease()
         if mode == "points":
-            self._port.publish_points(points)
+            if refusal := self._port.publish_points(points):
+                self.forget()
+                self._tell(f"The servo does not follow: {refusal}")
         elif mode == "manual" and values is not None:
             self._send(values)
 

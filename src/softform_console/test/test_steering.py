@@ -28,6 +28,7 @@ class Robot:
 
     def publish_points(self, points):
         self.done.append(("points", [one.id for one in points]))
+        return self.refuses
 
     def begin_manual(self):
         if self.refuses:
@@ -134,6 +135,15 @@ def test_a_silent_page_gives_up_the_lease_of_manual_mode(desk):
     clock.now += DEAD_MAN_SECONDS + 0.01
     steering.step()
     assert robot.done == [("begin",), ("values", [1.0, 2.0]), ("values", [1.0, 2.0]), ("end",)]
+
+
+def test_a_servo_that_does_not_follow_ends_the_steering_with_the_reason(desk):
+    _, robot, _, steering, told = desk
+    robot.refuses = "Out of order."
+    steering.set_points([point()], True)
+    steering.step()
+    steering.step()
+    assert steering.mode == "none" and "Out of order." in told[0] and len(robot.done) == 1
 
 
 def test_points_take_over_from_manual_mode(desk):
