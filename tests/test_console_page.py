@@ -24,7 +24,7 @@ def browser():
 @pytest.fixture
 def observer(stack):
     one = Observer()
-    one.wait_for(lambda: one.driver and one.values, "the driver")
+    one.wait_for(lambda: one.driver, "the driver")
     one.at_rest()
     yield one
     one.close()
