@@ -1,10 +1,10 @@
 import { clearFaults } from './steering'
-import { robotState, useStore } from './store'
+import { robotInfo, robotState, useStore } from './store'
 
 /** One sentence that says what to do now; gone as soon as it is done. */
 export function Hint() {
   const text = useStore(hintOf)
-  const teaches = text === TEACH
+  const teaches = text === TEACH || text === TEACH_TIP
   if (!text) return null
   return (
     <p className="hint" data-teaches={teaches || undefined} role="status">
@@ -20,6 +20,7 @@ export function Hint() {
 }
 
 const TEACH = 'Press a point of the robot and drag it.'
+const TEACH_TIP = 'Press the tip of the robot and drag it.'
 
 const STOPPED = 'Stopped by request.'
 const OUT_OF_REACH = 'The robot holds: it cannot follow the points. Pull less far; the panel says why.'
@@ -37,5 +38,5 @@ function hintOf(store: ReturnType<typeof useStore.getState>): string | null {
   if (store.state?.operator === 'other') return 'You watch. Somebody else steers.'
   if (robot.steering === 'points' && robot.servo?.state === 'holding' && robot.servo.reason) return OUT_OF_REACH
   if (state === 'running' || robot.steering === 'goal' || robot.steering === 'manual' || store.pins.length || store.manual) return null
-  return TEACH
+  return robotInfo(store)?.has_surface === false ? TEACH_TIP : TEACH
 }

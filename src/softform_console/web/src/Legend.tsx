@@ -22,17 +22,19 @@ export function Legend() {
   const change = (layer: Layer) => useStore.setState({ layers: { ...layers, [layer]: !layers[layer] } })
   return (
     <section className="legend" aria-label="Legend">
-      <label className="legend-title">
-        <span className="visually-hidden">Colours show</span>
-        <select value={colouring} onChange={(event) => useStore.setState({ colouring: event.target.value as Colouring, scaleTop: 0 })}>
-          {COLOURINGS.map(([value, text]) => (
-            <option key={value} value={value}>
-              {text}
-            </option>
-          ))}
-        </select>
-      </label>
-      {missing ? (
+      {scene.surface && (
+        <label className="legend-title">
+          <span className="visually-hidden">Colours show</span>
+          <select value={colouring} onChange={(event) => useStore.setState({ colouring: event.target.value as Colouring, scaleTop: 0 })}>
+            {COLOURINGS.map(([value, text]) => (
+              <option key={value} value={value}>
+                {text}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      {!scene.surface ? null : missing ? (
         <p className="legend-note">{missing}</p>
       ) : (
         colouring !== 'plain' && (
@@ -65,7 +67,6 @@ function tick(metres: number): string {
 }
 
 function missingText(colouring: Colouring, scene: ReturnType<typeof useStore.getState>['scene']): string | null {
-  if (!scene.surface) return null
   if (colouring === 'uncertainty' && !scene.uncertainty) return 'The model of this robot tells no uncertainty.'
   if (colouring === 'deformation' && !scene.rest) return 'The shape at rest was not seen yet.'
   return null

@@ -32,7 +32,7 @@ export function RobotSection() {
         <Fact name="Follows" value={FOLLOWS[steering]} />
         {servo?.mean_error != null && steering === 'points' && <Fact name="Off by" value={errors(servo.mean_error, servo.max_error)} />}
         {servo?.latency != null && steering === 'points' && <Fact name="Answered within" value={`${(1e3 * servo.latency).toFixed(0)} ms`} />}
-        <Fact name="Picture" value={scene.stale ? 'at rest, nothing is measured' : 'as predicted now'} />
+        {scene.surface && <Fact name="Picture" value={scene.stale ? 'at rest, nothing is measured' : 'as predicted now'} />}
         {scene.missingMarkers > 0 && <Fact name="Markers not seen" value={String(scene.missingMarkers)} />}
         {roundTrip !== null && <Fact name="Connection" value={`${(1e3 * roundTrip).toFixed(0)} ms`} />}
       </dl>

@@ -1,4 +1,4 @@
-import { useMemo } from 'react'
+import { useEffect, useMemo } from 'react'
 import * as THREE from 'three'
 import type { FramePlace } from '../protocol'
 import { robotInfo, robotState, useStore } from '../store'
@@ -20,9 +20,16 @@ export function Frames() {
 
 function FrameAxes({ frame, size, draggable }: { frame: FramePlace; size: number; draggable: boolean }) {
   const axes = useMemo(() => new THREE.AxesHelper(0.12 * size), [size])
+  const [x, y, z] = frame.place
+  const fromBase = useMemo(() => new THREE.BufferGeometry().setFromPoints([new THREE.Vector3(), new THREE.Vector3(x, y, z)]), [x, y, z])
+  useEffect(() => () => fromBase.dispose(), [fromBase])
   return (
+    <>
+    <lineSegments geometry={fromBase} raycast={nothing}>
+      <lineBasicMaterial color="#7aa2d6" />
+    </lineSegments>
     <group position={frame.place} quaternion={frame.rotation}>
-      <primitive object={axes} raycast={() => undefined} />
+      <primitive object={axes} raycast={nothing} />
       {draggable && (
         <mesh
           onPointerDown={(event) => pickFrame(event, frame.name, frame.place)}
@@ -35,5 +42,8 @@ function FrameAxes({ frame, size, draggable }: { frame: FramePlace; size: number
         </mesh>
       )}
     </group>
+    </>
   )
 }
+
+const nothing = () => undefined

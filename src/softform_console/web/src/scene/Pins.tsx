@@ -16,7 +16,35 @@ const ORANGE = '#ff9d2e'
 export function Pins() {
   const pins = useStore(shownPins)
   const selected = useStore((store) => store.selected)
-  return pins.map((pin) => <PinHandle key={pin.id} pin={pin} selected={pin.id === selected} />)
+  return (
+    <>
+      <WarmUp />
+      {pins.map((pin) => (
+        <PinHandle key={pin.id} pin={pin} selected={pin.id === selected} />
+      ))}
+    </>
+  )
+}
+
+/**
+ * A speck with the materials of a point, drawn from the start: without it the first press would wait for its shaders,
+ * long enough on a slow computer for the server to take the page for frozen.
+ */
+function WarmUp() {
+  const line = useMemo(() => new THREE.BufferGeometry().setFromPoints([new THREE.Vector3(), new THREE.Vector3(0, 0, 1e-9)]), [])
+  return (
+    <>
+      <lineSegments frustumCulled={false} geometry={line} raycast={nothing}>
+        <lineBasicMaterial color={ORANGE} depthTest={false} transparent />
+      </lineSegments>
+      {[false, true].map((hidden) => (
+        <mesh key={String(hidden)} frustumCulled={false} scale={1e-9} raycast={nothing}>
+          <sphereGeometry args={[1, 4, 2]} />
+          {hidden ? <meshBasicMaterial colorWrite={false} depthWrite={false} /> : <meshBasicMaterial color={ORANGE} depthTest={false} transparent />}
+        </mesh>
+      ))}
+    </>
+  )
 }
 
 function PinHandle({ pin, selected }: { pin: Pin; selected: boolean }) {

@@ -1,7 +1,7 @@
 import { useFrame, useThree } from '@react-three/fiber'
 import { useEffect } from 'react'
 import * as THREE from 'three'
-import { robotInfo, useStore } from '../store'
+import { robotInfo, robotState, useStore } from '../store'
 import { pictureOf } from './picture'
 
 /** What tests read of the picture: where things are on the screen, px, and when it was drawn first, ms. */
@@ -48,7 +48,9 @@ export function Probe() {
     const probe = window.softformPicture
     if (!probe) return
     probe.draws += 1
-    if (probe.firstPicture === null && pictureOf(useStore.getState().robot).surface) {
+    const store = useStore.getState()
+    const something = pictureOf(store.robot).surface ?? robotState(store)?.frames.length
+    if (probe.firstPicture === null && something) {
       requestAnimationFrame(() => requestAnimationFrame(() => (probe.firstPicture ??= performance.now())))
     }
   })

@@ -2,7 +2,7 @@ import { useThree } from '@react-three/fiber'
 import { useEffect } from 'react'
 import * as THREE from 'three'
 import { OrbitControls } from 'three/addons/controls/OrbitControls.js'
-import { robotInfo, useStore } from '../store'
+import { robotInfo, robotState, useStore } from '../store'
 import { connectDrags } from './drag'
 import { onPicture, pictureOf } from './picture'
 
@@ -22,7 +22,7 @@ export const view: { look(side: Side): void; turn(right: number, up: number): vo
 export function View() {
   const { camera, gl, invalidate } = useThree()
   const robot = useStore((store) => store.robot)
-  const known = useStore((store) => robotInfo(store) !== null)
+  const known = useStore((store) => robotInfo(store) !== null && robotState(store) !== null)
   useEffect(() => {
     const controls = new OrbitControls(camera, gl.domElement)
     controls.enableDamping = false
@@ -77,11 +77,13 @@ function bounds(): { centre: THREE.Vector3; radius: number } {
   const store = useStore.getState()
   const size = robotInfo(store)?.size ?? 0.3
   const surface = pictureOf(store.robot).surface
-  if (!surface) return { centre: new THREE.Vector3(), radius: 0.75 * size }
-  const box = new THREE.Box3().setFromArray(surface.positions)
+  const box = new THREE.Box3()
+  if (surface) box.setFromArray(surface.positions)
+  for (const frame of robotState(store)?.frames ?? []) box.expandByPoint(new THREE.Vector3(...frame.place))
+  if (!surface?.hasTriangles) box.expandByPoint(new THREE.Vector3())
   const centre = box.getCenter(new THREE.Vector3())
   return {
     centre: new THREE.Vector3(centre.x, centre.z, -centre.y),
-    radius: Math.max(0.5 * box.getSize(new THREE.Vector3()).length(), 0.2 * size),
+    radius: Math.max(0.5 * box.getSize(new THREE.Vector3()).length(), 0.9 * size * Number(!surface?.hasTriangles), 0.2 * size),
   }
 }

@@ -126,7 +126,7 @@ function valuesToColour(surface: Surface, rest: Picture['rest'], colouring: Stor
 /** Tell the panel what there is to see, when that changes. */
 function describe({ surface, rest, markers }: Picture): void {
   const scene = {
-    surface: surface !== null,
+    surface: surface?.hasTriangles ?? false,
     uncertainty: Boolean(surface?.uncertainty),
     rest: surface !== null && rest.has(surface.topology.id),
     stale: surface?.stale ?? true,

@@ -24,6 +24,11 @@ export class Surface {
     this.geometry.setAttribute('uv', new THREE.BufferAttribute(uv, 2))
   }
 
+  /** Whether there is a surface; a robot that is known by frames alone has vertices without triangles. */
+  get hasTriangles(): boolean {
+    return this.topology.triangles.length > 0
+  }
+
   get positions(): Float32Array {
     return this.geometry.attributes.position.array as Float32Array
   }
@@ -50,7 +55,7 @@ export class Surface {
 
   /** The first place that a ray meets, in the geometry's frame. */
   firstHit(ray: THREE.Ray): THREE.Intersection | null {
-    if (!this.topology.triangles.length) return null
+    if (!this.hasTriangles) return null
     if (!this.tree) this.tree = new MeshBVH(this.geometry, { indirect: true })
     else if (this.treeIsOld) this.tree.refit()
     this.treeIsOld = false
