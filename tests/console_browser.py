@@ -50,7 +50,7 @@ class Tab:
 
     def screen(self, place):
         """Where a place is on the screen, px."""
-        return self.page.evaluate(f"window.softformPicture.screen({list(place)})")
+        return self.page.evaluate(f"window.softformPicture.screen({[float(one) for one in place]})")
 
     @property
     def outside(self):

@@ -109,9 +109,10 @@ def test_the_space_bar_stops_whatever_has_the_focus(opened, observer):
 def test_a_slider_moves_its_actuator(opened, observer):
     slider = opened.page.locator("input[type=range]").nth(4)
     slider.focus()
-    for _ in range(60):
-        opened.page.keyboard.press("ArrowRight")
+    opened.page.keyboard.press("ArrowRight")
     observer.wait_for(lambda: observer.commands, "commands")
+    for _ in range(50):
+        opened.page.keyboard.press("ArrowRight", delay=10)
     value = float(slider.input_value())
     assert value > 1000.0
     observer.wait_for(lambda: abs(observer.measured[4] - value) < 300.0, "the chamber follows")

@@ -233,7 +233,7 @@ class ServoInfo(Message):
 
 
 class RobotState(Message):
-    """A robot now; values in the actuators' order and units, null where not known.
+    """A robot now; values in the actuators' order and units, null where not known; `measured` also at rest.
 
     `steering` is what this console does with it, for whichever page is the operator. `points` are those in force.
     """

@@ -11,7 +11,7 @@ from softform_console.reach_goals import ReachGoals
 from softform_console.robot_info import info_of
 from softform_console.robot_link import RobotLink
 from softform_console.robot_view import RobotView
-from softform_console.scene_frames import Kind, SceneItem
+from softform_console.scene_frames import PREVIEW, Kind, SceneItem
 from softform_console.scene_store import SceneStore
 from softform_console.steering import Steering
 from softform_console.stop_request import StopRequests
@@ -134,5 +134,5 @@ class RobotDesk:
         except SoftformError:
             self._steering.end_goal()
             raise
-        self._store.put(SceneItem(Kind.GONE, message.robot, time.time(), gone=Kind.TARGET), PREVIEWS)
+        self._store.put(SceneItem(Kind.GONE, message.robot, time.time(), flags=PREVIEW, gone=Kind.TARGET), PREVIEWS)
         self._store.put(scene_item(shape, message.robot, time.time(), is_preview=False))

@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+import numpy as np
 from geometry_msgs.msg import Transform
 
 from softform_console.protocol import DriverInfo, FramePlace, Point, RobotState, ServoInfo
 from softform_console.steering import Mode
-from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_interfaces.msg import ActuatorCommand, ActuatorState, DriverState, ServoState
@@ -98,7 +98,7 @@ class RobotView:
             driver=self._driver_info(),
             servo=self._servo_info(),
             commanded=self._ordered(self._commanded),
-            measured=self._ordered(self._measured),
+            measured=self._ordered(self._measured) or self._at_rest(),
             settled=self._is_settled(),
             frames=[self._place(name, transform) for name, transform in tuple(self._frames.items())],
             steering=steering,
@@ -152,10 +152,20 @@ class RobotView:
     def _ordered(self, newest: tuple[ActuatorCommand | ActuatorState, float] | None) -> list[float] | None:
         if newest is None or self._clock() - newest[1] > _FRESH_SECONDS:
             return None
-        values: Array | None = None
-        with suppress(SoftformError):  # one of another robot
-            values = self._robot.in_order(newest[0].name, newest[0].value)
-        return None if values is None or not all(map(math.isfinite, values)) else values.tolist()
+        return self._values(newest[0].name, newest[0].value)
+
+    def _at_rest(self) -> list[float] | None:
+        """Return what was measured last of a robot that was made safe, which streams nothing."""
+        if self._driver is None or self._clock() - self._driver[1] > SILENT_SECONDS:
+            return None
+        return self._values(self._driver[0].actuator, self._driver[0].rest_value)
+
+    def _values(self, names: Sequence[str], values: Sequence[float]) -> list[float] | None:
+        """Return values in the robot's order; None of another robot's, or where one is not known."""
+        with suppress(SoftformError):
+            ordered = self._robot.in_order(names, values)
+            return ordered.tolist() if np.isfinite(ordered).all() else None
+        return None
 
     def _is_settled(self) -> bool:
         if self._measured is None or self._clock() - self._measured[1] > _FRESH_SECONDS:

@@ -201,7 +201,7 @@ export interface RobotInfo {
   has_surface: boolean
 }
 
-/** A robot now; values in the actuators' order and units, null where not known.
+/** A robot now; values in the actuators' order and units, null where not known; `measured` also at rest.
  *
  * `steering` is what this console does with it, for whichever page is the operator. `points` are those in force.
  */
