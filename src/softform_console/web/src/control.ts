@@ -4,8 +4,8 @@ import { note, robotState, setTarget, useStore } from './store'
 
 /** Silence after which an open socket is given up, ms. */
 const PATIENCE = 3000
-/** How long it takes at most to become the operator, ms. */
-const CLAIM = 500
+/** How long it takes at most to become the operator, also of a computer that is slow, ms. */
+const CLAIM = 3000
 
 let heard = 0
 const socket = new ReconnectingSocket('control', {
@@ -71,12 +71,14 @@ function take(message: FromServer): void {
 function takeState(state: State): void {
   const before = useStore.getState()
   // A state that was under way while this page asked to be the operator does not know of it yet.
-  if (state.operator === 'none' && performance.now() - before.claimed < CLAIM) state.operator = 'you'
+  const isClaimed = state.operator === 'none' && performance.now() - before.claimed < CLAIM
+  if (isClaimed) state.operator = 'you'
   const was = robotState(before)
   const now = state.robots.find((robot) => robot.robot === before.robot)
   const moving = state.robots.some((robot) => robot.driver.state === 'running')
   useStore.setState({
     state,
+    ...(!isClaimed && { claimed: -Infinity }),
     ...(hasEnded(was, now, FOLLOWING) && { pins: [], selected: null }),
     ...(hasEnded(was, now, ['manual']) && { manual: null }),
     ...(hasEnded(was, now, MOVING) && { gestureEpoch: '' }),

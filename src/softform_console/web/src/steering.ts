@@ -60,6 +60,7 @@ export function mayOperate(): boolean {
 
 /** Cease to be the operator. */
 export function handOver(): void {
+  useStore.setState({ claimed: -Infinity })
   send({ type: 'operate', take: false })
 }
 

@@ -21,6 +21,8 @@ import { View } from './View'
 
 /** Draws a second where the processor draws: more would hold back what the operator does. */
 const SOFTWARE_RATE = 12
+/** Time between two of them, in durations of one: beats and what the operator does come first. */
+const SHARE = 3
 /** Where the robot stands before somebody who wears a headset, m. */
 const IN_FRONT: [number, number, number] = [0, 0.95, -0.6]
 
@@ -105,12 +107,16 @@ function Redraw({ rate }: { rate: number | null }) {
     const ends = [onPicture(touch), useStore.subscribe(touch)]
     const moves = ['pointermove', 'pointerdown', 'wheel', 'keydown'] as const
     for (const kind of moves) window.addEventListener(kind, touch, { passive: true })
-    const timer = setInterval(() => {
-      if (changed) advance(performance.now() / 1e3)
+    let timer: ReturnType<typeof setTimeout>
+    const draw = () => {
+      const begun = performance.now()
+      if (changed) advance(begun / 1e3)
       changed = false
-    }, 1e3 / rate)
+      timer = setTimeout(draw, Math.max(1e3 / rate, SHARE * (performance.now() - begun)))
+    }
+    draw()
     return () => {
-      clearInterval(timer)
+      clearTimeout(timer)
       ends.forEach((end) => end())
       for (const kind of moves) window.removeEventListener(kind, touch)
     }
