@@ -62,7 +62,7 @@ class Tab:
 @contextmanager
 def tab(browser, **options):
     """A page of its own profile."""
-    context = browser.new_context(viewport={"width": 1000, "height": 700}, **options)
+    context = browser.new_context(viewport={"width": 900, "height": 600}, **options)
     context.add_init_script(_REFUSED)
     try:
         yield Tab(context.new_page())

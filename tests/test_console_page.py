@@ -57,19 +57,23 @@ def grab(one, u=0.5, v=0.5):
 
 def drag(one, observer, u=0.5, v=0.5, up=60):
     """Drag the surface's point upwards on the screen; returns where its target came to."""
+    before = len(observer.targets)
     (x, y), place = grab(one, u, v)
     one.page.mouse.move(x, y - 5)
-    one.page.mouse.move(x, y - up, steps=8)
-    observer.wait_for(lambda: observer.targets, "a target")
-    time.sleep(0.5)
+    one.page.mouse.move(x, y - up, steps=4)
+
+    def target():
+        at = observer.targets[-1].position[-1]
+        return np.array([at.x, at.y, at.z])
+
+    observer.wait_for(
+        lambda: len(observer.targets) > before and np.abs(np.subtract(one.screen(target()), (x, y - up))).max() < 3.0,
+        "a target under the mouse",
+    )
     one.page.mouse.up()
-    time.sleep(0.3)
-    at = observer.targets[-1]
-    wanted = np.array([at.position[-1].x, at.position[-1].y, at.position[-1].z])
-    assert (at.u[-1], at.v[-1]) == pytest.approx((u, v), abs=0.02)
-    assert wanted[2] > place[2] + 0.005
-    assert one.screen(wanted) == pytest.approx((x, y - up), abs=3.0)
-    return wanted
+    assert (observer.targets[-1].u[-1], observer.targets[-1].v[-1]) == pytest.approx((u, v), abs=0.02)
+    assert target()[2] > place[2] + 0.005
+    return target()
 
 
 def test_a_point_that_is_picked_and_dragged_is_followed(opened, observer):
