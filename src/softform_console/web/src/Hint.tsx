@@ -2,8 +2,9 @@ import { clearFaults } from './steering'
 import { robotInfo, robotState, useStore } from './store'
 
 /** One sentence that says what to do now; gone as soon as it is done. */
-export function Hint() {
-  const text = useStore(hintOf)
+export function Hint({ picture }: { picture: boolean }) {
+  const hint = useStore(hintOf)
+  const text = picture || (hint !== TEACH && hint !== TEACH_TIP) ? hint : 'Move a slider, or add a point by numbers.'
   const teaches = text === TEACH || text === TEACH_TIP
   if (!text) return null
   return (

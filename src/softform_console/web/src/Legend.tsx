@@ -4,6 +4,7 @@ import { useStore, type Colouring, type Layer } from './store'
 const COLOURINGS: [Colouring, string][] = [
   ['deformation', 'Deformation'],
   ['uncertainty', 'Uncertainty (1 σ)'],
+  ['distance', 'Distance of the scan'],
   ['plain', 'No colours'],
 ]
 const LAYERS: [Layer, string][] = [
@@ -69,5 +70,6 @@ function tick(metres: number): string {
 function missingText(colouring: Colouring, scene: ReturnType<typeof useStore.getState>['scene']): string | null {
   if (colouring === 'uncertainty' && !scene.uncertainty) return 'The model of this robot tells no uncertainty.'
   if (colouring === 'deformation' && !scene.rest) return 'The shape at rest was not seen yet.'
+  if (colouring === 'distance' && !scene.cloud) return 'Nothing was scanned yet.'
   return null
 }

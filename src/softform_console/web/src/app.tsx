@@ -45,8 +45,8 @@ function App() {
           <NoPicture text="This browser does not draw in 3D (no WebGL 2)." />
         )}
         <ViewTools />
-        <Hint />
-        <Legend />
+        <Hint picture={webgl} />
+        {webgl && <Legend />}
         <Notes />
       </main>
       <Plots />

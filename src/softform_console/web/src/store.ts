@@ -4,8 +4,8 @@ import type { GoalProgress, GoalResult, Hello, Notice, Point, Previewed, RobotIn
 /** A point with all that it may have. */
 export type Pin = Required<Point>
 
-/** What a surface's colours mean. */
-export type Colouring = 'uncertainty' | 'deformation' | 'plain'
+/** What the colours mean; a distance is that of the scan from the predicted surface. */
+export type Colouring = 'deformation' | 'uncertainty' | 'distance' | 'plain'
 
 /** What the scene shows beside the robot. */
 export type Layer = 'surface' | 'cloud' | 'markers' | 'target' | 'frames' | 'grid'
@@ -53,7 +53,7 @@ export interface Store {
   /** End of the colour scale, m; 0 where nothing is scaled. */
   scaleTop: number
   /** Whether a surface is there, its values carry an uncertainty, and its rest shape is known. */
-  scene: { surface: boolean; uncertainty: boolean; rest: boolean; stale: boolean; missingMarkers: number }
+  scene: { surface: boolean; uncertainty: boolean; rest: boolean; stale: boolean; cloud: boolean; missingMarkers: number }
 }
 
 const NO_TARGET: Target = { uploaded: null, pose: 'fixed', preview: null, busy: false, progress: null, result: null }
@@ -77,7 +77,7 @@ export const useStore = create<Store>(() => ({
   layers: { surface: true, cloud: true, markers: true, target: true, frames: true, grid: true },
   colouring: 'deformation',
   scaleTop: 0,
-  scene: { surface: false, uncertainty: false, rest: false, stale: false, missingMarkers: 0 },
+  scene: { surface: false, uncertainty: false, rest: false, stale: false, cloud: false, missingMarkers: 0 },
 }))
 
 /** Description of the robot that is looked at. */

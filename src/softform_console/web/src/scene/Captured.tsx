@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useState } from 'react'
 import * as THREE from 'three'
+import { colourValues } from '../colours'
 import type { SceneFrame } from '../frames'
 import { useStore } from '../store'
 import { onPicture, pictureOf } from './picture'
@@ -9,12 +10,14 @@ export function Captured() {
   const robot = useStore((store) => store.robot)
   const layers = useStore((store) => store.layers)
   const cloud = useFrames(robot, 'cloud')
+  useStore((store) => store.colouring)
+  const distances = pictureOf(robot).cloudDistances
   const markers = useFrames(robot, 'markers')
   const target = useFrames(robot, 'target')
   const preview = useFrames(robot, 'preview')
   return (
     <>
-      {layers.cloud && cloud && <Dots frame={cloud} size={1.8} colour="#4fc3d9" />}
+      {layers.cloud && cloud && <Dots frame={cloud} size={distances ? 3 : 1.8} colour="#4fc3d9" values={distances} />}
       {layers.markers && markers && <Dots frame={markers} size={9} colour="#e6f4ff" />}
       {layers.target && target && <TargetShape frame={target} />}
       {layers.target && preview && <TargetShape frame={preview} />}
@@ -33,17 +36,21 @@ function useFrames(robot: number, kind: 'cloud' | 'markers' | 'target' | 'previe
 }
 
 /** Points of fixed size on the screen; those that were not seen (NaN) are left out. */
-function Dots({ frame, size, colour }: { frame: SceneFrame; size: number; colour: string }) {
+function Dots({ frame, size, colour, values = null }: { frame: SceneFrame; size: number; colour: string; values?: Float32Array | null }) {
+  const top = useStore((store) => store.scaleTop)
   const geometry = useMemo(() => {
-    const seen = Array.from({ length: frame.positions.length / 3 }, (_, i) => frame.positions.subarray(3 * i, 3 * i + 3))
-      .filter((point) => !Number.isNaN(point[0]))
-      .flatMap((point) => [...point])
-    return new THREE.BufferGeometry().setAttribute('position', new THREE.Float32BufferAttribute(seen, 3))
-  }, [frame])
+    const seen = Array.from({ length: frame.positions.length / 3 }, (_, i) => i).filter((i) => !Number.isNaN(frame.positions[3 * i]))
+    const made = new THREE.BufferGeometry()
+    const positions = seen.flatMap((i) => [...frame.positions.subarray(3 * i, 3 * i + 3)])
+    made.setAttribute('position', new THREE.Float32BufferAttribute(positions, 3))
+    const colours = new Float32Array(positions.length).fill(1)
+    if (values) colourValues(seen.map((i) => values[i]), top, colours)
+    return made.setAttribute('color', new THREE.BufferAttribute(colours, 3))
+  }, [frame, values, top])
   useEffect(() => () => geometry.dispose(), [geometry])
   return (
     <points geometry={geometry} frustumCulled={false} raycast={() => undefined}>
-      <pointsMaterial size={size} sizeAttenuation={false} color={colour} transparent opacity={0.9} />
+      <pointsMaterial size={size} sizeAttenuation={false} color={values ? '#ffffff' : colour} vertexColors transparent opacity={0.9} />
     </points>
   )
 }

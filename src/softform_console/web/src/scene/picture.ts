@@ -15,6 +15,8 @@ export interface Picture {
   surface: Surface | null
   rest: Map<number, Float32Array>
   cloud: SceneFrame | null
+  /** Distance of the cloud's points from the surface as it was when they came, m; null where it is not asked for. */
+  cloudDistances: Float32Array | null
   markers: SceneFrame | null
   target: SceneFrame | null
   preview: SceneFrame | null
@@ -28,7 +30,7 @@ const listeners = new Set<() => void>()
 export function pictureOf(robot: number): Picture {
   let picture = pictures.get(robot)
   if (!picture) {
-    picture = { surface: null, rest: new Map(), cloud: null, markers: null, target: null, preview: null }
+    picture = { surface: null, rest: new Map(), cloud: null, cloudDistances: null, markers: null, target: null, preview: null }
     pictures.set(robot, picture)
   }
   return picture
@@ -73,6 +75,7 @@ function take(frame: SceneFrame): void {
   }
   const slot = slotOf(frame.kind === 'gone' ? frame.gone : frame.kind, frame.preview)
   if (slot) picture[slot] = frame.kind === 'gone' ? null : frame
+  if (slot === 'cloud') paint(picture, useStore.getState(), true)
   if (frame.kind === 'gone' && frame.gone === 'mesh') picture.surface = null
   if (frame.robot === useStore.getState().robot) describe(picture)
 }
@@ -99,17 +102,22 @@ function takeMesh(picture: Picture, topology: Topology, frame: SceneFrame): void
 }
 
 function recolour(store: Store): void {
-  paint(pictureOf(store.robot), store)
+  paint(pictureOf(store.robot), store, true)
   describe(pictureOf(store.robot))
   for (const listener of listeners) listener()
 }
 
-function paint({ surface, rest }: Picture, store: Store): void {
+/** Colour surface or cloud; the cloud's distances are those of the moment at which it is new. */
+function paint(picture: Picture, store: Store, cloudIsNew = false): void {
+  const { surface, rest, cloud } = picture
   if (!surface) return
   const { colouring, scaleTop } = store
+  if (colouring !== 'distance') picture.cloudDistances = null
+  else if (cloudIsNew) picture.cloudDistances = cloud && surface.distances(cloud.positions)
   const least = colouring === 'deformation' ? niceTop(LEAST_SHARE * (robotInfo(store)?.size ?? 0.1)) : LEAST_UNCERTAINTY
   const values = valuesToColour(surface, rest, colouring)
-  const top = values ? steadyTop(scaleTop, values.reduce((a, b) => Math.max(a, b), 0), least) : 0
+  const scaled = values ?? picture.cloudDistances
+  const top = scaled ? steadyTop(scaleTop, scaled.reduce((a, b) => (b > a ? b : a), 0), least) : 0
   surface.colour(values, top)
   if (top !== scaleTop) useStore.setState({ scaleTop: top })
 }
@@ -118,18 +126,19 @@ let distances = new Float32Array(0)
 function valuesToColour(surface: Surface, rest: Picture['rest'], colouring: Store['colouring']): Float32Array | null {
   if (colouring === 'uncertainty') return surface.uncertainty
   const still = rest.get(surface.topology.id)
-  if (colouring === 'plain' || !still) return null
+  if (colouring !== 'deformation' || !still) return null
   if (distances.length !== surface.topology.vertices) distances = new Float32Array(surface.topology.vertices)
   return deformation(surface.positions, still, distances)
 }
 
 /** Tell the panel what there is to see, when that changes. */
-function describe({ surface, rest, markers }: Picture): void {
+function describe({ surface, rest, cloud, markers }: Picture): void {
   const scene = {
     surface: surface?.hasTriangles ?? false,
     uncertainty: Boolean(surface?.uncertainty),
     rest: surface !== null && rest.has(surface.topology.id),
     stale: surface?.stale ?? true,
+    cloud: cloud !== null,
     missingMarkers: markers ? markers.positions.filter((value, i) => i % 3 === 0 && Number.isNaN(value)).length : 0,
   }
   const before = useStore.getState().scene

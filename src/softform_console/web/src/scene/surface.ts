@@ -55,11 +55,25 @@ export class Surface {
 
   /** The first place that a ray meets, in the geometry's frame. */
   firstHit(ray: THREE.Ray): THREE.Intersection | null {
+    return this.freshTree()?.raycastFirst(ray, THREE.DoubleSide) ?? null
+  }
+
+  /** Distance of each point (3 n) from the surface, m; NaN where a point is missing or there is no surface. */
+  distances(points: Float32Array): Float32Array {
+    const tree = this.freshTree()
+    const point = new THREE.Vector3()
+    return Float32Array.from({ length: points.length / 3 }, (_, i) => {
+      if (!tree || Number.isNaN(points[3 * i])) return Number.NaN
+      return tree.closestPointToPoint(point.fromArray(points, 3 * i))?.distance ?? Number.NaN
+    })
+  }
+
+  private freshTree(): MeshBVH | null {
     if (!this.hasTriangles) return null
     if (!this.tree) this.tree = new MeshBVH(this.geometry, { indirect: true })
     else if (this.treeIsOld) this.tree.refit()
     this.treeIsOld = false
-    return this.tree.raycastFirst(ray, THREE.DoubleSide)
+    return this.tree
   }
 
   /** Output index and (u, v) of a point of a triangle. */
