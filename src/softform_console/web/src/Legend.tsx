@@ -18,7 +18,7 @@ const LAYERS: [Layer, string][] = [
 
 /** What the colours mean in mm, and what is shown. */
 export function Legend() {
-  const { colouring, scaleTop, scene, layers } = useStore()
+  const { colouring, scaleTop, scene, layers, section } = useStore()
   const missing = missingText(colouring, scene)
   const change = (layer: Layer) => useStore.setState({ layers: { ...layers, [layer]: !layers[layer] } })
   return (
@@ -58,6 +58,20 @@ export function Legend() {
             </button>
           ))}
         </div>
+        {scene.surface && (
+          <label className="section-slider">
+            Cut
+            <input
+              type="range"
+              min={0.02}
+              max={1}
+              step={0.01}
+              value={section}
+              aria-label="Where the surface is cut, across x"
+              onChange={(event) => useStore.setState({ section: Number(event.target.value) })}
+            />
+          </label>
+        )}
       </details>
     </section>
   )

@@ -50,6 +50,8 @@ export interface Store {
   notes: Note[]
   layers: Record<Layer, boolean>
   colouring: Colouring
+  /** Where the surface is cut, as a share of the robot's width from its low x; 1: nowhere. */
+  section: number
   /** End of the colour scale, m; 0 where nothing is scaled. */
   scaleTop: number
   /** Whether a surface is there, its values carry an uncertainty, and its rest shape is known. */
@@ -76,6 +78,7 @@ export const useStore = create<Store>(() => ({
   notes: [],
   layers: { surface: true, cloud: true, markers: true, target: true, frames: true, grid: true },
   colouring: 'deformation',
+  section: 1,
   scaleTop: 0,
   scene: { surface: false, uncertainty: false, rest: false, stale: false, cloud: false, missingMarkers: 0 },
 }))

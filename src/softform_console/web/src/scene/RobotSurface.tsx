@@ -15,7 +15,13 @@ export function RobotSurface() {
   const material = useMemo(() => surfaceMaterial(), [])
   const hint = useRef<THREE.Mesh>(null)
   const { invalidate, gl } = useThree()
-  const raycast = useMemo(() => (surface ? castOn(surface) : () => undefined), [surface])
+  const section = useStore((store) => store.section)
+  const cut = surface && section < 1 ? surface.xAt(section) : Infinity
+  const raycast = useMemo(() => (surface ? castOn(surface, cut) : () => undefined), [surface, cut])
+  useEffect(() => {
+    material.clippingPlanes = cut === Infinity ? [] : [new THREE.Plane(new THREE.Vector3(-1, 0, 0), cut)]
+    material.needsUpdate = true
+  }, [material, cut])
   if (!surface || !visible) return null
   const preview = (point: THREE.Vector3 | null) => {
     if (!hint.current) return
@@ -62,10 +68,10 @@ function useSurface(robot: number): Surface | null {
 const ray = new THREE.Ray()
 const inverse = new THREE.Matrix4()
 
-function castOn(surface: Surface) {
+function castOn(surface: Surface, cut: number) {
   return function raycast(this: THREE.Mesh, caster: THREE.Raycaster, hits: THREE.Intersection[]) {
     inverse.copy(this.matrixWorld).invert()
-    const hit = surface.firstHit(ray.copy(caster.ray).applyMatrix4(inverse))
+    const hit = surface.firstHit(ray.copy(caster.ray).applyMatrix4(inverse), cut)
     if (!hit) return
     hit.object = this
     hit.point.applyMatrix4(this.matrixWorld)

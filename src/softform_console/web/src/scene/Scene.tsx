@@ -39,6 +39,7 @@ export default function Scene() {
       events={noEvents}
       gl={{ antialias: !software }}
       flat
+      onCreated={({ gl }) => void (gl.localClippingEnabled = true)}
     >
       <color attach="background" args={[background]} />
       <XR store={vr}>

@@ -4,6 +4,9 @@ import { colourValues } from '../colours'
 import type { SceneFrame, Topology } from '../frames'
 import { placeOf, uvAt, type Place, type Uv } from './uv'
 
+/** Grey of a surface that is not coloured, linear. */
+const PLAIN = 0.3
+
 /** A predicted mesh of one topology: its geometry, colours, and a tree that is brought up to date when a ray is cast. */
 export class Surface {
   readonly geometry = new THREE.BufferGeometry()
@@ -49,13 +52,22 @@ export class Surface {
     const attribute = this.geometry.attributes.color as THREE.BufferAttribute
     const colours = attribute.array as Float32Array
     if (values) colourValues(values, top, colours)
-    else colours.fill(0.6)
+    else colours.fill(PLAIN)
     attribute.needsUpdate = true
   }
 
-  /** The first place that a ray meets, in the geometry's frame. */
-  firstHit(ray: THREE.Ray): THREE.Intersection | null {
-    return this.freshTree()?.raycastFirst(ray, THREE.DoubleSide) ?? null
+  /** The first place with x up to `cut` that a ray meets, in the geometry's frame. */
+  firstHit(ray: THREE.Ray, cut = Infinity): THREE.Intersection | null {
+    if (cut === Infinity) return this.freshTree()?.raycastFirst(ray, THREE.DoubleSide) ?? null
+    const hits = this.freshTree()?.raycast(ray, THREE.DoubleSide).filter((hit) => hit.point.x <= cut) ?? []
+    return hits.reduce<THREE.Intersection | null>((near, hit) => (near && near.distance <= hit.distance ? near : hit), null)
+  }
+
+  /** x of a share of the surface's width, m. */
+  xAt(share: number): number {
+    this.geometry.computeBoundingBox()
+    const { min, max } = this.geometry.boundingBox!
+    return min.x + share * (max.x - min.x)
   }
 
   /** Distance of each point (3 n) from the surface, m; NaN where a point is missing or there is no surface. */
