@@ -18,7 +18,11 @@ const LAYERS: [Layer, string][] = [
 
 /** What the colours mean in mm, and what is shown. */
 export function Legend() {
-  const { colouring, scaleTop, scene, layers, section } = useStore()
+  const colouring = useStore((store) => store.colouring)
+  const scaleTop = useStore((store) => store.scaleTop)
+  const scene = useStore((store) => store.scene)
+  const layers = useStore((store) => store.layers)
+  const section = useStore((store) => store.section)
   const missing = missingText(colouring, scene)
   const change = (layer: Layer) => useStore.setState({ layers: { ...layers, [layer]: !layers[layer] } })
   return (

@@ -19,7 +19,14 @@ export function Points() {
       <h2>
         Points {pins.length > 0 && <span className="count">{pins.length}</span>}
         <label className="switch" title="Off: the robot holds while you arrange points">
-          <input type="checkbox" role="switch" checked={optimise} disabled={watching} onChange={(event) => setOptimise(event.target.checked)} />
+          <input
+            type="checkbox"
+            role="switch"
+            checked={optimise}
+            disabled={watching}
+            onChange={(event) => setOptimise(event.target.checked)}
+            onKeyDown={(event) => event.key === 'Enter' && setOptimise(!optimise)}
+          />
           Follow
         </label>
       </h2>

@@ -77,11 +77,13 @@ function PinHandle({ pin, selected }: { pin: Pin; selected: boolean }) {
       <mesh ref={feature} renderOrder={2} raycast={nothing}>
         <sphereGeometry args={[0.62 * SEEN, 20, 14]} />
         <meshBasicMaterial color="#ffffff" depthTest={false} transparent />
+        <Outline radius={0.62 * SEEN} />
       </mesh>
       <group ref={target} position={pin.target}>
         <mesh renderOrder={3} raycast={nothing}>
           <sphereGeometry args={[SEEN, 24, 16]} />
           <meshBasicMaterial color={ORANGE} depthTest={false} transparent opacity={0.92} />
+          <Outline radius={SEEN} />
         </mesh>
         {selected && (
           <mesh renderOrder={3} raycast={nothing}>
@@ -103,6 +105,16 @@ function PinHandle({ pin, selected }: { pin: Pin; selected: boolean }) {
         </mesh>
       </group>
     </>
+  )
+}
+
+/** A dark rim, so that a point is seen on a light ground, too. */
+function Outline({ radius }: { radius: number }) {
+  return (
+    <mesh renderOrder={1} raycast={nothing}>
+      <sphereGeometry args={[1.16 * radius, 24, 16]} />
+      <meshBasicMaterial color="#10141b" depthTest={false} transparent />
+    </mesh>
   )
 }
 
