@@ -27,7 +27,8 @@ const STOPPED = 'Stopped by request.'
 const OUT_OF_REACH = 'The robot holds: it cannot follow the points. Pull less far; the panel says why.'
 
 function hintOf(store: ReturnType<typeof useStore.getState>): string | null {
-  if (!store.connected) return store.everConnected ? 'The connection is lost; trying again …' : 'Connecting to the robot …'
+  if (!store.connected)
+    return store.everConnected ? 'The connection is lost; trying again …' : 'Connecting to the robot …'
   if (store.hello && !store.hello.robots.length) return 'No robot is described to this console: run ./softform launch.'
   const robot = robotState(store)
   if (!robot) return null
@@ -38,6 +39,13 @@ function hintOf(store: ReturnType<typeof useStore.getState>): string | null {
   if (!store.scene.surface && !robot.frames.length) return 'Waiting for the predicted shape …'
   if (store.state?.operator === 'other') return 'You watch. Somebody else steers.'
   if (robot.steering === 'points' && robot.servo?.state === 'holding' && robot.servo.reason) return OUT_OF_REACH
-  if (state === 'running' || robot.steering === 'goal' || robot.steering === 'manual' || store.pins.length || store.manual) return null
+  if (
+    state === 'running' ||
+    robot.steering === 'goal' ||
+    robot.steering === 'manual' ||
+    store.pins.length ||
+    store.manual
+  )
+    return null
   return robotInfo(store)?.has_surface === false ? TEACH_TIP : TEACH
 }

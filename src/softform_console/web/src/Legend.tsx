@@ -30,7 +30,10 @@ export function Legend() {
       {scene.surface && (
         <label className="legend-title">
           <span className="visually-hidden">Colours show</span>
-          <select value={colouring} onChange={(event) => useStore.setState({ colouring: event.target.value as Colouring, scaleTop: 0 })}>
+          <select
+            value={colouring}
+            onChange={(event) => useStore.setState({ colouring: event.target.value as Colouring, scaleTop: 0 })}
+          >
             {COLOURINGS.map(([value, text]) => (
               <option key={value} value={value}>
                 {text}
@@ -57,7 +60,14 @@ export function Legend() {
         <summary>Show and hide</summary>
         <div className="layers" role="group" aria-label="Shown">
           {LAYERS.map(([layer, text]) => (
-            <button key={layer} type="button" className="chip" data-layer={layer} aria-pressed={layers[layer]} onClick={() => change(layer)}>
+            <button
+              key={layer}
+              type="button"
+              className="chip"
+              data-layer={layer}
+              aria-pressed={layers[layer]}
+              onClick={() => change(layer)}
+            >
               {text}
             </button>
           ))}

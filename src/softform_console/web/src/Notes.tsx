@@ -12,7 +12,12 @@ export function Notes() {
       {notes.map((one) => (
         <div key={one.key} className="note" data-level={one.level}>
           <p>{one.text}</p>
-          <button type="button" className="plain-button" aria-label="Close this message" onClick={() => closeNote(one.key)}>
+          <button
+            type="button"
+            className="plain-button"
+            aria-label="Close this message"
+            onClick={() => closeNote(one.key)}
+          >
             ✕
           </button>
           {one.level === 'info' && <Timer id={one.key} />}

@@ -21,13 +21,21 @@ export function Toolbar() {
     <header className="toolbar">
       <div className="brand">
         <svg viewBox="0 0 32 24" width="32" height="24" aria-hidden="true">
-          <path d="M2 19c7 0 7-14 14-14s7 14 14 14" fill="none" stroke="#ff9d2e" strokeWidth="4" strokeLinecap="round" />
+          <path
+            d="M2 19c7 0 7-14 14-14s7 14 14 14"
+            fill="none"
+            stroke="#ff9d2e"
+            strokeWidth="4"
+            strokeLinecap="round"
+          />
         </svg>
         {hello && hello.robots.length > 1 ? (
           <select
             aria-label="Robot"
             value={info?.index}
-            onChange={(event) => useStore.setState({ robot: Number(event.target.value), pins: [], manual: null, scaleTop: 0 })}
+            onChange={(event) =>
+              useStore.setState({ robot: Number(event.target.value), pins: [], manual: null, scaleTop: 0 })
+            }
           >
             {hello.robots.map((robot) => (
               <option key={robot.index} value={robot.index}>
@@ -56,15 +64,30 @@ export function ViewTools() {
           {text}
         </button>
       ))}
-      <button type="button" onClick={saveScreenshot} aria-label="Save the picture as a PNG" title="Save the picture as a PNG">
+      <button
+        type="button"
+        onClick={saveScreenshot}
+        aria-label="Save the picture as a PNG"
+        title="Save the picture as a PNG"
+      >
         ⤓
       </button>
       {headset && (
-        <button type="button" onClick={() => void vr.enterVR().catch((error: Error) => note('error', `The headset did not start: ${error.message}`))}>
+        <button
+          type="button"
+          onClick={() =>
+            void vr.enterVR().catch((error: Error) => note('error', `The headset did not start: ${error.message}`))
+          }
+        >
           VR
         </button>
       )}
-      <button type="button" onClick={toggleTheme} aria-label={`Change to a ${theme === 'dark' ? 'light' : 'dark'} page`} title="Dark or light">
+      <button
+        type="button"
+        onClick={toggleTheme}
+        aria-label={`Change to a ${theme === 'dark' ? 'light' : 'dark'} page`}
+        title="Dark or light"
+      >
         {theme === 'dark' ? '☀' : '☾'}
       </button>
     </div>

@@ -13,7 +13,8 @@ const socket = new ReconnectingSocket('control', {
     heard = performance.now()
     take(JSON.parse(String(data)) as FromServer)
   },
-  close: () => useStore.setState({ connected: false, state: null, pins: [], selected: null, manual: null, stopped: null }),
+  close: () =>
+    useStore.setState({ connected: false, state: null, pins: [], selected: null, manual: null, stopped: null }),
 })
 
 /** Send a message; false where there is no connection. */
@@ -39,7 +40,9 @@ function take(message: FromServer): void {
         hello: message,
         connected: true,
         everConnected: true,
-        robot: message.robots.some((robot) => robot.index === before.robot) ? before.robot : (message.robots[0]?.index ?? 0),
+        robot: message.robots.some((robot) => robot.index === before.robot)
+          ? before.robot
+          : (message.robots[0]?.index ?? 0),
       }))
       return
     case 'beat':
@@ -67,7 +70,7 @@ function take(message: FromServer): void {
   }
 }
 
-/** What the server no longer follows the page does not show as if it did: after a stop the points and sliders are gone. */
+/** What the server follows no more the page does not show as if it did: after a stop points and sliders are gone. */
 function takeState(state: State): void {
   const before = useStore.getState()
   // A state that was under way while this page asked to be the operator does not know of it yet.

@@ -1,4 +1,7 @@
-import './style.css'
+import './styles/base.css'
+import './styles/scene.css'
+import './styles/panel.css'
+import './styles/layout.css'
 import { startControl } from './control'
 import { startStop } from './stop'
 import { startTheme } from './theme'

@@ -10,7 +10,11 @@ export interface Status {
   detail: string
 }
 
-const UNKNOWN: Status = { tone: 'unknown', word: 'Not known', detail: 'The driver says nothing: whether the robot moves is not known.' }
+const UNKNOWN: Status = {
+  tone: 'unknown',
+  word: 'Not known',
+  detail: 'The driver says nothing: whether the robot moves is not known.',
+}
 const GRAVITY: Tone[] = ['unknown', 'fault', 'moving', 'wait', 'held', 'rest']
 
 /** What a robot does, as its driver measures it: "stopped" is said only of what is measured at rest. */
@@ -28,7 +32,11 @@ export function robotStatus(robot: RobotState): Status {
     case 'making_safe':
       return { tone: 'wait', word: 'Stopping', detail: driver.reason || 'Not all actuators are measured at rest yet.' }
     case 'holding':
-      return { tone: 'held', word: 'Held by motors', detail: driver.reason || 'Under power without a command: do not touch.' }
+      return {
+        tone: 'held',
+        word: 'Held by motors',
+        detail: driver.reason || 'Under power without a command: do not touch.',
+      }
     case 'fault':
       if (driver.stopped) {
         return driver.all_at_rest
@@ -37,7 +45,11 @@ export function robotStatus(robot: RobotState): Status {
       }
       return { tone: 'fault', word: 'At fault', detail: driver.reason }
     case 'offline':
-      return { tone: 'unknown', word: 'Offline', detail: driver.reason || 'The driver is not connected to its devices.' }
+      return {
+        tone: 'unknown',
+        word: 'Offline',
+        detail: driver.reason || 'The driver is not connected to its devices.',
+      }
     case 'silent':
       return UNKNOWN
   }
@@ -45,7 +57,8 @@ export function robotStatus(robot: RobotState): Status {
 
 /** The gravest status of all robots, and what the newest stop says while it is under way. */
 export function overallStatus(connected: boolean, robots: RobotState[] | null, stop: Stopped | null): Status {
-  if (!connected) return { tone: 'unknown', word: 'No connection', detail: 'Trying again. STOP still tries another way.' }
+  if (!connected)
+    return { tone: 'unknown', word: 'No connection', detail: 'Trying again. STOP still tries another way.' }
   if (!robots?.length) return UNKNOWN
   const all = robots.map(robotStatus)
   const gravest = all.reduce((a, b) => (GRAVITY.indexOf(b.tone) < GRAVITY.indexOf(a.tone) ? b : a))

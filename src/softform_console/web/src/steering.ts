@@ -79,7 +79,12 @@ export function addPin(pin: Omit<Pin, 'id' | 'weight'>): number | null {
   if (!mayOperate()) return null
   const driver = robotState(useStore.getState())?.driver
   if (driver?.state === 'fault') {
-    note('warning', driver.stopped ? 'The robot is stopped. Allow motion again first.' : 'The robot is at fault and does not follow. Look at it, then clear the fault in the panel.')
+    note(
+      'warning',
+      driver.stopped
+        ? 'The robot is stopped. Allow motion again first.'
+        : 'The robot is at fault and does not follow. Look at it, then clear the fault in the panel.',
+    )
     return null
   }
   const { pins } = useStore.getState()
@@ -92,14 +97,20 @@ export function addPin(pin: Omit<Pin, 'id' | 'weight'>): number | null {
 export function changePin(id: number, change: Partial<Pin>): void {
   const { pins } = useStore.getState()
   if (isOver() || !pins.some((pin) => pin.id === id) || !mayOperate()) return
-  setPins(pins.map((pin) => (pin.id === id ? { ...pin, ...change } : pin)), id)
+  setPins(
+    pins.map((pin) => (pin.id === id ? { ...pin, ...change } : pin)),
+    id,
+  )
 }
 
 /** Remove a point; with the last one the robot holds. */
 export function removePin(id: number): void {
   if (!mayOperate()) return
   const { pins, selected } = useStore.getState()
-  setPins(pins.filter((pin) => pin.id !== id), selected === id ? null : selected)
+  setPins(
+    pins.filter((pin) => pin.id !== id),
+    selected === id ? null : selected,
+  )
 }
 
 /** Follow the points, or hold the robot while they are arranged. */
@@ -116,7 +127,9 @@ export function setActuator(index: number, value: number): void {
   const actuators = robotInfo(store)?.actuators ?? []
   const state = robotState(store)
   const now = actuators.map((one, k) => store.manual?.[k] ?? state?.commanded?.[k] ?? state?.measured?.[k] ?? one.safe)
-  const manual = now.map((held, k) => Math.min(actuators[k].high, Math.max(actuators[k].low, k === index ? value : held)))
+  const manual = now.map((held, k) =>
+    Math.min(actuators[k].high, Math.max(actuators[k].low, k === index ? value : held)),
+  )
   useStore.setState({ manual, pins: [], selected: null })
   paced(() => send({ type: 'actuators', robot: store.robot, epoch: store.gestureEpoch, values: manual }))
 }

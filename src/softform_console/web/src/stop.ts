@@ -49,7 +49,7 @@ function isWritten(target: EventTarget | null): boolean {
   return target instanceof HTMLInputElement && /^(text|search|url)$/.test(target.type)
 }
 
-/** The space bar stops wherever the focus is, except in written text; it presses no button, so both events are taken. */
+/** The space bar stops wherever the focus is, except in text; it presses no button, so both events are taken. */
 function takeSpace(event: KeyboardEvent): void {
   if (event.code !== 'Space' || isWritten(event.target)) return
   event.preventDefault()

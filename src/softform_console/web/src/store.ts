@@ -1,5 +1,17 @@
 import { create } from 'zustand'
-import type { GoalProgress, GoalResult, Hello, Notice, Point, Previewed, RobotInfo, RobotState, State, Stopped, Uploaded } from './protocol'
+import type {
+  GoalProgress,
+  GoalResult,
+  Hello,
+  Notice,
+  Point,
+  Previewed,
+  RobotInfo,
+  RobotState,
+  State,
+  Stopped,
+  Uploaded,
+} from './protocol'
 
 /** A point with all that it may have. */
 export type Pin = Required<Point>
@@ -34,7 +46,7 @@ export interface Store {
   state: State | null
   /** When this page asked to be the operator, ms. */
   claimed: number
-  /** Epoch of the driver that the operator saw when they took hold of something; empty if the robot was stopped since. */
+  /** Epoch of the driver that the operator saw when they took hold; empty if the robot was stopped since. */
   gestureEpoch: string
   /** Round trip of the newest beat, s. */
   roundTrip: number | null
@@ -55,7 +67,14 @@ export interface Store {
   /** End of the colour scale, m; 0 where nothing is scaled. */
   scaleTop: number
   /** Whether a surface is there, its values carry an uncertainty, and its rest shape is known. */
-  scene: { surface: boolean; uncertainty: boolean; rest: boolean; stale: boolean; cloud: boolean; missingMarkers: number }
+  scene: {
+    surface: boolean
+    uncertainty: boolean
+    rest: boolean
+    stale: boolean
+    cloud: boolean
+    missingMarkers: number
+  }
 }
 
 const NO_TARGET: Target = { uploaded: null, pose: 'fixed', preview: null, busy: false, progress: null, result: null }

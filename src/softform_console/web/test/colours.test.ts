@@ -12,7 +12,10 @@ it('colours values between 0 and the end of the scale, and keeps what is beyond'
 })
 
 it('grows brighter all along, so that it reads in grey', () => {
-  const bright = Array.from({ length: 256 }, (_, i) => 0.2126 * LINEAR_COLOURS[3 * i] + 0.7152 * LINEAR_COLOURS[3 * i + 1] + 0.0722 * LINEAR_COLOURS[3 * i + 2])
+  const bright = Array.from(
+    { length: 256 },
+    (_, i) => 0.2126 * LINEAR_COLOURS[3 * i] + 0.7152 * LINEAR_COLOURS[3 * i + 1] + 0.0722 * LINEAR_COLOURS[3 * i + 2],
+  )
   for (let i = 1; i < 256; i++) expect(bright[i]).toBeGreaterThan(bright[i - 1])
 })
 

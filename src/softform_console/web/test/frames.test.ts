@@ -15,7 +15,10 @@ interface Fields {
   step?: number[]
 }
 
-function frame({ kind, level = 0, flags = 0, gone = 0, n = 0, t = 0, scalar = [0, 0], low = [0, 0, 0], step = [0, 0, 0] }: Fields, ...body: ArrayBufferView[]): ArrayBuffer {
+function frame(
+  { kind, level = 0, flags = 0, gone = 0, n = 0, t = 0, scalar = [0, 0], low = [0, 0, 0], step = [0, 0, 0] }: Fields,
+  ...body: ArrayBufferView[]
+): ArrayBuffer {
   const bytes = body.reduce((sum, part) => sum + part.byteLength, 72)
   const buffer = new ArrayBuffer(bytes)
   const view = new DataView(buffer)
@@ -40,22 +43,45 @@ function frame({ kind, level = 0, flags = 0, gone = 0, n = 0, t = 0, scalar = [0
 
 describe('decodeFrame', () => {
   it('reads header, vertices and uncertainty', () => {
-    const read = decodeFrame(frame({ kind: 2, flags: 3, n: 2 }, new Float32Array([1, 2, 3, 4, 5, 6]), new Float32Array([0.5, 0.25])))
-    expect(read).toMatchObject({ kind: 'mesh', robot: 2, seq: 41, stamp: 1234.5, stale: true, preview: false, topologyId: 9 })
+    const read = decodeFrame(
+      frame({ kind: 2, flags: 3, n: 2 }, new Float32Array([1, 2, 3, 4, 5, 6]), new Float32Array([0.5, 0.25])),
+    )
+    expect(read).toMatchObject({
+      kind: 'mesh',
+      robot: 2,
+      seq: 41,
+      stamp: 1234.5,
+      stale: true,
+      preview: false,
+      topologyId: 9,
+    })
     expect([...read.positions]).toEqual([1, 2, 3, 4, 5, 6])
     expect([...read.scalar!]).toEqual([0.5, 0.25])
   })
 
   it('brings 16-bit vertices and 8-bit uncertainty back to metres', () => {
     const values = new Uint16Array([0, 65535, 2, 1, 0, 3])
-    const read = decodeFrame(frame({ kind: 2, level: 1, flags: 2, n: 2, scalar: [0.5, 0.25], low: [1, 0, -1], step: [0.5, 0.25, 2] }, values, new Uint8Array([0, 4])))
+    const read = decodeFrame(
+      frame(
+        { kind: 2, level: 1, flags: 2, n: 2, scalar: [0.5, 0.25], low: [1, 0, -1], step: [0.5, 0.25, 2] },
+        values,
+        new Uint8Array([0, 4]),
+      ),
+    )
     expect([...read.positions]).toEqual([1, 16383.75, 3, 1.5, 0, 5])
     expect([...read.scalar!]).toEqual([0.5, 1.5])
     expect(read.stale).toBe(false)
   })
 
   it('reads triangles, surface parameters and outputs of a topology', () => {
-    const read = decodeFrame(frame({ kind: 1, n: 3, t: 1 }, new Uint32Array([2, 0, 1]), new Float32Array([0, 0, 1, 0, 0, 1]), new Uint8Array([0, 1, 1])))
+    const read = decodeFrame(
+      frame(
+        { kind: 1, n: 3, t: 1 },
+        new Uint32Array([2, 0, 1]),
+        new Float32Array([0, 0, 1, 0, 0, 1]),
+        new Uint8Array([0, 1, 1]),
+      ),
+    )
     expect([...read.topology!.triangles]).toEqual([2, 0, 1])
     expect([...read.topology!.uv]).toEqual([0, 0, 1, 0, 0, 1])
     expect([...read.topology!.output]).toEqual([0, 1, 1])
@@ -63,7 +89,9 @@ describe('decodeFrame', () => {
   })
 
   it('reads the triangles of a target that is previewed', () => {
-    const read = decodeFrame(frame({ kind: 5, flags: 4, n: 1, t: 1 }, new Float32Array([7, 8, 9]), new Uint32Array([0, 0, 0])))
+    const read = decodeFrame(
+      frame({ kind: 5, flags: 4, n: 1, t: 1 }, new Float32Array([7, 8, 9]), new Uint32Array([0, 0, 0])),
+    )
     expect([...read.positions]).toEqual([7, 8, 9])
     expect([...read.triangles]).toEqual([0, 0, 0])
     expect(read.preview).toBe(true)

@@ -2,9 +2,35 @@ import { describe, expect, it } from 'vitest'
 import type { DriverInfo, RobotState, Stopped } from '../src/protocol'
 import { overallStatus, robotStatus } from '../src/status'
 
-function robot(state: DriverInfo['state'], all_at_rest: boolean, settled = true, reason = '', asked = false): RobotState {
-  const driver = { state, reason, stopped: asked, holder: '', faults: [], warnings: [], epoch: '1', age: 0, all_at_rest }
-  return { robot: 0, driver, servo: null, commanded: null, measured: null, settled, frames: [], steering: 'none', points: [] }
+function robot(
+  state: DriverInfo['state'],
+  all_at_rest: boolean,
+  settled = true,
+  reason = '',
+  asked = false,
+): RobotState {
+  const driver = {
+    state,
+    reason,
+    stopped: asked,
+    holder: '',
+    faults: [],
+    warnings: [],
+    epoch: '1',
+    age: 0,
+    all_at_rest,
+  }
+  return {
+    robot: 0,
+    driver,
+    servo: null,
+    commanded: null,
+    measured: null,
+    settled,
+    frames: [],
+    steering: 'none',
+    points: [],
+  }
 }
 
 function stopped(stage: Stopped['stage']): Stopped {
@@ -14,7 +40,9 @@ function stopped(stage: Stopped['stage']): Stopped {
 describe('robotStatus', () => {
   it('says stopped only of what is measured at rest', () => {
     const states = ['safe', 'running', 'fault', 'offline', 'holding', 'making_safe', 'silent'] as const
-    const words = states.flatMap((state) => [true, false].map((rest) => [state, rest, robotStatus(robot(state, rest)).word]))
+    const words = states.flatMap((state) =>
+      [true, false].map((rest) => [state, rest, robotStatus(robot(state, rest)).word]),
+    )
     expect(words.filter(([, , word]) => word === 'Stopped')).toEqual([['safe', true, 'Stopped']])
   })
 
@@ -34,7 +62,9 @@ describe('overallStatus', () => {
   const safe = robot('safe', true)
   it('is that of the gravest robot', () => {
     expect(overallStatus(true, [safe, robot('running', false, false)], null).word).toBe('Moving')
-    expect(overallStatus(true, [robot('running', false, false), robot('fault', false, true, 'c3 leaks')], null)).toMatchObject({ tone: 'fault', detail: 'c3 leaks' })
+    expect(
+      overallStatus(true, [robot('running', false, false), robot('fault', false, true, 'c3 leaks')], null),
+    ).toMatchObject({ tone: 'fault', detail: 'c3 leaks' })
     expect(overallStatus(true, [robot('fault', false), robot('silent', false)], null).tone).toBe('unknown')
   })
 
@@ -44,7 +74,10 @@ describe('overallStatus', () => {
     expect(overallStatus(true, [moving], stopped('acknowledged')).word).toBe('Stopping')
     expect(overallStatus(true, [safe], stopped('confirmed')).word).toBe('Stopped')
     expect(overallStatus(true, [safe], stopped('unconfirmed')).word).toBe('Stopped')
-    expect(overallStatus(true, [moving], stopped('unconfirmed'))).toMatchObject({ tone: 'fault', detail: 'c3 is still at 3279 Pa' })
+    expect(overallStatus(true, [moving], stopped('unconfirmed'))).toMatchObject({
+      tone: 'fault',
+      detail: 'c3 is still at 3279 Pa',
+    })
   })
 
   it('knows nothing without a connection or a state', () => {

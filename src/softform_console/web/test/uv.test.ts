@@ -6,7 +6,8 @@ import { placeOf, uvAt, type Uv } from '../src/scene/uv'
 function grid(rows: number, columns: number, tube: boolean): Topology {
   const uv: number[] = []
   const triangles: number[] = []
-  for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) uv.push(i / (rows - 1), j / (tube ? columns : columns - 1))
+  for (let i = 0; i < rows; i++)
+    for (let j = 0; j < columns; j++) uv.push(i / (rows - 1), j / (tube ? columns : columns - 1))
   for (let i = 0; i + 1 < rows; i++) {
     for (let j = 0; j < (tube ? columns : columns - 1); j++) {
       const [a, b] = [i * columns + j, i * columns + ((j + 1) % columns)]
@@ -14,7 +15,13 @@ function grid(rows: number, columns: number, tube: boolean): Topology {
     }
   }
   const vertices = rows * columns
-  return { id: 1, vertices, triangles: Uint32Array.from(triangles), uv: Float32Array.from(uv), output: new Uint8Array(vertices) }
+  return {
+    id: 1,
+    vertices,
+    triangles: Uint32Array.from(triangles),
+    uv: Float32Array.from(uv),
+    output: new Uint8Array(vertices),
+  }
 }
 
 describe.each([

@@ -11,11 +11,13 @@ export function Actuators() {
   const manual = useStore((store) => store.manual)
   const watching = useStore((store) => store.state?.operator === 'other')
   if (!info || !robot) return null
-  const blocked = watching || robot.driver.state === 'fault' || robot.driver.state === 'offline' || robot.driver.state === 'silent'
+  const blocked =
+    watching || robot.driver.state === 'fault' || robot.driver.state === 'offline' || robot.driver.state === 'silent'
   return (
     <section className="section">
       <h2>
-        Actuators <span className="muted">{robot.steering === 'manual' ? 'by hand' : 'drag a slider to move by hand'}</span>
+        Actuators{' '}
+        <span className="muted">{robot.steering === 'manual' ? 'by hand' : 'drag a slider to move by hand'}</span>
       </h2>
       <div className="actuators">
         {info.actuators.map((actuator, index) => (
@@ -65,7 +67,9 @@ function ActuatorRow({ actuator, value, measured, blocked, onChange }: RowProps)
           onChange={(event) => onChange(Number(event.target.value))}
         />
       </span>
-      <output title="measured">{measured === null ? '–' : (measured * display(unit).factor).toFixed(display(unit).digits)}</output>
+      <output title="measured">
+        {measured === null ? '–' : (measured * display(unit).factor).toFixed(display(unit).digits)}
+      </output>
       <span className="unit">{display(unit).unit}</span>
     </label>
   )

@@ -30,7 +30,9 @@ export function Points() {
           Follow
         </label>
       </h2>
-      {pins.length === 0 && <p className="muted">Press the robot where you want a point, and drag it. Hold Shift to slide it.</p>}
+      {pins.length === 0 && (
+        <p className="muted">Press the robot where you want a point, and drag it. Hold Shift to slide it.</p>
+      )}
       <ol className="pins">
         {pins.map((pin, index) => (
           <PinRow key={pin.id} pin={pin} number={index + 1} selected={pin.id === selected} disabled={watching} />
@@ -41,17 +43,38 @@ export function Points() {
   )
 }
 
-function PinRow({ pin, number, selected, disabled }: { pin: Pin; number: number; selected: boolean; disabled: boolean }) {
+function PinRow({
+  pin,
+  number,
+  selected,
+  disabled,
+}: {
+  pin: Pin
+  number: number
+  selected: boolean
+  disabled: boolean
+}) {
   const here = new THREE.Vector3()
   const off = featurePoint(pin, here) ? here.distanceTo(new THREE.Vector3(...pin.target)) : null
   return (
     <li data-selected={selected || undefined}>
       <div className="pin-head">
-        <button type="button" className="plain-button" aria-expanded={selected} onClick={() => useStore.setState({ selected: selected ? null : pin.id })}>
+        <button
+          type="button"
+          className="plain-button"
+          aria-expanded={selected}
+          onClick={() => useStore.setState({ selected: selected ? null : pin.id })}
+        >
           <b>{number}</b> {pin.output}
         </button>
         <span className="pin-error">{millimetres(off)} off</span>
-        <button type="button" className="plain-button" aria-label={`Remove point ${number}`} disabled={disabled} onClick={() => removePin(pin.id)}>
+        <button
+          type="button"
+          className="plain-button"
+          aria-label={`Remove point ${number}`}
+          disabled={disabled}
+          onClick={() => removePin(pin.id)}
+        >
           ✕
         </button>
       </div>
@@ -66,7 +89,13 @@ function PinRow({ pin, number, selected, disabled }: { pin: Pin; number: number;
               onChange={(value) => changePin(pin.id, { target: pin.target.with(k, value / 1e3) as Pin['target'] })}
             />
           ))}
-          <NumberField label="weight" value={pin.weight} least={0.001} disabled={disabled} onChange={(weight) => changePin(pin.id, { weight })} />
+          <NumberField
+            label="weight"
+            value={pin.weight}
+            least={0.001}
+            disabled={disabled}
+            onChange={(weight) => changePin(pin.id, { weight })}
+          />
         </div>
       )}
     </li>
@@ -101,7 +130,15 @@ function AddPin() {
         )}
         {chosen.kind === 'patch' &&
           (['u', 'v'] as const).map((name, k) => (
-            <NumberField key={name} label={`${name}, 0 … 1`} value={uv[k]} least={0} most={1} step={0.05} onChange={(value) => setUv(uv.with(k, value) as [number, number])} />
+            <NumberField
+              key={name}
+              label={`${name}, 0 … 1`}
+              value={uv[k]}
+              least={0}
+              most={1}
+              step={0.05}
+              onChange={(value) => setUv(uv.with(k, value) as [number, number])}
+            />
           ))}
         <button type="button" onClick={add}>
           Add

@@ -30,9 +30,15 @@ export function RobotSection() {
       ))}
       <dl className="facts">
         <Fact name="Follows" value={FOLLOWS[steering]} />
-        {servo?.mean_error != null && steering === 'points' && <Fact name="Off by" value={errors(servo.mean_error, servo.max_error)} />}
-        {servo?.latency != null && steering === 'points' && <Fact name="Answered within" value={`${(1e3 * servo.latency).toFixed(0)} ms`} />}
-        {scene.surface && <Fact name="Picture" value={scene.stale ? 'at rest, nothing is measured' : 'as predicted now'} />}
+        {servo?.mean_error != null && steering === 'points' && (
+          <Fact name="Off by" value={errors(servo.mean_error, servo.max_error)} />
+        )}
+        {servo?.latency != null && steering === 'points' && (
+          <Fact name="Answered within" value={`${(1e3 * servo.latency).toFixed(0)} ms`} />
+        )}
+        {scene.surface && (
+          <Fact name="Picture" value={scene.stale ? 'at rest, nothing is measured' : 'as predicted now'} />
+        )}
         {scene.missingMarkers > 0 && <Fact name="Markers not seen" value={String(scene.missingMarkers)} />}
         {roundTrip !== null && <Fact name="Connection" value={`${(1e3 * roundTrip).toFixed(0)} ms`} />}
       </dl>
@@ -46,7 +52,13 @@ export function RobotSection() {
   )
 }
 
-const FOLLOWS = { none: 'nothing', points: 'the points', held: 'nothing: it holds', manual: 'the sliders', goal: 'the target' }
+const FOLLOWS = {
+  none: 'nothing',
+  points: 'the points',
+  held: 'nothing: it holds',
+  manual: 'the sliders',
+  goal: 'the target',
+}
 
 function errors(mean: number | null, max: number | null): string {
   return `${millimetres(mean)}, largest ${millimetres(max)}`

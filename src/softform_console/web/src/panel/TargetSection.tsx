@@ -33,7 +33,11 @@ export function TargetSection() {
       <h2>Target shape</h2>
       {!target.uploaded && !file && (
         <label className="drop">
-          <input type="file" accept=".ply,.obj,.stl,.pcd,.xyz" onChange={(event) => setFile(event.target.files?.[0] ?? null)} />
+          <input
+            type="file"
+            accept=".ply,.obj,.stl,.pcd,.xyz"
+            onChange={(event) => setFile(event.target.files?.[0] ?? null)}
+          />
           Drop a mesh or point cloud anywhere, or choose a file
         </label>
       )}
@@ -99,7 +103,8 @@ function Reach({ onForget }: { onForget(): void }) {
     <>
       <div className="pin-head">
         <span>
-          <b>{uploaded.name}</b> <span className="muted">{uploaded.size.map((one) => (1e3 * one).toFixed(0)).join(' × ')} mm</span>
+          <b>{uploaded.name}</b>{' '}
+          <span className="muted">{uploaded.size.map((one) => (1e3 * one).toFixed(0)).join(' × ')} mm</span>
         </span>
         <button type="button" className="plain-button" aria-label="Forget the target" onClick={onForget}>
           ✕
@@ -115,7 +120,9 @@ function Reach({ onForget }: { onForget(): void }) {
           ))}
         </select>
       </label>
-      <p className={preview && (preview.beside ?? 0) > 0.1 ? 'warning' : 'muted'}>{preview ? previewText(preview.beside, preview.text) : 'Laying it over the robot …'}</p>
+      <p className={preview && (preview.beside ?? 0) > 0.1 ? 'warning' : 'muted'}>
+        {preview ? previewText(preview.beside, preview.text) : 'Laying it over the robot …'}
+      </p>
       <label className="field wide">
         <span>How</span>
         <select value={mode} onChange={(event) => setMode(event.target.value as Mode)}>

@@ -73,7 +73,10 @@ function Plot({ history, kind }: { history: History; kind: Kind }) {
         width: parent.clientWidth,
         height: HEIGHT,
         cursor: { drag: { x: true, y: false } },
-        series: [{ value: (_, stamp) => (stamp == null ? '–' : new Date(1e3 * stamp).toLocaleTimeString()) }, ...series],
+        series: [
+          { value: (_, stamp) => (stamp == null ? '–' : new Date(1e3 * stamp).toLocaleTimeString()) },
+          ...series,
+        ],
         axes: [axis, { ...axis, label: unit, labelSize: 20, size: 52 }],
       },
       history.columns(indices, factor) as uPlot.AlignedData,
@@ -82,7 +85,10 @@ function Plot({ history, kind }: { history: History; kind: Kind }) {
     let zoomed = false
     plot.over.addEventListener('mouseup', () => (zoomed = plot.select.width > 0 || zoomed))
     plot.over.addEventListener('dblclick', () => (zoomed = false))
-    const timer = setInterval(() => plot.setData(history.columns(indices, factor) as uPlot.AlignedData, !zoomed), REFRESH)
+    const timer = setInterval(
+      () => plot.setData(history.columns(indices, factor) as uPlot.AlignedData, !zoomed),
+      REFRESH,
+    )
     const resized = new ResizeObserver(() => plot.setSize({ width: parent.clientWidth, height: HEIGHT }))
     resized.observe(parent)
     return () => {

@@ -36,21 +36,45 @@ function useFrames(robot: number, kind: 'cloud' | 'markers' | 'target' | 'previe
 }
 
 /** Points of fixed size on the screen; those that were not seen (NaN) are left out. */
-function Dots({ frame, size, colour, values = null }: { frame: SceneFrame; size: number; colour: string; values?: Float32Array | null }) {
+function Dots({
+  frame,
+  size,
+  colour,
+  values = null,
+}: {
+  frame: SceneFrame
+  size: number
+  colour: string
+  values?: Float32Array | null
+}) {
   const top = useStore((store) => store.scaleTop)
   const geometry = useMemo(() => {
-    const seen = Array.from({ length: frame.positions.length / 3 }, (_, i) => i).filter((i) => !Number.isNaN(frame.positions[3 * i]))
+    const seen = Array.from({ length: frame.positions.length / 3 }, (_, i) => i).filter(
+      (i) => !Number.isNaN(frame.positions[3 * i]),
+    )
     const made = new THREE.BufferGeometry()
     const positions = seen.flatMap((i) => [...frame.positions.subarray(3 * i, 3 * i + 3)])
     made.setAttribute('position', new THREE.Float32BufferAttribute(positions, 3))
     const colours = new Float32Array(positions.length).fill(1)
-    if (values) colourValues(seen.map((i) => values[i]), top, colours)
+    if (values)
+      colourValues(
+        seen.map((i) => values[i]),
+        top,
+        colours,
+      )
     return made.setAttribute('color', new THREE.BufferAttribute(colours, 3))
   }, [frame, values, top])
   useEffect(() => () => geometry.dispose(), [geometry])
   return (
     <points geometry={geometry} frustumCulled={false} raycast={() => undefined}>
-      <pointsMaterial size={size} sizeAttenuation={false} color={values ? '#ffffff' : colour} vertexColors transparent opacity={0.9} />
+      <pointsMaterial
+        size={size}
+        sizeAttenuation={false}
+        color={values ? '#ffffff' : colour}
+        vertexColors
+        transparent
+        opacity={0.9}
+      />
     </points>
   )
 }

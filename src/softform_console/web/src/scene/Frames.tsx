@@ -6,7 +6,7 @@ import { drop, move, pickFrame } from './drag'
 
 const NONE: FramePlace[] = []
 
-/** Frames of the robot, such as its tip, as axes: x red, y green, z blue; those that can be asked for can be dragged. */
+/** Frames of the robot, such as its tip, as axes: x red, y green, z blue; what can be asked for can be dragged. */
 export function Frames() {
   const visible = useStore((store) => store.layers.frames)
   const frames = useStore((store) => robotState(store)?.frames ?? NONE)
@@ -21,27 +21,30 @@ export function Frames() {
 function FrameAxes({ frame, size, draggable }: { frame: FramePlace; size: number; draggable: boolean }) {
   const axes = useMemo(() => new THREE.AxesHelper(0.12 * size), [size])
   const [x, y, z] = frame.place
-  const fromBase = useMemo(() => new THREE.BufferGeometry().setFromPoints([new THREE.Vector3(), new THREE.Vector3(x, y, z)]), [x, y, z])
+  const fromBase = useMemo(
+    () => new THREE.BufferGeometry().setFromPoints([new THREE.Vector3(), new THREE.Vector3(x, y, z)]),
+    [x, y, z],
+  )
   useEffect(() => () => fromBase.dispose(), [fromBase])
   return (
     <>
-    <lineSegments geometry={fromBase} raycast={nothing}>
-      <lineBasicMaterial color="#7aa2d6" />
-    </lineSegments>
-    <group position={frame.place} quaternion={frame.rotation}>
-      <primitive object={axes} raycast={nothing} />
-      {draggable && (
-        <mesh
-          onPointerDown={(event) => pickFrame(event, frame.name, frame.place)}
-          onPointerMove={move}
-          onPointerUp={drop}
-          onPointerCancel={drop}
-        >
-          <sphereGeometry args={[0.04 * size, 24, 16]} />
-          <meshStandardMaterial color="#7aa2d6" roughness={0.5} />
-        </mesh>
-      )}
-    </group>
+      <lineSegments geometry={fromBase} raycast={nothing}>
+        <lineBasicMaterial color="#7aa2d6" />
+      </lineSegments>
+      <group position={frame.place} quaternion={frame.rotation}>
+        <primitive object={axes} raycast={nothing} />
+        {draggable && (
+          <mesh
+            onPointerDown={(event) => pickFrame(event, frame.name, frame.place)}
+            onPointerMove={move}
+            onPointerUp={drop}
+            onPointerCancel={drop}
+          >
+            <sphereGeometry args={[0.04 * size, 24, 16]} />
+            <meshStandardMaterial color="#7aa2d6" roughness={0.5} />
+          </mesh>
+        )}
+      </group>
     </>
   )
 }

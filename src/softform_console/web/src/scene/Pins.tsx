@@ -31,7 +31,10 @@ export function Pins() {
  * long enough on a slow computer for the server to take the page for frozen.
  */
 function WarmUp() {
-  const line = useMemo(() => new THREE.BufferGeometry().setFromPoints([new THREE.Vector3(), new THREE.Vector3(0, 0, 1e-9)]), [])
+  const line = useMemo(
+    () => new THREE.BufferGeometry().setFromPoints([new THREE.Vector3(), new THREE.Vector3(0, 0, 1e-9)]),
+    [],
+  )
   return (
     <>
       <lineSegments frustumCulled={false} geometry={line} raycast={nothing}>
@@ -40,7 +43,11 @@ function WarmUp() {
       {[false, true].map((hidden) => (
         <mesh key={String(hidden)} frustumCulled={false} scale={1e-9} raycast={nothing}>
           <sphereGeometry args={[1, 4, 2]} />
-          {hidden ? <meshBasicMaterial colorWrite={false} depthWrite={false} /> : <meshBasicMaterial color={ORANGE} depthTest={false} transparent />}
+          {hidden ? (
+            <meshBasicMaterial colorWrite={false} depthWrite={false} />
+          ) : (
+            <meshBasicMaterial color={ORANGE} depthTest={false} transparent />
+          )}
         </mesh>
       ))}
     </>

@@ -9,7 +9,12 @@ import { onPicture, pictureOf } from './picture'
 export type Side = 'oblique' | 'top' | 'front' | 'side'
 
 /** Where the robot is looked at from, in the world: y is up. */
-const SIDES: Record<Side, [number, number, number]> = { oblique: [0.55, 0.62, 0.9], top: [0, 1, 0.001], front: [0, 0.12, 1], side: [1, 0.12, 0] }
+const SIDES: Record<Side, [number, number, number]> = {
+  oblique: [0.55, 0.62, 0.9],
+  top: [0, 1, 0.001],
+  front: [0, 0.12, 1],
+  side: [1, 0.12, 0],
+}
 
 /** What buttons and keys do to the view; set while the scene is shown. */
 export const view: { look(side: Side): void; turn(right: number, up: number): void; zoom(factor: number): void } = {
@@ -84,6 +89,10 @@ function bounds(): { centre: THREE.Vector3; radius: number } {
   const centre = box.getCenter(new THREE.Vector3())
   return {
     centre: new THREE.Vector3(centre.x, centre.z, -centre.y),
-    radius: Math.max(0.5 * box.getSize(new THREE.Vector3()).length(), 0.9 * size * Number(!surface?.hasTriangles), 0.2 * size),
+    radius: Math.max(
+      0.5 * box.getSize(new THREE.Vector3()).length(),
+      0.9 * size * Number(!surface?.hasTriangles),
+      0.2 * size,
+    ),
   }
 }

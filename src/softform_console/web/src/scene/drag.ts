@@ -16,11 +16,13 @@ interface Grab {
   /** Which hand holds it, of a controller, and how far that has pushed it along its ray, in the robot's frame. */
   hand: XRHandedness | null
   pushed: THREE.Vector3
-  ray: THREE.Vector3
+  sight: THREE.Vector3
 }
 
 /** Least angle between sight and normal for which a drag moves along the normal: sine of 25°. */
 const LEAST_SINE = 0.42
+/** Longest drag, in sizes of the robot: near the horizon a pixel is a mile. */
+const FURTHEST = 4
 
 /** What pointer-events gives beyond a DOM event. */
 type Pointer = ThreeEvent<PointerEvent> & {
@@ -49,17 +51,12 @@ function local(point: THREE.Vector3): THREE.Vector3 {
   return space ? space.worldToLocal(point.clone()) : point.clone()
 }
 
-/** Ray of a mouse or finger in the robot's frame; null of a controller. `ray` of the library is wrong for a mouse. */
-function screenRay(event: Pointer): THREE.Ray | null {
+/** Ray of a pointer in the robot's frame; `ray` of the library is right for controllers only, not for mouse and touch. */
+function rayOf(event: Pointer): THREE.Ray {
   const { details, pointerPosition } = event
-  if (details?.type !== 'screen-ray' || !details.direction || !pointerPosition || !space) return null
-  const ray = new THREE.Ray(pointerPosition.clone(), details.direction.clone())
-  return ray.applyMatrix4(space.matrixWorld.clone().invert())
-}
-
-function directionOf(event: Pointer): THREE.Vector3 {
-  const out = event.ray.direction.clone()
-  return space ? out.transformDirection(space.matrixWorld.clone().invert()) : out
+  const isOnScreen = details?.direction && pointerPosition && details.type === 'screen-ray'
+  const ray = isOnScreen ? new THREE.Ray(pointerPosition, details.direction).clone() : event.ray.clone()
+  return space ? ray.applyMatrix4(space.matrixWorld.clone().invert()) : ray
 }
 
 function normalOf(pin: Pin): THREE.Vector3 | null {
@@ -69,8 +66,8 @@ function normalOf(pin: Pin): THREE.Vector3 | null {
 }
 
 /**
- * The plane that a drag on the screen moves in: it has the surface's normal in it and else faces the eye, so that what is
- * pulled up goes where soft robots go; without a normal, or where one looks along it, it faces the eye.
+ * The plane that a drag on the screen moves in: it has the surface's normal in it and else faces the eye, so that what
+ * is pulled up goes where soft robots go; without a normal, or where one looks along it, it faces the eye.
  */
 export function dragPlane(sight: THREE.Vector3, normal: THREE.Vector3 | null, point: THREE.Vector3): THREE.Plane {
   const facing = sight.clone()
@@ -86,16 +83,17 @@ function take(event: Pointer, id: number): void {
   ;(event.target as unknown as Element).setPointerCapture(event.pointerId)
   if (orbit) orbit.enabled = false
   const start = local(event.point)
-  const ray = screenRay(event)
-  const plane = ray && dragPlane(ray.direction, normalOf(pin), start)
+  const sight = rayOf(event).direction
+  const hand = event.pointerState?.inputSource?.handedness ?? null
+  const plane = hand === null ? dragPlane(sight, normalOf(pin), start) : null
   grabs.set(event.pointerId, {
     id,
     start,
     from: new THREE.Vector3(...pin.target),
     plane,
-    hand: event.pointerState?.inputSource?.handedness ?? null,
+    hand,
     pushed: new THREE.Vector3(),
-    ray: directionOf(event),
+    sight,
   })
 }
 
@@ -142,18 +140,19 @@ export function move(event: ThreeEvent<PointerEvent>): void {
     slide(event, grab.id)
     return
   }
-  if (!grab.plane) grab.ray.copy(directionOf(event))
-  const point = grab.plane ? screenRay(event)?.intersectPlane(grab.plane, new THREE.Vector3()) : local(event.point)
-  if (point) changePin(grab.id, { target: grab.from.clone().add(point).sub(grab.start).add(grab.pushed).toArray() })
+  const ray = rayOf(event)
+  grab.sight.copy(ray.direction)
+  const point = grab.plane ? ray.intersectPlane(grab.plane, new THREE.Vector3()) : local(event.point)
+  const size = robotInfo(useStore.getState())?.size ?? 1
+  if (point && point.distanceTo(grab.start) < FURTHEST * size)
+    changePin(grab.id, { target: grab.from.clone().add(point).sub(grab.start).add(grab.pushed).toArray() })
 }
 
 function slide(event: Pointer, id: number): void {
   const store = useStore.getState()
   const surface = pictureOf(store.robot).surface
-  if (!surface || !space) return
-  const ray = screenRay(event) ?? event.ray.clone().applyMatrix4(space.matrixWorld.clone().invert())
-  const hit = surface.firstHit(ray)
-  if (hit?.faceIndex == null) return
+  const hit = surface?.firstHit(rayOf(event))
+  if (!surface || hit?.faceIndex == null) return
   const { output, uv } = surface.whereOn(hit.faceIndex, hit.point)
   const name = robotInfo(store)?.outputs[output]?.name
   if (name !== undefined) changePin(id, { output: name, u: uv[0], v: uv[1], target: hit.point.toArray() })
@@ -163,7 +162,7 @@ function slide(event: Pointer, id: number): void {
 export function reel(hand: XRHandedness, length: number): void {
   for (const grab of grabs.values()) {
     if (grab.hand !== hand) continue
-    const step = grab.ray.clone().multiplyScalar(length)
+    const step = grab.sight.clone().multiplyScalar(length)
     const pin = useStore.getState().pins.find((one) => one.id === grab.id)
     grab.pushed.add(step)
     if (pin) changePin(grab.id, { target: new THREE.Vector3(...pin.target).add(step).toArray() })

@@ -30,7 +30,15 @@ const listeners = new Set<() => void>()
 export function pictureOf(robot: number): Picture {
   let picture = pictures.get(robot)
   if (!picture) {
-    picture = { surface: null, rest: new Map(), cloud: null, cloudDistances: null, markers: null, target: null, preview: null }
+    picture = {
+      surface: null,
+      rest: new Map(),
+      cloud: null,
+      cloudDistances: null,
+      markers: null,
+      target: null,
+      preview: null,
+    }
     pictures.set(robot, picture)
   }
   return picture
@@ -117,7 +125,13 @@ function paint(picture: Picture, store: Store, cloudIsNew = false): void {
   const least = colouring === 'deformation' ? niceTop(LEAST_SHARE * (robotInfo(store)?.size ?? 0.1)) : LEAST_UNCERTAINTY
   const values = valuesToColour(surface, rest, colouring)
   const scaled = values ?? picture.cloudDistances
-  const top = scaled ? steadyTop(scaleTop, scaled.reduce((a, b) => (b > a ? b : a), 0), least) : 0
+  const top = scaled
+    ? steadyTop(
+        scaleTop,
+        scaled.reduce((a, b) => (b > a ? b : a), 0),
+        least,
+      )
+    : 0
   surface.colour(values, top)
   if (top !== scaleTop) useStore.setState({ scaleTop: top })
 }
@@ -142,5 +156,6 @@ function describe({ surface, rest, cloud, markers }: Picture): void {
     missingMarkers: markers ? markers.positions.filter((value, i) => i % 3 === 0 && Number.isNaN(value)).length : 0,
   }
   const before = useStore.getState().scene
-  if ((Object.keys(scene) as (keyof typeof scene)[]).some((key) => scene[key] !== before[key])) useStore.setState({ scene })
+  if ((Object.keys(scene) as (keyof typeof scene)[]).some((key) => scene[key] !== before[key]))
+    useStore.setState({ scene })
 }

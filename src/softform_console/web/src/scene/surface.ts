@@ -7,7 +7,7 @@ import { placeOf, uvAt, type Place, type Uv } from './uv'
 /** Grey of a surface that is not coloured, linear. */
 const PLAIN = 0.3
 
-/** A predicted mesh of one topology: its geometry, colours, and a tree that is brought up to date when a ray is cast. */
+/** A predicted mesh of one topology: geometry, colours, and a tree that is brought up to date when a ray is cast. */
 export class Surface {
   readonly geometry = new THREE.BufferGeometry()
   /** One standard deviation of each vertex, m, or null. */
@@ -59,8 +59,14 @@ export class Surface {
   /** The first place with x up to `cut` that a ray meets, in the geometry's frame. */
   firstHit(ray: THREE.Ray, cut = Infinity): THREE.Intersection | null {
     if (cut === Infinity) return this.freshTree()?.raycastFirst(ray, THREE.DoubleSide) ?? null
-    const hits = this.freshTree()?.raycast(ray, THREE.DoubleSide).filter((hit) => hit.point.x <= cut) ?? []
-    return hits.reduce<THREE.Intersection | null>((near, hit) => (near && near.distance <= hit.distance ? near : hit), null)
+    const hits =
+      this.freshTree()
+        ?.raycast(ray, THREE.DoubleSide)
+        .filter((hit) => hit.point.x <= cut) ?? []
+    return hits.reduce<THREE.Intersection | null>(
+      (near, hit) => (near && near.distance <= hit.distance ? near : hit),
+      null,
+    )
   }
 
   /** x of a share of the surface's width, m. */

@@ -33,7 +33,7 @@ function unwrapped(values: number[]): number[] {
   return turned ? values.map((value) => (value < 0.5 ? value + 1 : value)) : values
 }
 
-/** The place of (u, v) on an output of the mesh: the triangle that it lies in, else the nearest one; null without any. */
+/** The place of (u, v) on an output: the triangle that it lies in, else the nearest one; null without any. */
 export function placeOf(topology: Topology, output: number, [u, v]: Uv): Place | null {
   let best: Place | null = null
   let bestOutside = Infinity

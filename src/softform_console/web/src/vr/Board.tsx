@@ -1,62 +1,59 @@
-import { useMemo, useEffect } from 'react'
+import type { ThreeEvent } from '@react-three/fiber'
+import { useEffect, useMemo } from 'react'
 import * as THREE from 'three'
 import { millimetres } from '../quantities'
 import { overallStatus } from '../status'
 import { stop } from '../stop'
 import { robotState, useStore, type Store } from '../store'
 
-const WIDTH = 512
-const HEIGHT = 256
-
 /** A board beside the robot: how it is, how far its points are off, and a stop to press. */
 export function Board() {
   const text = useStore(linesOf)
-  const texture = useMemo(() => {
-    const canvas = document.createElement('canvas')
-    canvas.width = WIDTH
-    canvas.height = HEIGHT
-    const made = new THREE.CanvasTexture(canvas)
-    made.colorSpace = THREE.SRGBColorSpace
-    return made
-  }, [])
-  useEffect(() => {
-    draw(texture.image as HTMLCanvasElement, text.split('\n'))
-    texture.needsUpdate = true
-  }, [texture, text])
   return (
     <group position={[-0.45, 0.15, 0.05]} rotation={[0, 0.5, 0]}>
-      <mesh raycast={() => undefined}>
-        <planeGeometry args={[0.32, 0.16]} />
-        <meshBasicMaterial map={texture} />
-      </mesh>
-      <mesh name="vr-stop" position={[0, -0.15, 0]} pointerEventsOrder={2} onPointerDown={(event) => (event.stopPropagation(), stop())}>
-        <boxGeometry args={[0.32, 0.1, 0.03]} />
-        <meshBasicMaterial color="#c4122f" />
-      </mesh>
-      <StopLabel />
+      <Label text={text} width={0.32} height={0.16} ground="#1b2029" />
+      <group position={[0, -0.15, 0]}>
+        <mesh name="vr-stop" pointerEventsOrder={2} onPointerDown={press}>
+          <boxGeometry args={[0.32, 0.1, 0.03]} />
+          <meshBasicMaterial color="#c4122f" />
+        </mesh>
+        <group position={[0, 0, 0.016]}>
+          <Label text="STOP" width={0.2} height={0.1} ground="#c4122f" />
+        </group>
+      </group>
     </group>
   )
 }
 
-function StopLabel() {
+function press(event: ThreeEvent<PointerEvent>): void {
+  event.stopPropagation()
+  stop()
+}
+
+/** Lines of text on a plane, the first one large; sizes m. */
+function Label({ text, width, height, ground }: { text: string; width: number; height: number; ground: string }) {
   const texture = useMemo(() => {
     const canvas = document.createElement('canvas')
-    canvas.width = 256
-    canvas.height = 80
-    const pen = canvas.getContext('2d')!
-    pen.fillStyle = '#c4122f'
-    pen.fillRect(0, 0, 256, 80)
-    pen.fillStyle = '#fff'
-    pen.font = '800 60px system-ui, sans-serif'
-    pen.textAlign = 'center'
-    pen.fillText('STOP', 128, 62)
+    canvas.width = 1600 * width
+    canvas.height = 1600 * height
     const made = new THREE.CanvasTexture(canvas)
     made.colorSpace = THREE.SRGBColorSpace
     return made
-  }, [])
+  }, [width, height])
+  useEffect(() => {
+    const pen = (texture.image as HTMLCanvasElement).getContext('2d')!
+    pen.fillStyle = ground
+    pen.fillRect(0, 0, 1600 * width, 1600 * height)
+    pen.fillStyle = '#ffffff'
+    text.split('\n').forEach((line, k) => {
+      pen.font = k === 0 ? '700 56px system-ui, sans-serif' : '28px system-ui, sans-serif'
+      pen.fillText(line, 24, k === 0 ? 80 : 100 + 40 * k)
+    })
+    texture.needsUpdate = true
+  }, [texture, text, width, height, ground])
   return (
-    <mesh position={[0, -0.15, 0.016]} raycast={() => undefined}>
-      <planeGeometry args={[0.25, 0.08]} />
+    <mesh raycast={() => undefined}>
+      <planeGeometry args={[width, height]} />
       <meshBasicMaterial map={texture} />
     </mesh>
   )
@@ -66,16 +63,10 @@ function linesOf(store: Store): string {
   const status = overallStatus(store.connected, store.state?.robots ?? null, store.stopped)
   const robot = robotState(store)
   const off = robot?.servo?.mean_error != null ? `Points off by ${millimetres(robot.servo.mean_error)}` : ''
-  return [status.word, off || status.detail.slice(0, 44), 'Trigger: pick, pull', 'Stick: push, pull · Squeeze: remove'].join('\n')
-}
-
-function draw(canvas: HTMLCanvasElement, lines: string[]): void {
-  const pen = canvas.getContext('2d')!
-  pen.fillStyle = '#1b2029'
-  pen.fillRect(0, 0, WIDTH, HEIGHT)
-  lines.forEach((line, k) => {
-    pen.fillStyle = k < 2 ? '#e9edf3' : '#a3adbb'
-    pen.font = k === 0 ? '700 52px system-ui, sans-serif' : '28px system-ui, sans-serif'
-    pen.fillText(line, 24, [66, 122, 182, 224][k])
-  })
+  return [
+    status.word,
+    off || status.detail.slice(0, 44),
+    'Trigger: pick, pull',
+    'Stick: push, pull · Squeeze: remove',
+  ].join('\n')
 }

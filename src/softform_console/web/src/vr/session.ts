@@ -1,8 +1,8 @@
 import { createXRStore } from '@react-three/xr'
 
 /**
- * Headsets. All controllers are read by the standard mapping of WebXR gamepads (public/webxr), and none has a model: what
- * would be fetched for that from another host is not needed to point, pull and press.
+ * Headsets. All controllers are read by the standard mapping of WebXR gamepads (public/webxr), and none has a model:
+ * what would be fetched for that from another host is not needed to point, pull and press.
  */
 export const vr = createXRStore({
   emulate: false,
