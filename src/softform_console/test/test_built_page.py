@@ -19,9 +19,21 @@ def test_the_page_is_there_and_below_3_mb():
     assert "index.html" in files and sum(map(len, files.values())) < 3e6
 
 
-@pytest.mark.skipif(
+needs_node = pytest.mark.skipif(
     shutil.which("node") is None or not (WEB / "node_modules" / "vite").is_dir(), reason="npm ci was not run in web/"
 )
+
+CHECKS = ["tsc --noEmit", "oxlint --deny-warnings src test", "prettier --check src test", "vitest run"]
+
+
+@needs_node
+@pytest.mark.parametrize("check", CHECKS)
+def test_sources_pass_their_checks(check):
+    done = subprocess.run(["npx", "--offline", *check.split()], cwd=WEB, capture_output=True, text=True, timeout=240.0)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@needs_node
 def test_what_is_committed_is_what_the_sources_make(tmp_path):
     built = tmp_path / "dist"
     command = ["npx", "--offline", "vite", "build", "--outDir", str(built), "--emptyOutDir"]

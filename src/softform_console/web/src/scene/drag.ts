@@ -51,7 +51,7 @@ function local(point: THREE.Vector3): THREE.Vector3 {
   return space ? space.worldToLocal(point.clone()) : point.clone()
 }
 
-/** Ray of a pointer in the robot's frame; `ray` of the library is right for controllers only, not for mouse and touch. */
+/** Ray of a pointer, in the robot's frame; `ray` of the library is right for controllers only. */
 function rayOf(event: Pointer): THREE.Ray {
   const { details, pointerPosition } = event
   const isOnScreen = details?.direction && pointerPosition && details.type === 'screen-ray'

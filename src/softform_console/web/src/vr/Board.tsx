@@ -4,13 +4,14 @@ import * as THREE from 'three'
 import { millimetres } from '../quantities'
 import { overallStatus } from '../status'
 import { stop } from '../stop'
-import { robotState, useStore, type Store } from '../store'
+import { robotInfo, robotState, useStore, type Store } from '../store'
 
 /** A board beside the robot: how it is, how far its points are off, and a stop to press. */
 export function Board() {
   const text = useStore(linesOf)
+  const size = useStore((store) => robotInfo(store)?.size ?? 0.3)
   return (
-    <group position={[-0.45, 0.15, 0.05]} rotation={[0, 0.5, 0]}>
+    <group position={[-0.5 * size - 0.18, 0.2, 0]} rotation={[0, 0.5, 0]}>
       <Label text={text} width={0.32} height={0.16} ground="#1b2029" />
       <group position={[0, -0.15, 0]}>
         <mesh name="vr-stop" pointerEventsOrder={2} onPointerDown={press}>
