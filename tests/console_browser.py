@@ -39,8 +39,8 @@ class Tab:
         deadline = time.monotonic() + PATIENCE
         while not (found := self.page.evaluate(expression)):
             if time.monotonic() > deadline:
-                status = self.page.inner_text("#status")
-                raise AssertionError(f"waited in vain: {what}; {status}; {self.complaints}")
+                seen = self.page.evaluate("document.body.innerText")[:400]
+                raise AssertionError(f"waited in vain: {what}; {self.page.url} shows {seen!r}; {self.complaints}")
             time.sleep(0.03)
         return found
 

@@ -9,6 +9,9 @@ from contextlib import contextmanager
 import numpy as np
 from websockets.sync.client import connect
 
+from softform_core.robots import load_robot
+from softform_core.shapes.shape import Shape
+from softform_core.shapes.write import write_ply
 from softform_interfaces.msg import ActuatorCommand, ActuatorState, DriverState, PredictedMesh, ServoState, TargetPoints
 from softform_ros.background_node import BackgroundNode
 from softform_ros.qos import (
@@ -65,6 +68,8 @@ class Observer:
         for service in ("stop", "reset"):
             assert call_driver(self.node, service, PATIENCE).success
         self.wait_for(lambda: self.driver and self.driver[-1].state == DriverState.SAFE, "a safe robot")
+        self.values.clear()
+        self.wait_for(lambda: self.values, "measured values")
         self.forget()
 
     def forget(self):
@@ -98,6 +103,15 @@ class Observer:
 
     def close(self):
         self._background.close()
+
+
+def hill(observer, file):
+    """Write a target that the membrane reaches, of the mesh that is predicted at rest; returns the file."""
+    observer.wait_for(lambda: observer.meshes, "the mesh")
+    rest = np.frombuffer(observer.meshes[-1].vertices, np.float32).reshape(-1, 3).astype(float)
+    wanted = rest + [0.0, 0.0, 1.0] * (0.02 * np.exp(-(np.linalg.norm(rest, axis=1, keepdims=True) ** 2) / 0.005))
+    write_ply(file, Shape.from_mesh(wanted, load_robot("membrane").patches.triangles(len(wanted))))
+    return file
 
 
 class Page:

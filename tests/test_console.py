@@ -9,11 +9,8 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from console_pages import Observer, address_of, page_of
+from console_pages import Observer, address_of, hill, page_of
 
-from softform_core.robots import load_robot
-from softform_core.shapes.shape import Shape
-from softform_core.shapes.write import write_ply
 from softform_interfaces.msg import DriverState
 from softform_ros.service_calls import call_driver
 
@@ -188,30 +185,25 @@ def test_the_form_stops(page, observer, address):
     assert observer.state == DriverState.FAULT and all(observer.driver[-1].at_rest)
 
 
-def uploaded(address, shape, tmp_path):
-    file = tmp_path / "target.ply"
-    write_ply(file, shape)
+def uploaded(address, file):
     connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=20.0)
     connection.request("POST", "/targets?name=target.ply&unit=m", file.read_bytes(), {"Origin": address})
     return json.loads(connection.getresponse().read())
 
 
 def test_a_target_is_previewed_and_reached(page, observer, address, tmp_path):
-    observer.wait_for(lambda: observer.meshes, "the mesh")
-    rest = np.frombuffer(observer.meshes[-1].vertices, np.float32).reshape(-1, 3).astype(float)
-    wanted = rest + [0.0, 0.0, 1.0] * (0.02 * np.exp(-(np.linalg.norm(rest, axis=1, keepdims=True) ** 2) / 0.005))
-    robot = load_robot("membrane")
-    shape = Shape.from_mesh(wanted, robot.patches.triangles(len(wanted)))
-    told = uploaded(address, shape, tmp_path)
-    assert told["vertices"] == len(wanted)
+    told = uploaded(address, hill(observer, tmp_path / "target.ply"))
+    assert told["vertices"] == 1024
     page.send(type="preview", target=told["id"], pose="fixed")
     assert page.wait_for("previewed")["beside"] == pytest.approx(0.0, abs=0.02)
     page.send(type="reach", epoch=page.epoch, target=told["id"], pose="fixed", mode="plan")
     planned = page.wait_for("goal_result")
-    assert planned["error_code"] == 0 and not observer.commands
+    assert planned["error_code"] == 0, planned["text"]
+    assert not observer.commands
     page.send(type="reach", epoch=page.epoch, target=told["id"], pose="fixed", mode="verify")
     reached = page.wait_for("goal_result", since=1, patience=60.0)
-    assert reached["error_code"] == 0 and reached["measured_mean_error"] < 0.005, reached
+    assert reached["error_code"] == 0, reached["text"]
+    assert reached["measured_mean_error"] < 0.005
     assert observer.commands[-1].value == pytest.approx(reached["actuators"], abs=1.0)
     assert {one["stage"] for one in page.all("goal")} >= {"moving"}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from console_browser import browsers, tab
-from console_pages import Observer, address_of, page_of
+from console_pages import Observer, address_of, hill, page_of
 
 from softform_interfaces.msg import DriverState
 
@@ -71,7 +71,7 @@ def drag(one, observer, u=0.5, v=0.5, up=60):
         "a target under the mouse",
     )
     one.page.mouse.up()
-    assert (observer.targets[-1].u[-1], observer.targets[-1].v[-1]) == pytest.approx((u, v), abs=0.02)
+    assert (observer.targets[-1].u[-1], observer.targets[-1].v[-1]) == pytest.approx((u, v), abs=0.05)
     assert target()[2] > place[2] + 0.005
     return target()
 
@@ -88,11 +88,12 @@ def test_a_point_that_is_picked_and_dragged_is_followed(opened, observer):
 
 def test_two_points_are_followed_and_one_is_removed(opened, observer):
     drag(opened, observer)
+    observer.wait_for(lambda: observer.servo and observer.servo[-1].converged, "a solution")
     drag(opened, observer, 0.3, 0.3, up=30)
     observer.wait_for(lambda: len(observer.targets[-1].position) == 2, "two points")
     opened.page.click("[aria-label='Remove point 1']")
     observer.wait_for(lambda: len(observer.targets[-1].position) == 1, "one point")
-    assert observer.targets[-1].u[0] == pytest.approx(0.3, abs=0.02)
+    assert observer.targets[-1].u[0] == pytest.approx(0.3, abs=0.05)
 
 
 def test_the_space_bar_stops_whatever_has_the_focus(opened, observer):
@@ -124,6 +125,20 @@ def test_a_slider_moves_its_actuator(opened, observer):
     assert np.abs(np.delete(observer.measured, 4)).max() < 600.0
 
 
+def test_a_target_file_is_laid_over_the_robot_and_reached(opened, observer, tmp_path):
+    file = hill(observer, tmp_path / "target.ply")
+    opened.page.set_input_files("input[type=file]", file)
+    opened.page.get_by_role("button", name="m", exact=True).click()
+    opened.wait("/lies over|0 % of/.test(document.body.innerText)", "the share that lies beside")
+    assert not observer.commands
+    opened.page.get_by_role("button", name="Reach it").click()
+    observer.wait_for(lambda: observer.commands, "commands")
+    opened.wait("document.querySelector('.panel').innerText.includes('Predicted error')", "the result")
+    assert observer.commands[-1].source == "inverse_kinematics"
+    observer.wait_for(lambda: np.abs(observer.measured - observer.commands[-1].value).max() < 200.0, "the values")
+    assert observer.is_at(0.5, 0.5, (0.0, 0.0, 0.02), 0.004)
+
+
 def test_a_page_that_is_closed_while_it_steers_ends_the_motion(browser, observer, address):
     with tab(browser) as one:
         one.open(address)
@@ -141,19 +156,21 @@ def test_a_page_that_freezes_while_it_steers_ends_the_motion(opened, observer):
     assert time.monotonic() - begun < 5.0
 
 
-def test_another_page_watches_and_can_stop(opened, browser, observer, address):
-    drag(opened, observer)
-    with tab(browser) as other:
-        other.open(address)
-        other.wait("document.body.innerText.includes('Somebody else steers')", "the other page knows")
+def test_another_page_watches_and_can_stop(opened, observer, address):
+    with page_of(address) as steering:
+        steering.operate()
+        steering.drag(("sheet", 0.5, 0.5, (0.0, 0.0, 0.03)))
+        observer.wait_for(lambda: observer.measured.max() > 500.0, "motion")
+        opened.wait("document.body.innerText.includes('Somebody else steers')", "the page knows")
         observer.forget()
-        grab(other, 0.3, 0.3)
-        other.page.mouse.up()
-        time.sleep(0.5)
-        assert all(len(one.position) == 1 and abs(one.u[0] - 0.5) < 0.02 for one in observer.targets)
-        other.page.click("#stop")
+        grab(opened, 0.3, 0.3)
+        opened.page.mouse.up()
+        observer.wait_for(lambda: len(observer.targets) > 10, "targets that go on")
+        assert all(len(one.position) == 1 and one.u[0] == 0.5 for one in observer.targets)
+        opened.page.click("#stop")
         observer.wait_for(lambda: observer.state == DriverState.FAULT, "the stop")
-    opened.wait("document.querySelector('#status b').innerText === 'Stopped'", "the operator's page says so")
+        assert steering.wait_for("stopped", lambda one: one["stage"] == "confirmed")
+    opened.wait("document.querySelector('#status b').innerText === 'Stopped'", "the page says stopped")
 
 
 def test_the_stop_needs_no_script(browser, observer, address):
