@@ -37,7 +37,7 @@ NOT_LITERAL = {
     "softform_capture": {"/camera/points", "/image", "mocap/markers"},  # parameters
     "softform_client": {"target_shape", "target_mesh", "target_points", "target_tip", "softform_ik:actions"},
     "softform_collect": {"actuator_state", "driver_state", "captured_cloud", "captured_markers"},
-    "softform_console": {"target_points", "target_tip"},
+    "softform_console": {"actuator_state", "servo_state", "predicted_mesh", "captured_cloud", "target_mesh"},
     "softform_ik": {"target_shape", "target_tip"},
     "softform_bringup": {"scanner/get_state", "actuation/change_state", "collector/get_parameters"},
     "softform_ros": {"actuation/get_parameters", "stop"},

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from geometry_msgs.msg import Point as PointMessage
-from geometry_msgs.msg import PointStamped
 from rclpy.client import Client
 from std_msgs.msg import Header
 from std_srvs.srv import Trigger
@@ -57,8 +56,7 @@ class RobotLink:
         self._lease = CommandLease(node, robot)
         self._epoch, self._over, self._gave_up_at = 0, 0, -float("inf")
         self._quiet_until = self._streamed_at = self._followed_at = -float("inf")
-        kind, topic = (TargetPoints, "target_points") if robot.surfaces else (PointStamped, "target_tip")
-        self._targets = node.create_publisher(kind, topic, qos.TARGET_SHAPE)
+        self._targets = node.create_publisher(TargetPoints, "target_points", qos.TARGET_SHAPE)
         self._stop = node.create_client(Trigger, "stop")
         self._release = node.create_client(Trigger, "release")
         self._reset = node.create_client(Reset, "reset")
@@ -97,7 +95,7 @@ class RobotLink:
             raise SoftformError("The robot was stopped, at fault or reset since.", "Look at it, and ask again.")
 
     def publish_points(self, points: Sequence[Point]) -> str:
-        """Send points, or where the tip is wanted, to the servo, stamped now; returns why it does not follow, if so."""
+        """Send points to the servo, stamped now; returns why it does not follow, if so."""
         now = time.monotonic()
         if now < self._quiet_until:
             return ""
@@ -112,10 +110,6 @@ class RobotLink:
 
     def _send(self, points: Sequence[Point]) -> None:
         header = Header(frame_id=self._robot.base_frame, stamp=self._node.get_clock().now().to_msg())
-        if not self._robot.surfaces:
-            x, y, z = points[-1].target
-            self._targets.publish(PointStamped(header=header, point=PointMessage(x=x, y=y, z=z)))
-            return
         self._targets.publish(
             TargetPoints(
                 header=header,

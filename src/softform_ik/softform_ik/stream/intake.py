@@ -38,7 +38,7 @@ class ServoIntake:
     def topics(self) -> dict[str, type]:
         """Topics of targets that fit the robot, and their type."""
         if not self._robot.surfaces:
-            return {"target_tip": PointStamped}
+            return {"target_tip": PointStamped, "target_points": TargetPoints}
         return {"target_shape": PointCloud2, "target_mesh": TargetMesh, "target_points": TargetPoints}
 
     def target(self, message: Any) -> ServoTarget:
