@@ -1,8 +1,4 @@
-import { useEffect } from 'react'
 import { closeNote, useStore } from './store'
-
-/** How long an information stays, ms; warnings and errors stay until they are closed. */
-const SHORT = 6000
 
 /** Messages, the newest last. */
 export function Notes() {
@@ -20,17 +16,8 @@ export function Notes() {
           >
             ✕
           </button>
-          {one.level === 'info' && <Timer id={one.key} />}
         </div>
       ))}
     </div>
   )
-}
-
-function Timer({ id }: { id: number }) {
-  useEffect(() => {
-    const timer = setTimeout(() => closeNote(id), SHORT)
-    return () => clearTimeout(timer)
-  }, [id])
-  return null
 }

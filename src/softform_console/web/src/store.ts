@@ -121,6 +121,8 @@ const NO_PINS: Pin[] = []
 
 let notes = 0
 const MOST_NOTES = 4
+/** How long an information stays, ms; warnings and errors stay until they are closed. */
+const SHORT = 6000
 
 /** Show a message until it is closed; one that says the same takes the place of the one before. */
 export function note(level: Notice['level'], text: string, about = ''): void {
@@ -128,6 +130,7 @@ export function note(level: Notice['level'], text: string, about = ''): void {
   useStore.setState(({ notes: before }) => ({
     notes: [...before.filter((one) => one.text !== text), { key, level, text, about }].slice(-MOST_NOTES),
   }))
+  if (level === 'info') setTimeout(() => closeNote(key), SHORT)
 }
 
 /** Close a message. */

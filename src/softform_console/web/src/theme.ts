@@ -1,59 +1,48 @@
-import { useSyncExternalStore } from 'react'
+import { create } from 'zustand'
 
 /** Follows the system unless the operator has chosen. */
 export type Theme = 'dark' | 'light'
 
 const KEY = 'softform-theme'
-const listeners = new Set<() => void>()
 const system = matchMedia('(prefers-color-scheme: light)')
+const useThemeStore = create<{ theme: Theme }>(() => ({ theme: chosen() }))
 
-function stored(): Theme | null {
+function chosen(): Theme {
+  let stored: string | null = null
   try {
-    const value = localStorage.getItem(KEY)
-    return value === 'dark' || value === 'light' ? value : null
+    stored = localStorage.getItem(KEY)
   } catch {
-    return null // storage is refused in private windows
+    // Storage is refused in private windows.
   }
-}
-
-/** The theme that is shown. */
-export function currentTheme(): Theme {
-  return stored() ?? (system.matches ? 'light' : 'dark')
-}
-
-function apply(): void {
-  document.documentElement.dataset.theme = currentTheme()
-  for (const listener of listeners) listener()
+  return stored === 'dark' || stored === 'light' ? stored : system.matches ? 'light' : 'dark'
 }
 
 /** Show the theme, and follow the system's. */
 export function startTheme(): void {
-  system.addEventListener('change', apply)
-  apply()
+  const show = () => void (document.documentElement.dataset.theme = useThemeStore.getState().theme)
+  useThemeStore.subscribe(show)
+  system.addEventListener('change', () => useThemeStore.setState({ theme: chosen() }))
+  show()
 }
 
 /** Change between dark and light. */
 export function toggleTheme(): void {
-  const next = currentTheme() === 'dark' ? 'light' : 'dark'
+  const theme = useThemeStore.getState().theme === 'dark' ? 'light' : 'dark'
+  useThemeStore.setState({ theme })
   try {
-    localStorage.setItem(KEY, next)
+    localStorage.setItem(KEY, theme)
   } catch {
-    document.documentElement.dataset.theme = next
+    // Then it lasts until the page is closed.
   }
-  apply()
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
 }
 
 /** The theme, for components. */
 export function useTheme(): Theme {
-  return useSyncExternalStore(subscribe, currentTheme)
+  return useThemeStore((store) => store.theme)
 }
 
 /** A colour of the style sheet, which the scene takes, too. */
 export function useThemeColour(name: string): string {
-  return useSyncExternalStore(subscribe, () => getComputedStyle(document.documentElement).getPropertyValue(name).trim())
+  useTheme()
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 }

@@ -2,7 +2,6 @@ import { useState } from 'react'
 import * as THREE from 'three'
 import { millimetres } from '../quantities'
 import { featurePoint } from '../scene/Pins'
-import { pictureOf } from '../scene/picture'
 import { addPin, changePin, removePin, setOptimise } from '../steering'
 import { robotInfo, shownPins, useStore, type Pin } from '../store'
 import { NumberField } from './NumberField'
@@ -43,17 +42,14 @@ export function Points() {
   )
 }
 
-function PinRow({
-  pin,
-  number,
-  selected,
-  disabled,
-}: {
+interface RowProps {
   pin: Pin
   number: number
   selected: boolean
   disabled: boolean
-}) {
+}
+
+function PinRow({ pin, number, selected, disabled }: RowProps) {
   const here = new THREE.Vector3()
   const off = featurePoint(pin, here) ? here.distanceTo(new THREE.Vector3(...pin.target)) : null
   return (
@@ -111,8 +107,7 @@ function AddPin() {
   const add = () => {
     const place = new THREE.Vector3()
     const pin = { id: 0, output: chosen.name, u: uv[0], v: uv[1], weight: 1, target: [0, 0, 0] as Pin['target'] }
-    if (!pictureOf(info.index) || !featurePoint(pin, place)) return
-    addPin({ output: chosen.name, u: uv[0], v: uv[1], target: place.toArray() })
+    if (featurePoint(pin, place)) addPin({ output: chosen.name, u: uv[0], v: uv[1], target: place.toArray() })
   }
   return (
     <details className="add">

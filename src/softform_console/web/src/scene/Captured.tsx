@@ -1,20 +1,19 @@
-import { useEffect, useMemo, useState } from 'react'
+import { useEffect, useMemo } from 'react'
 import * as THREE from 'three'
 import { colourValues } from '../colours'
 import type { SceneFrame } from '../frames'
 import { useStore } from '../store'
-import { onPicture, pictureOf } from './picture'
+import { usePicture } from './picture'
 
 /** What a scanner or motion capture has seen of the robot, and the target that is wanted or previewed. */
 export function Captured() {
   const robot = useStore((store) => store.robot)
   const layers = useStore((store) => store.layers)
-  const cloud = useFrames(robot, 'cloud')
-  useStore((store) => store.colouring)
-  const distances = pictureOf(robot).cloudDistances
-  const markers = useFrames(robot, 'markers')
-  const target = useFrames(robot, 'target')
-  const preview = useFrames(robot, 'preview')
+  const cloud = usePicture(robot, 'cloud')
+  const distances = usePicture(robot, 'cloudDistances')
+  const markers = usePicture(robot, 'markers')
+  const target = usePicture(robot, 'target')
+  const preview = usePicture(robot, 'preview')
   return (
     <>
       {layers.cloud && cloud && <Dots frame={cloud} size={distances ? 3 : 1.8} colour="#4fc3d9" values={distances} />}
@@ -23,16 +22,6 @@ export function Captured() {
       {layers.target && preview && <TargetShape frame={preview} />}
     </>
   )
-}
-
-function useFrames(robot: number, kind: 'cloud' | 'markers' | 'target' | 'preview'): SceneFrame | null {
-  const [frame, setFrame] = useState<SceneFrame | null>(null)
-  useEffect(() => {
-    const show = () => setFrame(pictureOf(robot)[kind])
-    show()
-    return onPicture(show)
-  }, [robot, kind])
-  return frame
 }
 
 /** Points of fixed size on the screen; those that were not seen (NaN) are left out. */

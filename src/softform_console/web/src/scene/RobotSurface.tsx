@@ -1,17 +1,18 @@
 import { useThree } from '@react-three/fiber'
-import { useEffect, useMemo, useRef, useState } from 'react'
+import { useEffect, useMemo, useRef } from 'react'
 import * as THREE from 'three'
-import { useStore } from '../store'
+import { robotInfo, useStore } from '../store'
 import { drop, move, pickSurface } from './drag'
 import { surfaceMaterial } from './material'
-import { onPicture, pictureOf } from './picture'
+import { usePicture } from './picture'
 import type { Surface } from './surface'
 
 /** The predicted mesh: what is pressed and dragged. */
 export function RobotSurface() {
   const robot = useStore((store) => store.robot)
   const visible = useStore((store) => store.layers.surface)
-  const surface = useSurface(robot)
+  const surface = usePicture(robot, 'surface')
+  const size = useStore((store) => robotInfo(store)?.size ?? 0.3)
   const material = useMemo(() => surfaceMaterial(), [])
   const hint = useRef<THREE.Mesh>(null)
   const { invalidate, gl } = useThree()
@@ -48,21 +49,11 @@ export function RobotSurface() {
         onPointerLeave={() => preview(null)}
       />
       <mesh ref={hint} visible={false} renderOrder={2} raycast={() => undefined}>
-        <sphereGeometry args={[0.006, 16, 12]} />
+        <sphereGeometry args={[0.018 * size, 16, 12]} />
         <meshBasicMaterial color="#ffffff" transparent opacity={0.85} depthTest={false} />
       </mesh>
     </>
   )
-}
-
-function useSurface(robot: number): Surface | null {
-  const [surface, setSurface] = useState<Surface | null>(null)
-  useEffect(() => {
-    const show = () => setSurface(pictureOf(robot).surface)
-    show()
-    return onPicture(show)
-  }, [robot])
-  return surface
 }
 
 const ray = new THREE.Ray()

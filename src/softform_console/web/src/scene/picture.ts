@@ -1,5 +1,6 @@
 /** What has come on the scene's socket, by robot; the scene draws it and is told of each change. */
 
+import { useSyncExternalStore } from 'react'
 import { niceTop, steadyTop } from '../colours'
 import { decodeFrame, type Kind, type SceneFrame, type Topology } from '../frames'
 import { ReconnectingSocket } from '../socket'
@@ -48,6 +49,11 @@ export function pictureOf(robot: number): Picture {
 export function onPicture(listener: () => void): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)
+}
+
+/** A part of a robot's picture, for components. */
+export function usePicture<Part extends keyof Picture>(robot: number, part: Part): Picture[Part] {
+  return useSyncExternalStore(onPicture, () => pictureOf(robot)[part])
 }
 
 const socket = new ReconnectingSocket('scene', {
