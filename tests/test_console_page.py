@@ -112,7 +112,7 @@ def test_the_space_bar_stops_whatever_has_the_focus(opened, observer):
 
 
 def test_a_slider_moves_its_actuator(opened, observer):
-    slider = opened.page.locator("input[type=range]").nth(4)
+    slider = opened.page.locator(".actuator input").nth(4)
     slider.focus()
     opened.page.keyboard.press("ArrowRight")
     observer.wait_for(lambda: observer.commands, "commands")
