@@ -98,7 +98,7 @@ class RobotView:
             driver=self._driver_info(),
             servo=self._servo_info(),
             commanded=self._ordered(self._commanded),
-            measured=self._ordered(self._measured) or self._at_rest(),
+            measured=self._at_rest() or self._ordered(self._measured),
             settled=self._is_settled(),
             frames=[self._place(name, transform) for name, transform in tuple(self._frames.items())],
             steering=steering,
@@ -155,8 +155,10 @@ class RobotView:
         return self._values(newest[0].name, newest[0].value)
 
     def _at_rest(self) -> list[float] | None:
-        """Return what was measured last of a robot that was made safe, which streams nothing."""
+        """Return what the driver measured of a robot that it made safe, if nothing newer was streamed."""
         if self._driver is None or self._clock() - self._driver[1] > SILENT_SECONDS:
+            return None
+        if self._driver[0].state == DriverState.RUNNING or (self._measured and self._measured[1] > self._driver[1]):
             return None
         return self._values(self._driver[0].actuator, self._driver[0].rest_value)
 

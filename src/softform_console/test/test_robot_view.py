@@ -77,10 +77,17 @@ def test_values_of_another_robot_or_unknown_are_not_told(seen):
     assert state(view).measured is None
 
 
-def test_a_robot_at_rest_shows_what_was_measured_there(seen):
-    _, robot, view = seen
+def test_a_robot_shows_the_newest_that_was_measured(seen):
+    clock, robot, view = seen
+    view.note_measured(ActuatorState(name=robot.actuators, value=[4.0] * 9, status=[0] * 9))
+    clock.now += 0.1
     view.note_driver(DriverState(state=DriverState.FAULT, actuator=robot.actuators, rest_value=[3.0] * 9))
     assert state(view).measured == [3.0] * 9
+    clock.now += 0.1
+    view.note_measured(ActuatorState(name=robot.actuators, value=[5.0] * 9, status=[0] * 9))
+    assert state(view).measured == [5.0] * 9
+    view.note_driver(DriverState(state=DriverState.RUNNING, actuator=robot.actuators, rest_value=[3.0] * 9))
+    assert state(view).measured == [5.0] * 9
 
 
 def test_errors_of_the_servo_that_are_unknown_are_null(seen):
