@@ -137,7 +137,7 @@ def test_a_target_file_is_laid_over_the_robot_and_reached(opened, observer, tmp_
     opened.wait("document.querySelector('.panel').innerText.includes('Predicted error')", "the result")
     assert observer.commands[-1].source == "inverse_kinematics"
     observer.wait_for(lambda: np.abs(observer.measured - observer.commands[-1].value).max() < 200.0, "the values")
-    assert observer.is_at(0.5, 0.5, (0.0, 0.0, 0.02), 0.004)
+    observer.wait_for(lambda: observer.is_at(0.5, 0.5, (0.0, 0.0, 0.02), 0.004), "the target")
 
 
 def test_a_page_that_is_closed_while_it_steers_ends_the_motion(browser, observer, address):

@@ -128,7 +128,8 @@ def test_two_hands_pull_two_points_and_stop_the_robot(headset, observer):
     time.sleep(0.4)
     headset.page.evaluate("headset.controllers.left.updateAxes('thumbstick', 0, 0)")
     time.sleep(0.3)
-    pushed = min(targets(observer), key=lambda one: np.linalg.norm(one - wanted["left"])) - wanted["left"]
+    of_left = max(targets(observer), key=lambda one: np.linalg.norm(one - wanted["right"]))
+    pushed = of_left - wanted["left"]
     along = to_robot(forward["left"] / np.linalg.norm(forward["left"]))
     assert pushed @ along > 0.005
     assert np.linalg.norm(pushed - (pushed @ along) * along) < 5e-4
