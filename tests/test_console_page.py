@@ -15,9 +15,25 @@ from softform_interfaces.msg import DriverState
 pytestmark = pytest.mark.timeout(600)
 
 
+def grab(one, u=0.5, v=0.5):
+    """Press the surface at (u, v); returns where that is on the screen and in the robot's frame."""
+    place = one.place("sheet", u, v)
+    x, y = one.screen(place)
+    one.page.mouse.move(x, y)
+    one.page.mouse.down()
+    return (x, y), np.array(place)
+
+
 @pytest.fixture(scope="module")
-def browser():
+def browser(stack):
+    """Chromium that has drawn a point once: software GL compiles for that, and who stands still must not steer."""
     with browsers() as one:
+        with tab(one) as first:
+            first.open(address_of(stack))
+            grab(first)
+            first.page.mouse.up()
+            first.wait("document.querySelector('.pins li') !== null", "a point")
+            time.sleep(1.0)
         yield one
 
 
@@ -44,15 +60,6 @@ def opened(browser, observer, address, request, tmp_path):
         folder = Path(os.environ.get("SOFTFORM_SCREENSHOTS", tmp_path))
         one.page.screenshot(path=folder / f"{request.node.name}.png")
         assert one.outside == set() and one.complaints == []
-
-
-def grab(one, u=0.5, v=0.5):
-    """Press the surface at (u, v); returns where that is on the screen and in the robot's frame."""
-    place = one.place("sheet", u, v)
-    x, y = one.screen(place)
-    one.page.mouse.move(x, y)
-    one.page.mouse.down()
-    return (x, y), np.array(place)
 
 
 def drag(one, observer, u=0.5, v=0.5, up=60):
