@@ -21,8 +21,8 @@ ALLOWED = {
     "softform_launch": {"softform_core"},
     **dict.fromkeys(
         (
-            *("softform_actuation", "softform_bringup", "softform_capture", "softform_collect", "softform_ik"),
-            *("softform_inference", "softform_recording", "softform_rig"),
+            *("softform_actuation", "softform_bringup", "softform_capture", "softform_collect", "softform_console"),
+            *("softform_ik", "softform_inference", "softform_recording", "softform_rig"),
         ),
         BELOW_NODES,
     ),
@@ -52,7 +52,19 @@ DEPENDENCY_OF = {
     },
     **{
         name: f"python3-{name}-pip"
-        for name in ("meshio", "open3d", "pymetis", "threadpoolctl", "torch", "trimesh", "zarr")
+        for name in (
+            "cryptography",
+            "starlette",
+            "uvicorn",
+            "websockets",
+            "meshio",
+            "open3d",
+            "pymetis",
+            "threadpoolctl",
+            "torch",
+            "trimesh",
+            "zarr",
+        )
     },
     **{"PIL": "python3-pil", "cv2": "python3-opencv", "mpl_toolkits": "python3-matplotlib"},
     **{"tf2_ros": "tf2_ros_py", "qtm_rt": "python3-qtm-rt-pip", "skfem": "python3-scikit-fem-pip"},

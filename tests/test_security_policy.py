@@ -20,6 +20,7 @@ ENCLAVES = {
     "softform_client": ["planner"],
     **dict.fromkeys(("softform_bringup", "softform_capture", "softform_ik", "softform_inference"), ["stack"]),
     "softform_collect/client.py": ["planner"],
+    "softform_console": ["planner"],
     "softform_collect": ["stack"],
     "softform_ros/command_lease.py": ["stack", "planner"],
     "softform_ros/asked.py": ["stack", "planner"],
@@ -36,6 +37,7 @@ NOT_LITERAL = {
     "softform_capture": {"/camera/points", "/image", "mocap/markers"},  # parameters
     "softform_client": {"target_shape", "target_mesh", "target_points", "target_tip", "softform_ik:actions"},
     "softform_collect": {"actuator_state", "driver_state", "captured_cloud", "captured_markers"},
+    "softform_console": {"actuator_state", "servo_state", "predicted_mesh", "captured_cloud", "target_mesh"},
     "softform_ik": {"target_shape", "target_tip"},
     "softform_bringup": {"scanner/get_state", "actuation/change_state", "collector/get_parameters"},
     "softform_ros": {"actuation/get_parameters", "stop"},

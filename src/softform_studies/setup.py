@@ -29,6 +29,7 @@ setup(
             "sim2real = softform_studies.cli_sim_to_real:sim2real",
             "planning = softform_studies.cli_planning:planning",
             "import = softform_studies.cli_bench:import_",
+            "console = softform_studies.console.bench_console:console",
             "torsos = softform_studies.cli_bench:torsos",
             "targets = softform_studies.cli_bench:targets",
         ],

@@ -8,10 +8,11 @@ from pydantic import BaseModel, ValidationError
 
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
+from softform_ros.stopped import STOPPED
 
 LEFT_ACTIVE = "the driver ended without making safe in order while it was active"
 LEFT_UNCONFIRMED = "the driver was closed, and a device did not confirm that it is safe"
-STOPPED_UNCONFIGURED = "stopped by request while it was not configured"
+STOPPED_UNCONFIGURED = f"{STOPPED} while it was not configured"
 
 
 class _Latched(BaseModel):

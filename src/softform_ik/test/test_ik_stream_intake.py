@@ -10,6 +10,7 @@ from std_msgs.msg import Header
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_ik.stream.intake import ServoIntake
+from softform_interfaces.msg import TargetPoints
 from softform_ros.conversions import cloud_from_points, stamp_from_seconds
 
 AXIS = np.linspace(-0.16, 0.16, 5)
@@ -67,3 +68,16 @@ def test_the_place_of_a_tip_in_another_unit_is_rejected():
     intake.target(place(0.04))
     assert "Give metres, not millimetres or centimetres, in the robot's frame." in said(intake, place(4.0))
     assert "Give metres, not millimetres, in" in said(intake, place(200.0))
+
+
+@pytest.mark.parametrize("accept", [False, True])
+def test_a_tip_is_wanted_by_points_as_by_its_place(accept):
+    robot = load_robot("three_chamber")
+    header = Header(frame_id=robot.base_frame, stamp=stamp_from_seconds(time.time()))
+    intake, place = ServoIntake(robot, 0.5), Point(x=0.01, z=0.1)
+    points = TargetPoints(header=header, output=["tip"], u=[0.0], v=[0.0], position=[place], accept_unreachable=accept)
+    of_points, of_place = intake.target(points), intake.target(PointStamped(header=header, point=place))
+    assert (of_points.features.positions == of_place.features.positions).all()
+    assert (of_points.features.uv == of_place.features.uv).all()
+    assert of_points.accept_unreachable is accept and not of_place.accept_unreachable
+    assert set(intake.topics) == {"target_tip", "target_points"}

@@ -105,6 +105,7 @@ def test_dry_run_prints_the_commands_and_starts_nothing(tmp_path):
             "inverse_kinematics",
             "motion_planner",
             "collector",
+            "console",
             "bringup_manager",
         )
     ]

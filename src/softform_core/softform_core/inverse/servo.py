@@ -187,7 +187,8 @@ class Servo:
             return ServoCommand(ServoState.TRACKING, held)
         self._answered = solve.targets.newest
         try:
-            check_reach(solve.errors.mean_mm, solve.miss, self._settings.most_error_mm)
+            most_error_mm = float("inf") if targets.accept_unreachable else self._settings.most_error_mm
+            check_reach(solve.errors.mean_mm, solve.miss, most_error_mm)
         except OutOfReachError as error:
             if not solve.is_finished:
                 return ServoCommand(ServoState.TRACKING, held, self._answered)

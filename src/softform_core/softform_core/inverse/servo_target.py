@@ -17,12 +17,14 @@ class ServoTarget:
         arrived: Time of arrival on the servo's steady clock, s.
         shape: Closest points on the shape.
         features: Places of the robot's surface and where they are wanted.
+        accept_unreachable: Whether the nearest shape is followed even where it misses the target widely.
     """
 
     stamp: int
     arrived: float
     shape: ClosestPoints | None = None
     features: FeaturePoints | None = None
+    accept_unreachable: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,11 @@ class ServoTargets:
     def __bool__(self) -> bool:
         """Return whether there is anything to follow."""
         return self.shape is not None or self.features is not None
+
+    @property
+    def accept_unreachable(self) -> bool:
+        """Whether each of them is followed even where it is missed widely."""
+        return all(one.accept_unreachable for one in (self.shape, self.features) if one is not None)
 
     @property
     def newest(self) -> ServoTarget:

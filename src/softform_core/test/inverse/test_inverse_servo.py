@@ -234,6 +234,18 @@ def test_a_target_out_of_reach_holds_the_last_command_with_a_reason(servo, model
     assert follow(servo, model, clock, 1)[0].state is ServoState.TRACKING
 
 
+def test_a_target_out_of_reach_is_followed_as_near_as_it_goes_where_that_is_meant(servo, model, clock):
+    def aim(accept):
+        wanted = FeaturePoints.of([[0.5, 0.5]], [[0.0, 0.0, 0.3]])
+        servo.aim(ServoTarget(round(clock.now * 1e9), clock.now, features=wanted, accept_unreachable=accept))
+        return follow(servo, model, clock, 20)[-1]
+
+    assert aim(False).state is ServoState.HOLDING
+    pulled = aim(True)
+    assert pulled.state is ServoState.TRACKING and pulled.errors.mean_mm > SETTINGS.most_error_mm
+    assert pulled.actuation[4] > 1000.0
+
+
 def test_no_command_leaves_the_bounds(servo, model, clock, target_of):
     random = np.random.default_rng(0)
     for _ in range(40):

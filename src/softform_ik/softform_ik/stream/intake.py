@@ -38,7 +38,7 @@ class ServoIntake:
     def topics(self) -> dict[str, type]:
         """Topics of targets that fit the robot, and their type."""
         if not self._robot.surfaces:
-            return {"target_tip": PointStamped}
+            return {"target_tip": PointStamped, "target_points": TargetPoints}
         return {"target_shape": PointCloud2, "target_mesh": TargetMesh, "target_points": TargetPoints}
 
     def target(self, message: Any) -> ServoTarget:
@@ -58,7 +58,7 @@ class ServoIntake:
             features = features_from_message(message, self._robot)
             if features is None:
                 raise SoftformError("There are no feature points.", "Give at least one, or stop the stream.")
-            return ServoTarget(stamp, arrived, features=features)
+            return ServoTarget(stamp, arrived, features=features, accept_unreachable=message.accept_unreachable)
         shape = self._of_mesh(message) if isinstance(message, TargetMesh) else self._of_cloud(message)
         return ServoTarget(stamp, arrived, closest_points_on(shape))
 

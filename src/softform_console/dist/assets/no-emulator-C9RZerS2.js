@@ -1,0 +1,1 @@
+function e(){throw Error(`This page has no emulator of headsets.`)}export{e as emulate};

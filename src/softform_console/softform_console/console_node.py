@@ -1,0 +1,169 @@
+"""Node `console`: parameters, life cycle, and the operator's page."""
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from softform_console.access import is_loopback, made_token, own_names
+from softform_console.certificate import certificate
+from softform_console.control_channel import ControlChannel
+from softform_console.operator_role import OperatorRole
+from softform_console.protocol import Notice
+from softform_console.reach_goals import ReachGoals
+from softform_console.robot_desk import RobotDesk
+from softform_console.robot_link import RobotLink
+from softform_console.robot_view import RobotView
+from softform_console.scene_store import SceneStore
+from softform_console.scene_topics import SceneTopics
+from softform_console.server import Routes, ServerThread, bound_socket
+from softform_console.steering import Steering
+from softform_console.stop_request import StopRequests
+from softform_console.target_files import TargetFiles
+from softform_core.paths import DEFAULT_ROBOT
+from softform_core.robots import load_robot
+from softform_interfaces.msg import DriverState
+from softform_ros import qos
+from softform_ros.diagnostics import OK, WARN, Health
+from softform_ros.lifecycle import SoftformLifecycleNode, run_node
+from softform_ros.parameters import Parameter
+from softform_ros.timers import create_steady_timer
+
+PARAMETERS = (
+    Parameter("robot", DEFAULT_ROBOT, "the robot: a name in `config/robots`, or the path of a description"),
+    Parameter("host", "127.0.0.1", "address to listen on; beyond this computer (`0.0.0.0`) with TLS and a token"),
+    Parameter("port", 8765, "TCP port; the next one that is free is taken, 0: any", 0, 65535),
+)
+
+_LOOK_SECONDS = 0.2
+"""Period of looking whether a page is open, s."""
+
+
+class ConsoleNode(SoftformLifecycleNode):
+    """Serves the operator's page."""
+
+    def __init__(self) -> None:
+        super().__init__("console", PARAMETERS, hardware_id="console")
+        self._url = ""
+
+    def configure(self) -> None:
+        """Load the robot; open its topics and services."""
+        values = self.parameters
+        robot = load_robot(values["robot"]).in_namespace(self.get_namespace())
+        self._view, self._role, self._store = RobotView(robot), OperatorRole(), SceneStore()
+        self._desk: RobotDesk
+        self._goals = ReachGoals(self.get_namespace(), robot.base_frame, self._tell, self._on_goal_end)
+        self._link = RobotLink(self, robot, self._view, self._warn_pages, self._goals.cancel)
+        self._steering = Steering(self._link, self._role, self._warn_pages)
+        self._stops = StopRequests(self._link, self._steering.forget, self._tell_stopped)
+        self._targets = TargetFiles(robot)
+        self._desk = RobotDesk(
+            robot,
+            self._view,
+            self._steering,
+            self._link,
+            self._stops,
+            self._goals,
+            self._targets,
+            self._store,
+            self._tell,
+        )
+        self._control = ControlChannel(self._desk, self._role, time.time, _version())
+        self._topics = SceneTopics(self, robot, self._store, self._view)
+        states = self.create_subscription(DriverState, "driver_state", self._on_driver, qos.LATCHED_STATE)
+        timer = create_steady_timer(self, _LOOK_SECONDS, self._look)
+        for close in (
+            self._link.close,
+            self._goals.close,
+            self._stops.close,
+            self._steering.close,
+            self._desk.close,
+            self._topics.close,
+            lambda: self.destroy_subscription(states),
+            lambda: self.destroy_timer(timer),
+        ):
+            self.opened.callback(close)
+        self._steering.start()
+        self._stops.start()
+
+    def activate(self) -> None:
+        """Serve the page, and print where."""
+        host, port = self.parameters["host"], self.parameters["port"]
+        is_open = not is_loopback(host)
+        names = own_names(host)
+        files = certificate(_state_folder(), names) if is_open else None
+        token = made_token() if is_open else ""
+        listening = bound_socket(host, port)
+        self._routes = Routes(
+            page_folder(), self._control, self._store, self._stops, self._targets.upload, names, token
+        )
+        self._server = ServerThread(self._routes.app, listening, files)
+        shown = max(names - {"localhost", "127.0.0.1", "[::1]"}, default="localhost") if is_open else "127.0.0.1"
+        scheme, ask = ("https", f"?token={token}") if is_open else ("http", "")
+        self._url = f"{scheme}://{shown}:{listening.getsockname()[1]}/"
+        self.get_logger().info(f"the page: {self._url}{ask}")
+
+    def deactivate(self) -> None:
+        """Serve no more; what a page moved is ended."""
+        self._steering.end()
+        self._server.close()
+
+    def health(self) -> Health:
+        """Say where the page is and who looks."""
+        values = {"page": self._url, "pages": self._control.pages, "steering": self._steering.mode}
+        if self.is_active and not (self._server.is_alive and self._steering.is_alive and self._stops.is_alive):
+            return Health(WARN, "a thread of the server has ended; see the log, and start the node again", values)
+        return Health(OK, "serving" if self.is_active else "inactive", values)
+
+    def _look(self) -> None:
+        self._topics.update(self._control.pages > 0)
+
+    def _on_driver(self, message: DriverState) -> None:
+        self._view.note_driver(message)
+        is_over = self._link.note_driver(message)
+        if (is_over or message.state in (DriverState.FAULT, DriverState.OFFLINE)) and self._steering.forget():
+            self._warn_pages("The robot was stopped, at fault, or is somebody else's: nothing moves it from here.")
+
+    def _on_goal_end(self) -> None:
+        self._steering.end_goal()
+
+    def _tell_stopped(self, result: object) -> None:
+        self._routes.tell_stopped(result)  # type: ignore[arg-type]
+
+    def _tell(self, message: object) -> None:
+        self._control.tell(message)  # type: ignore[arg-type]
+
+    def _warn_pages(self, text: str) -> None:
+        self.get_logger().warning(text)
+        self._tell(Notice(level="warning", about="", text=text))
+
+
+def page_folder() -> Path:
+    """Return the folder of the built page: of the checkout, else of the installed package."""
+    places = [Path(__file__).resolve().parents[1] / "dist"]
+    for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
+        places.append(Path(prefix) / "share" / "softform_console" / "dist")
+    return next((place for place in places if (place / "index.html").is_file()), places[0])
+
+
+def _state_folder() -> Path:
+    """Return where the certificate of this installation is kept."""
+    usual = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state" / "softform"
+    return Path(os.environ.get("SOFTFORM_STATE") or usual) / "console"
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    with suppress(PackageNotFoundError):
+        return version("softform_console")
+    return ""
+
+
+def main() -> None:
+    """Run the node until SIGINT or SIGTERM."""
+    run_node(ConsoleNode)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,343 @@
+"""Messages between server and page, JSON both ways; web/src/protocol.ts is made from them by `console types`.
+
+SI units throughout. An unknown field, an unknown type, NaN and infinity are refused.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+VERSION = 1
+"""Grows with each change that an older page would not understand."""
+
+BEAT_SECONDS = 0.2
+"""Period of the page's beats, s."""
+
+DEAD_MAN_SECONDS = 0.5
+"""Silence of a page that moves the robot after which the motion is ended, s."""
+
+Name = Annotated[str, Field(min_length=1, max_length=100)]
+Metres = Annotated[float, Field(ge=-100.0, le=100.0)]
+Vector = tuple[float, float, float]
+Place = tuple[Metres, Metres, Metres]
+Unit = Annotated[float, Field(ge=0.0, le=1.0)]
+RobotIndex = Annotated[int, Field(ge=0, le=1000)]
+Epoch = Annotated[str, Field(pattern=r"^[0-9]{1,20}$")]
+TargetId = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+class Message(BaseModel):
+    """A message or a part of one."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True)
+
+
+# Page to server. What moves the robot has the `epoch` of the driver (`DriverInfo`) that its user was looking at: it is
+# dropped where the robot was stopped, at fault or reset since.
+
+
+class Beat(Message):
+    """Sent every `beat` s of hello; `t` comes back in `beat`, so that the page knows how long a round takes."""
+
+    type: Literal["beat"] = "beat"
+    t: float
+
+
+class Operate(Message):
+    """Become the operator, if there is none, or cease to be."""
+
+    type: Literal["operate"] = "operate"
+    take: bool
+
+
+class Point(Message):
+    """A point of the robot, by patch and (u, v) or by frame, and where it is wanted, m in the robot's frame."""
+
+    id: Annotated[int, Field(ge=1, le=1_000_000)]
+    output: Name
+    u: Unit = 0.0
+    v: Unit = 0.0
+    target: Place
+    weight: Annotated[float, Field(gt=0.0, le=1000.0)] = 1.0
+
+
+class Points(Message):
+    """All points that are wanted, in place of those before; the servo follows with `optimise`, else the robot holds."""
+
+    type: Literal["points"] = "points"
+    robot: RobotIndex = 0
+    epoch: Epoch
+    points: Annotated[list[Point], Field(max_length=1000)]
+    optimise: bool = True
+
+
+class Actuators(Message):
+    """Manual mode: a value for each actuator, in its unit, within its limits; ends with `release`."""
+
+    type: Literal["actuators"] = "actuators"
+    robot: RobotIndex = 0
+    epoch: Epoch
+    values: Annotated[list[float], Field(min_length=1, max_length=1000)]
+
+
+class Release(Message):
+    """End whatever this page moves, and let go of what is held: the driver makes the robot safe."""
+
+    type: Literal["release"] = "release"
+    robot: RobotIndex = 0
+
+
+class Preview(Message):
+    """Show an uploaded target as it would be meant, with the share that lies beside the robot; moves nothing."""
+
+    type: Literal["preview"] = "preview"
+    robot: RobotIndex = 0
+    target: TargetId
+    pose: Literal["fixed", "free", "place"]
+
+
+class Reach(Message):
+    """Bring the robot to an uploaded target."""
+
+    type: Literal["reach"] = "reach"
+    robot: RobotIndex = 0
+    epoch: Epoch
+    target: TargetId
+    pose: Literal["fixed", "free", "place"]
+    mode: Literal["plan", "move", "verify", "closed_loop"]
+    partial: bool = False
+    accept_unreachable: bool = False
+
+
+class Cancel(Message):
+    """Cancel the goal that runs; the robot holds where it is."""
+
+    type: Literal["cancel"] = "cancel"
+    robot: RobotIndex = 0
+
+
+class Reset(Message):
+    """Clear the faults that the page has seen: those of this epoch of the driver."""
+
+    type: Literal["reset"] = "reset"
+    robot: RobotIndex = 0
+    epoch: Epoch
+
+
+class Stop(Message):
+    """Stop every robot; anybody may."""
+
+    type: Literal["stop"] = "stop"
+
+
+ToServer = Annotated[
+    Beat | Operate | Points | Actuators | Release | Preview | Reach | Cancel | Reset | Stop,
+    Field(discriminator="type"),
+]
+to_server: TypeAdapter[ToServer] = TypeAdapter(ToServer)
+
+
+# Server to page
+
+Operator = Literal["you", "other", "none"]
+
+
+class Actuator(Message):
+    """An actuator: its SI unit, limits, value at rest and slew rate, unit/s."""
+
+    name: str
+    unit: str
+    low: float
+    high: float
+    safe: float
+    slew: float
+
+
+class Output(Message):
+    """What can be asked for: a patch, picked at (u, v), or a frame."""
+
+    name: str
+    kind: Literal["patch", "frame"]
+    dimensions: int
+
+
+class RobotInfo(Message):
+    """A robot; `index` is that of the other messages and of scene frames. `size` m is its largest dimension."""
+
+    index: int
+    name: str
+    title: str
+    frame: str
+    body: str
+    size: float
+    actuators: list[Actuator]
+    outputs: list[Output]
+    has_surface: bool
+
+
+class Hello(Message):
+    """First message on /control."""
+
+    type: Literal["hello"] = "hello"
+    version: int
+    softform: str
+    beat: float
+    dead_man: float
+    operator: Operator
+    robots: list[RobotInfo]
+
+
+class Pulse(Message):
+    """Answer to a beat."""
+
+    type: Literal["beat"] = "beat"
+    t: float
+
+
+class FramePlace(Message):
+    """Where a frame of the robot is, m and quaternion x, y, z, w in the robot's frame."""
+
+    name: str
+    place: Vector
+    rotation: tuple[float, float, float, float]
+
+
+class DriverInfo(Message):
+    """What the driver says; `age` s since it said it. `epoch` goes back with `reset`. `all_at_rest`: as measured.
+
+    `stopped`: it is at fault for nothing but a stop by request.
+    """
+
+    state: Literal["safe", "running", "fault", "offline", "holding", "making_safe", "silent"]
+    reason: str
+    holder: str
+    faults: list[str]
+    warnings: list[str]
+    epoch: str
+    age: float
+    all_at_rest: bool
+    stopped: bool
+
+
+class ServoInfo(Message):
+    """What the servo says; errors m, latency s; null where it says nothing."""
+
+    state: Literal["off", "tracking", "holding", "yielded"]
+    reason: str
+    mean_error: float | None
+    max_error: float | None
+    latency: float | None
+    converged: bool
+    commands: int
+    deadlines_missed: int
+
+
+class RobotState(Message):
+    """A robot now; values in the actuators' order and units, null where not known; `measured` also at rest.
+
+    `steering` is what this console does with it, for whichever page is the operator. `points` are those in force.
+    """
+
+    robot: int
+    driver: DriverInfo
+    servo: ServoInfo | None
+    commanded: list[float] | None
+    measured: list[float] | None
+    settled: bool
+    frames: list[FramePlace]
+    steering: Literal["none", "points", "held", "manual", "goal"]
+    points: list[Point]
+
+
+class State(Message):
+    """Everything that changes, at 10 Hz; `stamp` s since the epoch."""
+
+    type: Literal["state"] = "state"
+    stamp: float
+    operator: Operator
+    clients: int
+    robots: list[RobotState]
+
+
+class Stopped(Message):
+    """How a stop goes, to all pages; `seconds` since it was asked for.
+
+    asked, then acknowledged (the driver has told each device), then confirmed (each is measured at rest), or else
+    unconfirmed, with the reason.
+    """
+
+    type: Literal["stopped"] = "stopped"
+    stage: Literal["asked", "acknowledged", "confirmed", "unconfirmed"]
+    message: str
+    seconds: float
+
+
+class Notice(Message):
+    """Something to be read, with what to do about it; `about` is the type of the message that it answers, if any."""
+
+    type: Literal["notice"] = "notice"
+    level: Literal["info", "warning", "error"]
+    about: str
+    text: str
+
+
+class Previewed(Message):
+    """The target of a preview, which comes as a scene frame too.
+
+    `beside` is the share (0 … 1) of it that lies beside the robot; null where that is not known, as with pose free.
+    """
+
+    type: Literal["previewed"] = "previewed"
+    robot: int
+    target: int
+    pose: Literal["fixed", "free", "place"]
+    beside: float | None
+    text: str
+
+
+class GoalProgress(Message):
+    """Progress of the goal that runs; errors m."""
+
+    type: Literal["goal"] = "goal"
+    robot: int
+    target: int
+    stage: str
+    iteration: int
+    round: int
+    mean_error: float | None
+    max_error: float | None
+
+
+class GoalResult(Message):
+    """End of a goal; errors m, predicted and measured. `error_code` 0: reached."""
+
+    type: Literal["goal_result"] = "goal_result"
+    robot: int
+    target: int
+    error_code: int
+    text: str
+    actuators: list[float]
+    mean_error: float | None
+    max_error: float | None
+    measured_mean_error: float | None
+    measured_max_error: float | None
+    solve_time: float
+    iterations: int
+
+
+FromServer = Annotated[
+    Hello | Pulse | State | Stopped | Notice | Previewed | GoalProgress | GoalResult,
+    Field(discriminator="type"),
+]
+from_server: TypeAdapter[FromServer] = TypeAdapter(FromServer)
+
+
+class Uploaded(Message):
+    """Answer to POST /targets: `size` m of its box; `text` says what is doubtful, such as the unit."""
+
+    id: int
+    name: str
+    vertices: int
+    triangles: int
+    size: Vector
+    text: str

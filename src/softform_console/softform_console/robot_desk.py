@@ -1,0 +1,138 @@
+"""Carries out what pages ask of a robot, and says how it is."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from softform_console import protocol
+from softform_console.reach_goals import ReachGoals
+from softform_console.robot_info import info_of
+from softform_console.robot_link import RobotLink
+from softform_console.robot_view import RobotView
+from softform_console.scene_frames import PREVIEW, Kind, SceneItem
+from softform_console.scene_store import SceneStore
+from softform_console.steering import Steering
+from softform_console.stop_request import StopRequests
+from softform_console.target_files import TargetFiles, scene_item
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
+from softform_core.shapes.validate import check_scale
+
+PREVIEWS = 1
+"""Variant of the scene's key of a target that is previewed."""
+
+
+class RobotDesk:
+    """`control_channel.Desk` of one robot.
+
+    Args:
+        robot: The robot.
+        view: What the stack says of it.
+        steering: Moves it.
+        link: The robot itself.
+        stops: Stops it.
+        goals: Its goals.
+        targets: Target files.
+        store: What is shown.
+        tell: Takes messages for all pages.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        view: RobotView,
+        steering: Steering,
+        link: RobotLink,
+        stops: StopRequests,
+        goals: ReachGoals,
+        targets: TargetFiles,
+        store: SceneStore,
+        tell: Callable[[protocol.FromServer], None],
+    ) -> None:
+        self._robot, self._view, self._steering, self._link, self._stops = robot, view, steering, link, stops
+        self._goals, self._targets, self._store, self._tell = goals, targets, store, tell
+        self._info = info_of(robot)
+        self._outputs = {output.name for output in self._info.outputs}
+        self._size = float(np.linalg.norm(robot.extent)) if robot.surfaces else robot.body.size
+        self._workers = ThreadPoolExecutor(1, thread_name_prefix="preview")
+
+    def close(self) -> None:
+        """End what is at work."""
+        self._workers.shutdown(wait=False, cancel_futures=True)
+
+    def hello(self) -> list[protocol.RobotInfo]:
+        """Return the robot."""
+        return [self._info]
+
+    def states(self) -> list[protocol.RobotState]:
+        """Return the robot's state."""
+        return [self._view.state(0, self._steering.mode, self._steering.points)]
+
+    def page_lost(self) -> None:
+        """End what the operator's page moved."""
+        if self._steering.end():
+            text = "The operator's page is gone: its motion was ended."
+            self._tell(protocol.Notice(level="warning", about="", text=text))
+
+    def handle(self, message: protocol.ToServer) -> None:
+        """Do what a page asks.
+
+        Raises:
+            SoftformError: If it cannot be done.
+        """
+        if getattr(message, "robot", 0) != 0:
+            raise SoftformError("There is one robot, of index 0.")
+        if isinstance(message, protocol.Points | protocol.Actuators | protocol.Reach):
+            self._link.check_epoch(int(message.epoch))
+        if isinstance(message, protocol.Stop):
+            self._stops.ask()
+        elif isinstance(message, protocol.Points):
+            self._steer(message)
+        elif isinstance(message, protocol.Actuators):
+            self._steering.set_values(self._robot.check_commands(np.asarray(message.values)))
+        elif isinstance(message, protocol.Release):
+            if not self._steering.end():
+                self._link.let_go()
+        elif isinstance(message, protocol.Preview):
+            self._targets.file(message.target)
+            self._workers.submit(self._preview, message)
+        elif isinstance(message, protocol.Reach):
+            self._reach(message)
+        elif isinstance(message, protocol.Cancel):
+            self._goals.cancel()
+        elif isinstance(message, protocol.Reset):
+            self._link.reset(int(message.epoch))
+
+    def _steer(self, message: protocol.Points) -> None:
+        if unknown := {point.output for point in message.points} - self._outputs:
+            known = ", ".join(sorted(self._outputs))
+            raise SoftformError(f"The robot has no '{min(unknown)}'.", f"It has {known}.")
+        if message.points:
+            check_scale(np.array([point.target for point in message.points]), "Point", self._robot.name, self._size)
+        self._steering.set_points(message.points, message.optimise)
+
+    def _preview(self, message: protocol.Preview) -> None:
+        try:
+            shape = self._targets.posed(message.target, message.pose)
+            beside, text = self._targets.look(message.target, shape, message.pose)
+            self._store.put(scene_item(shape, message.robot, time.time(), is_preview=True), PREVIEWS)
+            told = protocol.Previewed(
+                robot=message.robot, target=message.target, pose=message.pose, beside=beside, text=text
+            )
+            self._tell(told)
+        except Exception as error:
+            self._tell(protocol.Notice(level="error", about="preview", text=str(error)))
+
+    def _reach(self, message: protocol.Reach) -> None:
+        shape = self._targets.posed(message.target, message.pose)
+        if message.mode != "plan":
+            self._steering.begin_goal()
+        try:
+            self._goals.begin(message, shape)
+        except SoftformError:
+            self._steering.end_goal()
+            raise
+        self._store.put(SceneItem(Kind.GONE, message.robot, time.time(), flags=PREVIEW, gone=Kind.TARGET), PREVIEWS)
+        self._store.put(scene_item(shape, message.robot, time.time(), is_preview=False))

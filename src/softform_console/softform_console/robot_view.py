@@ -1,0 +1,184 @@
+"""The newest that the stack says of a robot, as pages are told it."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import numpy as np
+from geometry_msgs.msg import Transform
+
+from softform_console.protocol import DriverInfo, FramePlace, Point, RobotState, ServoInfo
+from softform_console.steering import Mode
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
+from softform_interfaces.msg import ActuatorCommand, ActuatorState, DriverState, ServoState
+from softform_ros.stopped import is_stopped
+
+SILENT_SECONDS = 1.0
+"""Silence of the driver after which it counts as gone, s: it speaks at 5 Hz."""
+
+_FRESH_SECONDS = 1.0
+"""Age up to which commands, measured values and the servo's state are shown, s."""
+
+_DRIVER = {
+    DriverState.SAFE: "safe",
+    DriverState.RUNNING: "running",
+    DriverState.FAULT: "fault",
+    DriverState.OFFLINE: "offline",
+    DriverState.HOLDING: "holding",
+    DriverState.MAKING_SAFE: "making_safe",
+}
+_SERVO = {
+    ServoState.OFF: "off",
+    ServoState.TRACKING: "tracking",
+    ServoState.HOLDING: "holding",
+    ServoState.YIELDED: "yielded",
+}
+
+
+class RobotView:
+    """Keeps messages as they come, in the node's thread, and makes of them what a page is told, in the server's.
+
+    Args:
+        robot: The robot.
+        clock: Steady time, s.
+    """
+
+    def __init__(self, robot: Robot, clock: Callable[[], float] = time.monotonic) -> None:
+        self._robot, self._clock = robot, clock
+        self._driver: tuple[DriverState, float] | None = None
+        self._measured: tuple[ActuatorState, float] | None = None
+        self._commanded: tuple[ActuatorCommand, float] | None = None
+        self._servo: tuple[ServoState, float] | None = None
+        self._frames: dict[str, Transform] = {}
+
+    def note_driver(self, message: DriverState) -> None:
+        """Take a `driver_state`."""
+        self._driver = message, self._clock()
+
+    def note_measured(self, message: ActuatorState) -> None:
+        """Take an `actuator_state`."""
+        self._measured = message, self._clock()
+
+    def note_commanded(self, message: ActuatorCommand) -> None:
+        """Take an `actuator_command`, whoever sent it."""
+        self._commanded = message, self._clock()
+
+    def note_servo(self, message: ServoState) -> None:
+        """Take a `servo_state`."""
+        self._servo = message, self._clock()
+
+    def note_frame(self, name: str, transform: Transform) -> None:
+        """Take where one of the robot's frames is."""
+        self._frames[name] = transform
+
+    @property
+    def servo_off(self) -> str | None:
+        """Reason why the servo follows nothing; empty if it does, None if it has said nothing."""
+        if self._servo is None:
+            return None
+        is_off = self._servo[0].state == ServoState.OFF
+        return (self._servo[0].reason or "it waits for a target.") if is_off else ""
+
+    @property
+    def driver(self) -> DriverState | None:
+        """The newest `driver_state`."""
+        return None if self._driver is None else self._driver[0]
+
+    @property
+    def driver_heard_at(self) -> float:
+        """When it came, s of the steady clock."""
+        return -math.inf if self._driver is None else self._driver[1]
+
+    def state(self, index: int, steering: Mode, points: Sequence[Point]) -> RobotState:
+        """Return the robot's state, and what this console does with it."""
+        return RobotState(
+            robot=index,
+            driver=self._driver_info(),
+            servo=self._servo_info(),
+            commanded=self._ordered(self._commanded),
+            measured=self._at_rest() or self._ordered(self._measured),
+            settled=self._is_settled(),
+            frames=[self._place(name, transform) for name, transform in tuple(self._frames.items())],
+            steering=steering,
+            points=list(points),
+        )
+
+    def _driver_info(self) -> DriverInfo:
+        if self._driver is None:
+            return DriverInfo(
+                state="silent",
+                reason="No driver has announced itself.",
+                holder="",
+                faults=[],
+                warnings=[],
+                epoch="0",
+                age=0.0,
+                all_at_rest=False,
+                stopped=False,
+            )
+        message, at = self._driver
+        age = self._clock() - at
+        is_silent = age > SILENT_SECONDS
+        return DriverInfo(
+            state="silent" if is_silent else _DRIVER.get(message.state, "offline"),  # type: ignore[arg-type]
+            reason=f"Nothing has come of the driver for {age:.0f} s." if is_silent else message.reason,
+            holder=message.holder,
+            faults=list(message.faults),
+            warnings=list(message.warnings),
+            epoch=str(message.epoch),
+            age=age,
+            all_at_rest=not is_silent and len(message.at_rest) > 0 and all(message.at_rest),
+            stopped=not is_silent and message.state == DriverState.FAULT and is_stopped(message.faults),
+        )
+
+    def _servo_info(self) -> ServoInfo | None:
+        if self._servo is None:
+            return None
+        message, at = self._servo
+        is_fresh = self._clock() - at <= _FRESH_SECONDS
+        return ServoInfo(
+            state=_SERVO.get(message.state, "off"),  # type: ignore[arg-type]
+            reason=message.reason,
+            mean_error=_finite(message.mean_error) if is_fresh else None,
+            max_error=_finite(message.max_error) if is_fresh else None,
+            latency=_finite(message.latency) if is_fresh else None,
+            converged=message.converged,
+            commands=message.commands,
+            deadlines_missed=message.deadlines_missed,
+        )
+
+    def _ordered(self, newest: tuple[ActuatorCommand | ActuatorState, float] | None) -> list[float] | None:
+        if newest is None or self._clock() - newest[1] > _FRESH_SECONDS:
+            return None
+        return self._values(newest[0].name, newest[0].value)
+
+    def _at_rest(self) -> list[float] | None:
+        """Return what the driver measured of a robot that it made safe, if nothing newer was streamed."""
+        if self._driver is None or self._clock() - self._driver[1] > SILENT_SECONDS:
+            return None
+        if self._driver[0].state == DriverState.RUNNING or (self._measured and self._measured[1] > self._driver[1]):
+            return None
+        return self._values(self._driver[0].actuator, self._driver[0].rest_value)
+
+    def _values(self, names: Sequence[str], values: Sequence[float]) -> list[float] | None:
+        """Return values in the robot's order; None of another robot's, or where one is not known."""
+        with suppress(SoftformError):
+            ordered = self._robot.in_order(names, values)
+            return ordered.tolist() if np.isfinite(ordered).all() else None
+        return None
+
+    def _is_settled(self) -> bool:
+        if self._measured is None or self._clock() - self._measured[1] > _FRESH_SECONDS:
+            return False
+        return all(one == ActuatorState.SETTLED for one in self._measured[0].status)
+
+    @staticmethod
+    def _place(name: str, transform: Transform) -> FramePlace:
+        at, turn = transform.translation, transform.rotation
+        return FramePlace(name=name, place=(at.x, at.y, at.z), rotation=(turn.x, turn.y, turn.z, turn.w))
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,163 @@
+"""Topics of what is shown, subscribed to while somebody looks: nothing is predicted or sent for nobody."""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from rclpy.task import Future
+from sensor_msgs.msg import PointCloud2
+from tf2_msgs.msg import TFMessage
+
+from softform_client.actuator_values import values_to_message
+from softform_console.robot_info import outputs_of
+from softform_console.robot_view import RobotView
+from softform_console.scene_frames import STALE, Kind, SceneItem
+from softform_console.scene_store import REST, SceneStore
+from softform_console.scene_topology import MeshGrid
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
+from softform_interfaces.msg import (
+    ActuatorCommand,
+    ActuatorState,
+    MarkerFrame,
+    MeshTopology,
+    PredictedMesh,
+    ServoState,
+    TargetMesh,
+)
+from softform_interfaces.srv import PredictShape
+from softform_ros import qos
+from softform_ros.conversions import points_from_cloud, positions_from_markers, seconds_from_stamp, unpacked_vertices
+from softform_ros.guarded_node import GuardedNode
+
+_LINGER_SECONDS = 10.0
+"""Time for which topics stay open after the last page has gone, s: one that is loaded anew finds them open."""
+
+_MOST_POINTS = 20_000
+
+
+class SceneTopics:
+    """Subscriptions of a robot's scene and state.
+
+    Args:
+        node: Node of the console; `update` is called in the thread that spins it.
+        robot: The robot.
+        store: Takes what is shown.
+        view: Takes what is told.
+    """
+
+    def __init__(self, node: GuardedNode, robot: Robot, store: SceneStore, view: RobotView) -> None:
+        self._node, self._robot, self._store, self._view = node, robot, store, view
+        self._names = [output.name for output in outputs_of(robot)]
+        self._frames = {robot.frame_of(name): name for name in robot.frames}
+        self._grid: MeshGrid | None = None
+        self._wanted_at = time.monotonic()
+        self._open: list[Any] = []
+        self._predictions = node.create_client(PredictShape, "predict_shape")
+
+    def update(self, is_wanted: bool) -> None:
+        """Open or close the topics, as somebody looks or nobody does."""
+        now = time.monotonic()
+        if is_wanted:
+            self._wanted_at = now
+        wanted = now - self._wanted_at < _LINGER_SECONDS
+        if wanted and not self._open:
+            self._subscribe()
+        elif not wanted:
+            self._unsubscribe()
+
+    def close(self) -> None:
+        """Close the topics."""
+        self._unsubscribe()
+        self._node.destroy_client(self._predictions)
+
+    def _unsubscribe(self) -> None:
+        while self._open:
+            self._node.destroy_subscription(self._open.pop())
+
+    def _subscribe(self) -> None:
+        def listen(kind: type, topic: str, note: Callable[[Any], None], profile: Any) -> None:
+            self._open.append(self._node.create_subscription(kind, topic, note, profile))
+
+        listen(ActuatorState, "actuator_state", self._view.note_measured, qos.ACTUATOR_STATE_READER)
+        listen(ActuatorCommand, "actuator_command", self._view.note_commanded, qos.ACTUATOR_COMMAND)
+        listen(ServoState, "servo_state", self._view.note_servo, qos.SERVO_STATE)
+        listen(MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS)
+        if self._frames:
+            listen(TFMessage, "/tf", self._on_transforms, qos.TF)
+        if self._robot.surfaces:
+            listen(MeshTopology, "predicted_topology", self._on_topology, qos.LATCHED_STATE)
+            listen(PredictedMesh, "predicted_mesh", self._on_mesh, qos.PREDICTED_SURFACE)
+            listen(PointCloud2, "captured_cloud", self._on_cloud, qos.CAPTURED_CLOUD)
+            listen(PointCloud2, "target_shape", self._on_target_cloud, qos.TARGET_READER)
+            listen(TargetMesh, "target_mesh", self._on_target_mesh, qos.TARGET_READER)
+
+    def _on_topology(self, message: MeshTopology) -> None:
+        triangles = np.frombuffer(message.triangles, dtype=np.uint32).reshape(-1, 3)
+        count = int(sum(message.vertices))
+        self._grid = MeshGrid(self._robot, message.id & 0xFFFFFFFF, count, triangles, self._names)
+        if self._predictions.service_is_ready():
+            rest = self._robot.actuators_of(self._robot.rest_actuation)
+            asked = PredictShape.Request(actuators=values_to_message(rest, self._robot))
+            self._predictions.call_async(asked).add_done_callback(self._on_rest)
+
+    def _on_rest(self, done: Future) -> None:
+        """Show the mesh at rest: its points are those of the cloud that the service predicts."""
+        answer, grid = None if done.exception() else done.result(), self._grid
+        if grid is None or answer is None or not answer.success:
+            return
+        points = points_from_cloud(answer.cloud).astype(np.float32)
+        if len(points) == len(grid.topology.uv):
+            stamp = seconds_from_stamp(answer.cloud.header.stamp)
+            rest = SceneItem(Kind.MESH, 0, stamp, points, STALE, topology=grid.topology, coarse=grid.coarse)
+            self._store.put(rest, REST)
+
+    def _on_mesh(self, message: PredictedMesh) -> None:
+        grid = self._grid
+        points = np.frombuffer(message.vertices, dtype=np.float32).reshape(-1, 3)
+        if grid is None or message.topology & 0xFFFFFFFF != grid.topology.id or len(points) != len(grid.topology.uv):
+            return
+        item = SceneItem(
+            Kind.MESH,
+            0,
+            seconds_from_stamp(message.header.stamp),
+            points,
+            STALE if message.stale else 0,
+            np.frombuffer(message.values, dtype=np.float32) if len(message.values) == len(points) else None,
+            topology=grid.topology,
+            coarse=grid.coarse,
+        )
+        self._store.put(item)
+
+    def _on_cloud(self, message: PointCloud2) -> None:
+        self._put_cloud(Kind.CLOUD, message)
+
+    def _on_target_cloud(self, message: PointCloud2) -> None:
+        self._put_cloud(Kind.TARGET, message)
+
+    def _put_cloud(self, kind: Kind, message: PointCloud2) -> None:
+        if message.header.frame_id != self._robot.base_frame:
+            return
+        with suppress(SoftformError):
+            points = points_from_cloud(message)
+            points = points[np.isfinite(points).all(axis=1)][:: 1 + len(points) // _MOST_POINTS]
+            stamp = seconds_from_stamp(message.header.stamp)
+            self._store.put(SceneItem(kind, 0, stamp, points.astype(np.float32)))
+
+    def _on_target_mesh(self, message: TargetMesh) -> None:
+        if message.header.frame_id == self._robot.base_frame:
+            points = unpacked_vertices(message.vertices).astype(np.float32)
+            triangles = np.frombuffer(message.triangles, dtype=np.uint32).reshape(-1, 3)
+            stamp = seconds_from_stamp(message.header.stamp)
+            self._store.put(SceneItem(Kind.TARGET, 0, stamp, points, triangles=triangles))
+
+    def _on_markers(self, message: MarkerFrame) -> None:
+        points = positions_from_markers(message).astype(np.float32)
+        self._store.put(SceneItem(Kind.MARKERS, 0, seconds_from_stamp(message.header.stamp), points))
+
+    def _on_transforms(self, message: TFMessage) -> None:
+        for one in message.transforms:
+            if (name := self._frames.get(one.child_frame_id)) and one.header.frame_id == self._robot.base_frame:
+                self._view.note_frame(name, one.transform)

@@ -1,0 +1,109 @@
+"""What a page is told of a robot is what the stack said last, and nothing that is old."""
+
+import math
+
+import pytest
+
+from softform_console.robot_info import info_of
+from softform_console.robot_view import RobotView
+from softform_core.robots import load_robot
+from softform_interfaces.msg import ActuatorCommand, ActuatorState, DriverState, ServoState
+
+
+@pytest.fixture
+def seen():
+    class Clock:
+        now = 10.0
+
+        def __call__(self):
+            return self.now
+
+    clock, robot = Clock(), load_robot("membrane")
+    return clock, robot, RobotView(robot, clock)
+
+
+def state(view):
+    return view.state(0, "none", ())
+
+
+def test_without_a_driver_it_is_silent_and_nothing_is_known(seen):
+    _, _, view = seen
+    told = state(view)
+    assert told.driver.state == "silent" and told.measured is told.commanded is told.servo is None
+    assert not told.driver.all_at_rest and not told.driver.stopped
+
+
+def test_a_driver_that_says_nothing_more_is_not_at_rest(seen):
+    clock, _, view = seen
+    view.note_driver(DriverState(state=DriverState.SAFE, at_rest=[True], epoch=2**63 + 7))
+    assert state(view).driver.all_at_rest and state(view).driver.epoch == str(2**63 + 7)
+    clock.now += 1.1
+    assert state(view).driver.state == "silent" and not state(view).driver.all_at_rest
+
+
+@pytest.mark.parametrize(
+    ("faults", "stopped"),
+    [
+        (["stopped by request; call 'reset' to go on"], True),
+        (["Latched before this start: stopped by request; call 'reset' to go on. Call 'reset' to go on"], True),
+        (["stopped by request; call 'reset' to go on", "c1 leaks"], False),
+        (["c1 leaks"], False),
+        ([], False),
+    ],
+)
+def test_a_stop_is_told_apart_from_a_fault(seen, faults, stopped):
+    _, _, view = seen
+    view.note_driver(DriverState(state=DriverState.FAULT, faults=faults))
+    assert state(view).driver.stopped is stopped
+
+
+def test_values_come_in_the_robots_order_and_age(seen):
+    clock, robot, view = seen
+    names = robot.actuators[::-1]
+    values = [float(i) for i in range(9)]
+    view.note_measured(ActuatorState(name=names, value=values, status=[ActuatorState.SETTLED] * 9))
+    view.note_commanded(ActuatorCommand(name=names, value=values))
+    told = state(view)
+    assert told.measured == told.commanded == values[::-1] and told.settled
+    clock.now += 1.1
+    assert state(view).measured is None and state(view).commanded is None and not state(view).settled
+
+
+def test_values_of_another_robot_or_unknown_are_not_told(seen):
+    _, robot, view = seen
+    view.note_measured(ActuatorState(name=["other"], value=[1.0], status=[2]))
+    assert state(view).measured is None
+    view.note_measured(ActuatorState(name=robot.actuators, value=[math.nan] * 9, status=[2] * 9))
+    assert state(view).measured is None
+
+
+def test_a_robot_shows_the_newest_that_was_measured(seen):
+    clock, robot, view = seen
+    view.note_measured(ActuatorState(name=robot.actuators, value=[4.0] * 9, status=[0] * 9))
+    clock.now += 0.1
+    view.note_driver(DriverState(state=DriverState.FAULT, actuator=robot.actuators, rest_value=[3.0] * 9))
+    assert state(view).measured == [3.0] * 9
+    clock.now += 0.1
+    view.note_measured(ActuatorState(name=robot.actuators, value=[5.0] * 9, status=[0] * 9))
+    assert state(view).measured == [5.0] * 9
+    view.note_driver(DriverState(state=DriverState.RUNNING, actuator=robot.actuators, rest_value=[3.0] * 9))
+    assert state(view).measured == [5.0] * 9
+
+
+def test_errors_of_the_servo_that_are_unknown_are_null(seen):
+    clock, _, view = seen
+    view.note_servo(ServoState(state=ServoState.TRACKING, mean_error=math.nan, max_error=0.002, latency=0.01))
+    told = state(view).servo
+    assert (told.state, told.mean_error, told.max_error) == ("tracking", None, 0.002) and view.servo_off == ""
+    clock.now += 1.1
+    assert state(view).servo.max_error is None
+    view.note_servo(ServoState(state=ServoState.OFF, reason="no model"))
+    assert view.servo_off == "no model"
+
+
+@pytest.mark.parametrize("name", ["membrane", "manipulator", "three_chamber", "tendon_rod", "planar_fingers"])
+def test_robots_of_all_bodies_are_described(name):
+    robot = load_robot(name)
+    info = info_of(robot)
+    assert [one.name for one in info.actuators] == robot.actuators and info.outputs and info.size > 0.0
+    assert info.has_surface == bool(robot.surfaces) and all(one.low < one.high for one in info.actuators)

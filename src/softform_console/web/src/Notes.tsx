@@ -1,0 +1,23 @@
+import { closeNote, useStore } from './store'
+
+/** Messages, the newest last. */
+export function Notes() {
+  const notes = useStore((store) => store.notes)
+  return (
+    <div className="notes" role="log" aria-live="polite">
+      {notes.map((one) => (
+        <div key={one.key} className="note" data-level={one.level}>
+          <p>{one.text}</p>
+          <button
+            type="button"
+            className="plain-button"
+            aria-label="Close this message"
+            onClick={() => closeNote(one.key)}
+          >
+            ✕
+          </button>
+        </div>
+      ))}
+    </div>
+  )
+}

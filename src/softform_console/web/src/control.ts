@@ -1,0 +1,100 @@
+import { BEAT_SECONDS, VERSION, type FromServer, type RobotState, type State, type ToServer } from './protocol'
+import { ReconnectingSocket } from './socket'
+import { note, robotState, setTarget, useStore } from './store'
+
+/** Silence after which an open socket is given up, ms. */
+const PATIENCE = 3000
+/** How long it takes at most to become the operator, also of a computer that is slow, ms. */
+const CLAIM = 3000
+
+let heard = 0
+const socket = new ReconnectingSocket('control', {
+  message: (data) => {
+    heard = performance.now()
+    take(JSON.parse(String(data)) as FromServer)
+  },
+  close: () =>
+    useStore.setState({ connected: false, state: null, pins: [], selected: null, manual: null, stopped: null }),
+})
+
+/** Send a message; false where there is no connection. */
+export function send(message: ToServer): boolean {
+  return socket.send(JSON.stringify(message))
+}
+
+/** Connect, and beat from this thread: a page that stands still is to end the motion that it steers. */
+export function startControl(): void {
+  socket.connect()
+  setInterval(() => {
+    const now = performance.now()
+    if (useStore.getState().connected && now - heard > PATIENCE) socket.drop()
+    send({ type: 'beat', t: now })
+  }, 1e3 * BEAT_SECONDS)
+}
+
+function take(message: FromServer): void {
+  switch (message.type) {
+    case 'hello':
+      if (message.version !== VERSION) note('error', 'This page is older or newer than its server: reload it.')
+      useStore.setState((before) => ({
+        hello: message,
+        connected: true,
+        everConnected: true,
+        robot: message.robots.some((robot) => robot.index === before.robot)
+          ? before.robot
+          : (message.robots[0]?.index ?? 0),
+      }))
+      return
+    case 'beat':
+      useStore.setState({ roundTrip: (performance.now() - message.t) / 1e3 })
+      return
+    case 'state':
+      takeState(message)
+      return
+    case 'stopped':
+      useStore.setState({ stopped: message })
+      return
+    case 'notice':
+      note(message.level, message.text, message.about)
+      if (message.about === 'preview' || message.about === 'reach') setTarget({ busy: false })
+      return
+    case 'previewed':
+      setTarget({ preview: message, busy: false })
+      return
+    case 'goal':
+      setTarget({ progress: message, busy: true })
+      return
+    case 'goal_result':
+      setTarget({ result: message, progress: null, busy: false })
+      return
+  }
+}
+
+/** What the server follows no more the page does not show as if it did: after a stop points and sliders are gone. */
+function takeState(state: State): void {
+  const before = useStore.getState()
+  // A state that was under way while this page asked to be the operator does not know of it yet.
+  const isClaimed = state.operator === 'none' && performance.now() - before.claimed < CLAIM
+  if (isClaimed) state.operator = 'you'
+  const was = robotState(before)
+  const now = state.robots.find((robot) => robot.robot === before.robot)
+  const moving = state.robots.some((robot) => robot.driver.state === 'running')
+  useStore.setState({
+    state,
+    ...(!isClaimed && { claimed: -Infinity }),
+    ...(hasEnded(was, now, FOLLOWING) && { pins: [], selected: null }),
+    ...(hasEnded(was, now, ['manual']) && { manual: null }),
+    ...(hasEnded(was, now, MOVING) && { gestureEpoch: '' }),
+    ...(state.operator !== 'you' && { pins: [], selected: null, manual: null }),
+    ...(before.stopped?.stage === 'confirmed' && moving && { stopped: null }),
+  })
+}
+
+const FOLLOWING: RobotState['steering'][] = ['points', 'held']
+const MOVING: RobotState['steering'][] = ['points', 'held', 'manual', 'goal']
+
+function hasEnded(was: RobotState | null, now: RobotState | undefined, steering: RobotState['steering'][]): boolean {
+  if (!was || !now) return false
+  const failed = now.driver.state === 'fault' && was.driver.state !== 'fault'
+  return failed || (steering.includes(was.steering) && !steering.includes(now.steering))
+}

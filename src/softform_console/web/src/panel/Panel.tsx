@@ -1,0 +1,39 @@
+import { KEYS } from '../keys'
+import { Actuators } from './Actuators'
+import { Points } from './Points'
+import { RobotSection } from './RobotSection'
+import { TargetSection } from './TargetSection'
+
+/** The one panel: robot, points, actuators, target, keys. */
+export function Panel({ open, onToggle }: { open: boolean; onToggle(): void }) {
+  return (
+    <aside className="panel" aria-label="Controls">
+      <button type="button" className="panel-toggle" aria-expanded={open} onClick={onToggle}>
+        {open ? 'Hide controls' : 'Controls'}
+      </button>
+      {open && (
+        <div className="panel-body">
+          <RobotSection />
+          <Points />
+          <Actuators />
+          <TargetSection />
+          <details className="section">
+            <summary>Keys</summary>
+            <dl className="keys">
+              {KEYS.map(([key, text]) => (
+                <div key={key}>
+                  <dt>{key}</dt>
+                  <dd>{text}</dd>
+                </div>
+              ))}
+              <div>
+                <dt>Shift + drag</dt>
+                <dd>slide a point along the surface</dd>
+              </div>
+            </dl>
+          </details>
+        </div>
+      )}
+    </aside>
+  )
+}

@@ -1,0 +1,74 @@
+import { millimetres } from '../quantities'
+import { clearFaults, release } from '../steering'
+import { robotState, useStore } from '../store'
+
+/** How the robot is: what it follows, how well, and what is wrong. */
+export function RobotSection() {
+  const robot = useStore(robotState)
+  const scene = useStore((store) => store.scene)
+  const roundTrip = useStore((store) => store.roundTrip)
+  const watching = useStore((store) => store.state?.operator === 'other')
+  if (!robot) return null
+  const { driver, servo, steering } = robot
+  return (
+    <section className="section">
+      <h2>Robot</h2>
+      {driver.faults.length > 0 && !driver.stopped && (
+        <div className="faults" role="alert">
+          {driver.faults.map((fault) => (
+            <p key={fault}>{fault}</p>
+          ))}
+          <button type="button" onClick={clearFaults} disabled={watching}>
+            I have looked at it: clear
+          </button>
+        </div>
+      )}
+      {driver.warnings.map((warning) => (
+        <p key={warning} className="warning">
+          {warning}
+        </p>
+      ))}
+      <dl className="facts">
+        <Fact name="Follows" value={FOLLOWS[steering]} />
+        {servo?.mean_error != null && steering === 'points' && (
+          <Fact name="Off by" value={errors(servo.mean_error, servo.max_error)} />
+        )}
+        {servo?.latency != null && steering === 'points' && (
+          <Fact name="Answered within" value={`${(1e3 * servo.latency).toFixed(0)} ms`} />
+        )}
+        {scene.surface && (
+          <Fact name="Picture" value={scene.stale ? 'at rest, nothing is measured' : 'as predicted now'} />
+        )}
+        {scene.missingMarkers > 0 && <Fact name="Markers not seen" value={String(scene.missingMarkers)} />}
+        {roundTrip !== null && <Fact name="Connection" value={`${(1e3 * roundTrip).toFixed(0)} ms`} />}
+      </dl>
+      {servo?.reason && steering === 'points' && <p className="warning">{servo.reason}</p>}
+      {(driver.state === 'running' || driver.state === 'holding') && (
+        <button type="button" onClick={release} disabled={watching} title="The driver makes the robot safe">
+          Let go of the robot
+        </button>
+      )}
+    </section>
+  )
+}
+
+const FOLLOWS = {
+  none: 'nothing',
+  points: 'the points',
+  held: 'nothing: it holds',
+  manual: 'the sliders',
+  goal: 'the target',
+}
+
+function errors(mean: number | null, max: number | null): string {
+  return `${millimetres(mean)}, largest ${millimetres(max)}`
+}
+
+function Fact({ name, value }: { name: string; value: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  )
+}

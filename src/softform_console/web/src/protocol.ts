@@ -1,0 +1,288 @@
+// Made by `python -m softform_console.types_for_page`; change softform_console/protocol.py instead.
+
+export const VERSION = 1
+export const BEAT_SECONDS = 0.2
+export const DEAD_MAN_SECONDS = 0.5
+
+/** An actuator: its SI unit, limits, value at rest and slew rate, unit/s. */
+export interface Actuator {
+  name: string
+  unit: string
+  low: number
+  high: number
+  safe: number
+  slew: number
+}
+
+/** Manual mode: a value for each actuator, in its unit, within its limits; ends with `release`. */
+export interface Actuators {
+  type: 'actuators'
+  robot?: number
+  epoch: string
+  values: number[]
+}
+
+/** Sent every `beat` s of hello; `t` comes back in `beat`, so that the page knows how long a round takes. */
+export interface Beat {
+  type: 'beat'
+  t: number
+}
+
+/** Cancel the goal that runs; the robot holds where it is. */
+export interface Cancel {
+  type: 'cancel'
+  robot?: number
+}
+
+/** What the driver says; `age` s since it said it. `epoch` goes back with `reset`. `all_at_rest`: as measured.
+ *
+ * `stopped`: it is at fault for nothing but a stop by request.
+ */
+export interface DriverInfo {
+  state: 'safe' | 'running' | 'fault' | 'offline' | 'holding' | 'making_safe' | 'silent'
+  reason: string
+  holder: string
+  faults: string[]
+  warnings: string[]
+  epoch: string
+  age: number
+  all_at_rest: boolean
+  stopped: boolean
+}
+
+/** Where a frame of the robot is, m and quaternion x, y, z, w in the robot's frame. */
+export interface FramePlace {
+  name: string
+  place: [number, number, number]
+  rotation: [number, number, number, number]
+}
+
+/** Progress of the goal that runs; errors m. */
+export interface GoalProgress {
+  type: 'goal'
+  robot: number
+  target: number
+  stage: string
+  iteration: number
+  round: number
+  mean_error: number | null
+  max_error: number | null
+}
+
+/** End of a goal; errors m, predicted and measured. `error_code` 0: reached. */
+export interface GoalResult {
+  type: 'goal_result'
+  robot: number
+  target: number
+  error_code: number
+  text: string
+  actuators: number[]
+  mean_error: number | null
+  max_error: number | null
+  measured_mean_error: number | null
+  measured_max_error: number | null
+  solve_time: number
+  iterations: number
+}
+
+/** First message on /control. */
+export interface Hello {
+  type: 'hello'
+  version: number
+  softform: string
+  beat: number
+  dead_man: number
+  operator: 'you' | 'other' | 'none'
+  robots: RobotInfo[]
+}
+
+/** Something to be read, with what to do about it; `about` is the type of the message that it answers, if any. */
+export interface Notice {
+  type: 'notice'
+  level: 'info' | 'warning' | 'error'
+  about: string
+  text: string
+}
+
+/** Become the operator, if there is none, or cease to be. */
+export interface Operate {
+  type: 'operate'
+  take: boolean
+}
+
+/** What can be asked for: a patch, picked at (u, v), or a frame. */
+export interface Output {
+  name: string
+  kind: 'patch' | 'frame'
+  dimensions: number
+}
+
+/** A point of the robot, by patch and (u, v) or by frame, and where it is wanted, m in the robot's frame. */
+export interface Point {
+  id: number
+  output: string
+  u?: number
+  v?: number
+  target: [number, number, number]
+  weight?: number
+}
+
+/** All points that are wanted, in place of those before; the servo follows with `optimise`, else the robot holds. */
+export interface Points {
+  type: 'points'
+  robot?: number
+  epoch: string
+  points: Point[]
+  optimise?: boolean
+}
+
+/** Show an uploaded target as it would be meant, with the share that lies beside the robot; moves nothing. */
+export interface Preview {
+  type: 'preview'
+  robot?: number
+  target: number
+  pose: 'fixed' | 'free' | 'place'
+}
+
+/** The target of a preview, which comes as a scene frame too.
+ *
+ * `beside` is the share (0 … 1) of it that lies beside the robot; null where that is not known, as with pose free.
+ */
+export interface Previewed {
+  type: 'previewed'
+  robot: number
+  target: number
+  pose: 'fixed' | 'free' | 'place'
+  beside: number | null
+  text: string
+}
+
+/** Answer to a beat. */
+export interface Pulse {
+  type: 'beat'
+  t: number
+}
+
+/** Bring the robot to an uploaded target. */
+export interface Reach {
+  type: 'reach'
+  robot?: number
+  epoch: string
+  target: number
+  pose: 'fixed' | 'free' | 'place'
+  mode: 'plan' | 'move' | 'verify' | 'closed_loop'
+  partial?: boolean
+  accept_unreachable?: boolean
+}
+
+/** End whatever this page moves, and let go of what is held: the driver makes the robot safe. */
+export interface Release {
+  type: 'release'
+  robot?: number
+}
+
+/** Clear the faults that the page has seen: those of this epoch of the driver. */
+export interface Reset {
+  type: 'reset'
+  robot?: number
+  epoch: string
+}
+
+/** A robot; `index` is that of the other messages and of scene frames. `size` m is its largest dimension. */
+export interface RobotInfo {
+  index: number
+  name: string
+  title: string
+  frame: string
+  body: string
+  size: number
+  actuators: Actuator[]
+  outputs: Output[]
+  has_surface: boolean
+}
+
+/** A robot now; values in the actuators' order and units, null where not known; `measured` also at rest.
+ *
+ * `steering` is what this console does with it, for whichever page is the operator. `points` are those in force.
+ */
+export interface RobotState {
+  robot: number
+  driver: DriverInfo
+  servo: ServoInfo | null
+  commanded: number[] | null
+  measured: number[] | null
+  settled: boolean
+  frames: FramePlace[]
+  steering: 'none' | 'points' | 'held' | 'manual' | 'goal'
+  points: Point[]
+}
+
+/** What the servo says; errors m, latency s; null where it says nothing. */
+export interface ServoInfo {
+  state: 'off' | 'tracking' | 'holding' | 'yielded'
+  reason: string
+  mean_error: number | null
+  max_error: number | null
+  latency: number | null
+  converged: boolean
+  commands: number
+  deadlines_missed: number
+}
+
+/** Everything that changes, at 10 Hz; `stamp` s since the epoch. */
+export interface State {
+  type: 'state'
+  stamp: number
+  operator: 'you' | 'other' | 'none'
+  clients: number
+  robots: RobotState[]
+}
+
+/** Stop every robot; anybody may. */
+export interface Stop {
+  type: 'stop'
+}
+
+/** How a stop goes, to all pages; `seconds` since it was asked for.
+ *
+ * asked, then acknowledged (the driver has told each device), then confirmed (each is measured at rest), or else
+ * unconfirmed, with the reason.
+ */
+export interface Stopped {
+  type: 'stopped'
+  stage: 'asked' | 'acknowledged' | 'confirmed' | 'unconfirmed'
+  message: string
+  seconds: number
+}
+
+/** Answer to POST /targets: `size` m of its box; `text` says what is doubtful, such as the unit. */
+export interface Uploaded {
+  id: number
+  name: string
+  vertices: number
+  triangles: number
+  size: [number, number, number]
+  text: string
+}
+
+export type ToServer =
+  | Beat
+  | Operate
+  | Points
+  | Actuators
+  | Release
+  | Preview
+  | Reach
+  | Cancel
+  | Reset
+  | Stop
+
+export type FromServer =
+  | Hello
+  | Pulse
+  | State
+  | Stopped
+  | Notice
+  | Previewed
+  | GoalProgress
+  | GoalResult

@@ -1,0 +1,93 @@
+import { useEffect, useMemo } from 'react'
+import * as THREE from 'three'
+import { colourValues } from '../colours'
+import type { SceneFrame } from '../frames'
+import { useStore } from '../store'
+import { usePicture } from './picture'
+
+/** What a scanner or motion capture has seen of the robot, and the target that is wanted or previewed. */
+export function Captured() {
+  const robot = useStore((store) => store.robot)
+  const layers = useStore((store) => store.layers)
+  const cloud = usePicture(robot, 'cloud')
+  const distances = usePicture(robot, 'cloudDistances')
+  const markers = usePicture(robot, 'markers')
+  const target = usePicture(robot, 'target')
+  const preview = usePicture(robot, 'preview')
+  return (
+    <>
+      {layers.cloud && cloud && <Dots frame={cloud} size={distances ? 3 : 1.8} colour="#4fc3d9" values={distances} />}
+      {layers.markers && markers && <Dots frame={markers} size={9} colour="#e6f4ff" />}
+      {layers.target && target && <TargetShape frame={target} />}
+      {layers.target && preview && <TargetShape frame={preview} />}
+    </>
+  )
+}
+
+/** Points of fixed size on the screen; those that were not seen (NaN) are left out. */
+function Dots({
+  frame,
+  size,
+  colour,
+  values = null,
+}: {
+  frame: SceneFrame
+  size: number
+  colour: string
+  values?: Float32Array | null
+}) {
+  const top = useStore((store) => store.scaleTop)
+  const geometry = useMemo(() => {
+    const seen = Array.from({ length: frame.positions.length / 3 }, (_, i) => i).filter(
+      (i) => !Number.isNaN(frame.positions[3 * i]),
+    )
+    const made = new THREE.BufferGeometry()
+    const positions = seen.flatMap((i) => [...frame.positions.subarray(3 * i, 3 * i + 3)])
+    made.setAttribute('position', new THREE.Float32BufferAttribute(positions, 3))
+    const colours = new Float32Array(positions.length).fill(1)
+    if (values)
+      colourValues(
+        seen.map((i) => values[i]),
+        top,
+        colours,
+      )
+    return made.setAttribute('color', new THREE.BufferAttribute(colours, 3))
+  }, [frame, values, top])
+  useEffect(() => () => geometry.dispose(), [geometry])
+  return (
+    <points geometry={geometry} frustumCulled={false} raycast={() => undefined}>
+      <pointsMaterial
+        size={size}
+        sizeAttenuation={false}
+        color={values ? '#ffffff' : colour}
+        vertexColors
+        transparent
+        opacity={0.9}
+      />
+    </points>
+  )
+}
+
+function TargetShape({ frame }: { frame: SceneFrame }) {
+  const geometry = useMemo(() => {
+    const made = new THREE.BufferGeometry()
+    made.setAttribute('position', new THREE.BufferAttribute(frame.positions, 3))
+    made.setIndex(new THREE.BufferAttribute(frame.triangles, 1))
+    made.computeVertexNormals()
+    return made
+  }, [frame])
+  useEffect(() => () => geometry.dispose(), [geometry])
+  if (!frame.triangles.length) return <Dots frame={frame} size={3} colour="#ff9d2e" />
+  return (
+    <mesh geometry={geometry} frustumCulled={false} raycast={() => undefined}>
+      <meshStandardMaterial
+        color="#ff9d2e"
+        transparent
+        opacity={frame.preview ? 0.45 : 0.6}
+        roughness={0.35}
+        side={THREE.DoubleSide}
+        depthWrite={false}
+      />
+    </mesh>
+  )
+}

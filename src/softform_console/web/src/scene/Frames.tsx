@@ -1,0 +1,52 @@
+import { useEffect, useMemo } from 'react'
+import * as THREE from 'three'
+import type { FramePlace } from '../protocol'
+import { robotInfo, robotState, useStore } from '../store'
+import { drop, move, pickFrame } from './drag'
+
+const NONE: FramePlace[] = []
+
+/** Frames of the robot, such as its tip, as axes: x red, y green, z blue; what can be asked for can be dragged. */
+export function Frames() {
+  const visible = useStore((store) => store.layers.frames)
+  const frames = useStore((store) => robotState(store)?.frames ?? NONE)
+  const info = useStore(robotInfo)
+  if (!visible || !info) return null
+  const asked = new Set(info.outputs.filter((output) => output.kind === 'frame').map((output) => output.name))
+  return frames.map((frame) => (
+    <FrameAxes key={frame.name} frame={frame} size={info.size} draggable={asked.has(frame.name)} />
+  ))
+}
+
+function FrameAxes({ frame, size, draggable }: { frame: FramePlace; size: number; draggable: boolean }) {
+  const axes = useMemo(() => new THREE.AxesHelper(0.12 * size), [size])
+  const [x, y, z] = frame.place
+  const fromBase = useMemo(
+    () => new THREE.BufferGeometry().setFromPoints([new THREE.Vector3(), new THREE.Vector3(x, y, z)]),
+    [x, y, z],
+  )
+  useEffect(() => () => fromBase.dispose(), [fromBase])
+  return (
+    <>
+      <lineSegments geometry={fromBase} raycast={nothing}>
+        <lineBasicMaterial color="#7aa2d6" />
+      </lineSegments>
+      <group position={frame.place} quaternion={frame.rotation}>
+        <primitive object={axes} raycast={nothing} />
+        {draggable && (
+          <mesh
+            onPointerDown={(event) => pickFrame(event, frame.name, frame.place)}
+            onPointerMove={move}
+            onPointerUp={drop}
+            onPointerCancel={drop}
+          >
+            <sphereGeometry args={[0.04 * size, 24, 16]} />
+            <meshStandardMaterial color="#7aa2d6" roughness={0.5} />
+          </mesh>
+        )}
+      </group>
+    </>
+  )
+}
+
+const nothing = () => undefined

@@ -1,0 +1,58 @@
+import { useFrame, useThree } from '@react-three/fiber'
+import { useEffect } from 'react'
+import * as THREE from 'three'
+import { robotInfo, robotState, useStore } from '../store'
+import { pictureOf } from './picture'
+
+/** What tests read of the picture: where things are on the screen, px, and when it was drawn first, ms. */
+export interface PictureProbe {
+  firstPicture: number | null
+  draws: number
+  /** Draw now, so that what is on the canvas can be read. */
+  draw(): void
+  /** Screen place of a point of the robot's frame, m. */
+  screen(point: [number, number, number]): [number, number]
+  /** Place in the robot's frame of (u, v) of an output, m. */
+  place(output: string, u: number, v: number): [number, number, number] | null
+}
+
+declare global {
+  interface Window {
+    softformPicture?: PictureProbe
+  }
+}
+
+/** Puts `window.softformPicture` in place. */
+export function Probe() {
+  const { camera, gl, scene } = useThree()
+  useEffect(() => {
+    const probe: PictureProbe = {
+      firstPicture: null,
+      draws: 0,
+      draw: () => gl.render(scene, camera),
+      screen: ([x, y, z]) => {
+        const at = new THREE.Vector3(x, z, -y).project(camera)
+        const box = gl.domElement.getBoundingClientRect()
+        return [box.left + ((at.x + 1) / 2) * box.width, box.top + ((1 - at.y) / 2) * box.height]
+      },
+      place: (output, u, v) => {
+        const store = useStore.getState()
+        const index = robotInfo(store)?.outputs.findIndex((one) => one.name === output) ?? -1
+        return pictureOf(store.robot).surface?.pointAt(index, [u, v], new THREE.Vector3())?.toArray() ?? null
+      },
+    }
+    window.softformPicture = probe
+    return () => void delete window.softformPicture
+  }, [camera, gl, scene])
+  useFrame(() => {
+    const probe = window.softformPicture
+    if (!probe) return
+    probe.draws += 1
+    const store = useStore.getState()
+    const something = pictureOf(store.robot).surface ?? robotState(store)?.frames.length
+    if (probe.firstPicture === null && something) {
+      requestAnimationFrame(() => requestAnimationFrame(() => (probe.firstPicture ??= performance.now())))
+    }
+  })
+  return null
+}

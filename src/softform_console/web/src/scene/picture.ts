@@ -1,0 +1,167 @@
+/** What has come on the scene's socket, by robot; the scene draws it and is told of each change. */
+
+import { useSyncExternalStore } from 'react'
+import { niceTop, steadyTop } from '../colours'
+import { decodeFrame, type Kind, type SceneFrame, type Topology } from '../frames'
+import { ReconnectingSocket } from '../socket'
+import { note, robotInfo, useStore, type Store } from '../store'
+import { deformation, Surface } from './surface'
+
+/** Shortest colour scale of a deformation, of the robot's size, and of an uncertainty, m: what is smaller is noise. */
+const LEAST_SHARE = 0.015
+const LEAST_UNCERTAINTY = 1e-4
+
+/** What is shown of one robot. */
+export interface Picture {
+  surface: Surface | null
+  rest: Map<number, Float32Array>
+  cloud: SceneFrame | null
+  /** Distance of the cloud's points from the surface as it was when they came, m; null where it is not asked for. */
+  cloudDistances: Float32Array | null
+  markers: SceneFrame | null
+  target: SceneFrame | null
+  preview: SceneFrame | null
+}
+
+const topologies = new Map<string, Topology>()
+const pictures = new Map<number, Picture>()
+const listeners = new Set<() => void>()
+
+/** The picture of a robot; empty as long as nothing came. */
+export function pictureOf(robot: number): Picture {
+  let picture = pictures.get(robot)
+  if (!picture) {
+    picture = {
+      surface: null,
+      rest: new Map(),
+      cloud: null,
+      cloudDistances: null,
+      markers: null,
+      target: null,
+      preview: null,
+    }
+    pictures.set(robot, picture)
+  }
+  return picture
+}
+
+/** Be told when a picture has changed; returns what ends it. */
+export function onPicture(listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+/** A part of a robot's picture, for components. */
+export function usePicture<Part extends keyof Picture>(robot: number, part: Part): Picture[Part] {
+  return useSyncExternalStore(onPicture, () => pictureOf(robot)[part])
+}
+
+const socket = new ReconnectingSocket('scene', {
+  message: (data) => {
+    let frame: SceneFrame
+    try {
+      frame = decodeFrame(data as ArrayBuffer)
+    } catch (error) {
+      note('error', (error as Error).message, 'scene')
+      return
+    }
+    take(frame)
+    socket.send(new Uint32Array([frame.seq]).buffer)
+    for (const listener of listeners) listener()
+  },
+})
+
+/** Connect to the scene. */
+export function startScene(): void {
+  socket.connect()
+  useStore.subscribe((now, before) => {
+    if (now.colouring !== before.colouring || now.robot !== before.robot) recolour(now)
+  })
+}
+
+function take(frame: SceneFrame): void {
+  const picture = pictureOf(frame.robot)
+  const key = `${frame.robot} ${frame.topologyId}`
+  if (frame.kind === 'topology' && frame.topology) topologies.set(key, frame.topology)
+  if (frame.kind === 'mesh') {
+    const topology = topologies.get(key)
+    if (topology) takeMesh(picture, topology, frame)
+  }
+  const slot = slotOf(frame.kind === 'gone' ? frame.gone : frame.kind, frame.preview)
+  if (slot) picture[slot] = frame.kind === 'gone' ? null : frame
+  if (slot === 'cloud') paint(picture, useStore.getState(), true)
+  if (frame.kind === 'gone' && frame.gone === 'mesh') picture.surface = null
+  if (frame.robot === useStore.getState().robot) describe(picture)
+}
+
+/** Take a preview off the picture. */
+export function clearPreview(robot: number): void {
+  pictureOf(robot).preview = null
+  for (const listener of listeners) listener()
+}
+
+function slotOf(kind: Kind, preview: boolean): 'cloud' | 'markers' | 'target' | 'preview' | null {
+  if (kind === 'target') return preview ? 'preview' : 'target'
+  return kind === 'cloud' || kind === 'markers' ? kind : null
+}
+
+function takeMesh(picture: Picture, topology: Topology, frame: SceneFrame): void {
+  if (picture.surface?.topology !== topology) {
+    picture.surface?.dispose()
+    picture.surface = new Surface(topology)
+  }
+  picture.surface.apply(frame)
+  if (frame.stale) picture.rest.set(topology.id, frame.positions.slice())
+  if (frame.robot === useStore.getState().robot) paint(picture, useStore.getState())
+}
+
+function recolour(store: Store): void {
+  paint(pictureOf(store.robot), store, true)
+  describe(pictureOf(store.robot))
+  for (const listener of listeners) listener()
+}
+
+/** Colour surface or cloud; the cloud's distances are those of the moment at which it is new. */
+function paint(picture: Picture, store: Store, cloudIsNew = false): void {
+  const { surface, rest, cloud } = picture
+  if (!surface) return
+  const { colouring, scaleTop } = store
+  if (colouring !== 'distance') picture.cloudDistances = null
+  else if (cloudIsNew) picture.cloudDistances = cloud && surface.distances(cloud.positions)
+  const least = colouring === 'deformation' ? niceTop(LEAST_SHARE * (robotInfo(store)?.size ?? 0.1)) : LEAST_UNCERTAINTY
+  const values = valuesToColour(surface, rest, colouring)
+  const scaled = values ?? picture.cloudDistances
+  const top = scaled
+    ? steadyTop(
+        scaleTop,
+        scaled.reduce((a, b) => (b > a ? b : a), 0),
+        least,
+      )
+    : 0
+  surface.colour(values, top)
+  if (top !== scaleTop) useStore.setState({ scaleTop: top })
+}
+
+let distances = new Float32Array(0)
+function valuesToColour(surface: Surface, rest: Picture['rest'], colouring: Store['colouring']): Float32Array | null {
+  if (colouring === 'uncertainty') return surface.uncertainty
+  const still = rest.get(surface.topology.id)
+  if (colouring !== 'deformation' || !still) return null
+  if (distances.length !== surface.topology.vertices) distances = new Float32Array(surface.topology.vertices)
+  return deformation(surface.positions, still, distances)
+}
+
+/** Tell the panel what there is to see, when that changes. */
+function describe({ surface, rest, cloud, markers }: Picture): void {
+  const scene = {
+    surface: surface?.hasTriangles ?? false,
+    uncertainty: Boolean(surface?.uncertainty),
+    rest: surface !== null && rest.has(surface.topology.id),
+    stale: surface?.stale ?? true,
+    cloud: cloud !== null,
+    missingMarkers: markers ? markers.positions.filter((value, i) => i % 3 === 0 && Number.isNaN(value)).length : 0,
+  }
+  const before = useStore.getState().scene
+  if ((Object.keys(scene) as (keyof typeof scene)[]).some((key) => scene[key] !== before[key]))
+    useStore.setState({ scene })
+}

@@ -1,0 +1,149 @@
+/** What the operator does to the robot; whoever begins is made the operator where nobody is. */
+
+import { send } from './control'
+import { note, robotInfo, robotState, useStore, type Pin } from './store'
+
+/** Least time between two sets of points or values, ms. */
+const PERIOD = 20
+
+let due: ReturnType<typeof setTimeout> | null = null
+let last = -Infinity
+let pending: (() => void) | null = null
+
+/** Note that the operator takes hold of something; what they do then counts until the robot is stopped. */
+export function beginGesture(): void {
+  useStore.setState((store) => ({ gestureEpoch: robotState(store)?.driver.epoch ?? '' }))
+}
+
+/** Take each press of a key or pointer for the begin of a gesture; a key that repeats is none. */
+export function startGestures(): void {
+  window.addEventListener('pointerdown', beginGesture, { capture: true })
+  window.addEventListener('keydown', (event) => event.repeat || beginGesture(), { capture: true })
+}
+
+/** Whether the robot was stopped, at fault or reset since the operator took hold. */
+function isOver(): boolean {
+  return useStore.getState().gestureEpoch === ''
+}
+
+/** Send the newest of what is asked for, at once or when the period is over. */
+function paced(message: () => void): void {
+  pending = message
+  if (due !== null) return
+  due = setTimeout(flush, Math.max(0, last + PERIOD - performance.now()))
+}
+
+function flush(): void {
+  due = null
+  last = performance.now()
+  pending?.()
+  pending = null
+}
+
+/** Whether this page may steer; takes the operator's place where it is free, and says why not where it is not. */
+export function mayOperate(): boolean {
+  const { state, connected } = useStore.getState()
+  if (!connected || !state) {
+    note('warning', 'There is no connection to the robot yet.')
+    return false
+  }
+  if (state.operator === 'other') {
+    note('info', 'Somebody else steers; you watch, and can stop. Ask them to hand over.', 'operate')
+    return false
+  }
+  if (state.operator === 'none') {
+    send({ type: 'operate', take: true })
+    useStore.setState({ state: { ...state, operator: 'you' }, claimed: performance.now() })
+  }
+  return true
+}
+
+/** Cease to be the operator. */
+export function handOver(): void {
+  useStore.setState({ claimed: -Infinity })
+  send({ type: 'operate', take: false })
+}
+
+function sendPins(): void {
+  const { robot, gestureEpoch, pins, optimise } = useStore.getState()
+  if (gestureEpoch) send({ type: 'points', robot, epoch: gestureEpoch, points: pins, optimise })
+}
+
+function setPins(pins: Pin[], selected: number | null): void {
+  useStore.setState({ pins, selected, manual: null })
+  paced(sendPins)
+}
+
+/** Add a point that is wanted where it is pulled to; return its id, or null where this page may not steer. */
+export function addPin(pin: Omit<Pin, 'id' | 'weight'>): number | null {
+  if (!mayOperate()) return null
+  const driver = robotState(useStore.getState())?.driver
+  if (driver?.state === 'fault') {
+    note(
+      'warning',
+      driver.stopped
+        ? 'The robot is stopped. Allow motion again first.'
+        : 'The robot is at fault and does not follow. Look at it, then clear the fault in the panel.',
+    )
+    return null
+  }
+  const { pins } = useStore.getState()
+  const id = 1 + Math.max(0, ...pins.map((one) => one.id))
+  setPins([...pins, { ...pin, id, weight: 1 }], id)
+  return id
+}
+
+/** Change a point: its target, its place on the surface, or its weight. */
+export function changePin(id: number, change: Partial<Pin>): void {
+  const { pins } = useStore.getState()
+  if (isOver() || !pins.some((pin) => pin.id === id) || !mayOperate()) return
+  setPins(
+    pins.map((pin) => (pin.id === id ? { ...pin, ...change } : pin)),
+    id,
+  )
+}
+
+/** Remove a point; with the last one the robot holds. */
+export function removePin(id: number): void {
+  if (!mayOperate()) return
+  const { pins, selected } = useStore.getState()
+  setPins(
+    pins.filter((pin) => pin.id !== id),
+    selected === id ? null : selected,
+  )
+}
+
+/** Follow the points, or hold the robot while they are arranged. */
+export function setOptimise(optimise: boolean): void {
+  if (!mayOperate()) return
+  useStore.setState({ optimise })
+  paced(sendPins)
+}
+
+/** Move one actuator by hand; the others stay at what is commanded, else measured. Values are kept within limits. */
+export function setActuator(index: number, value: number): void {
+  if (isOver() || !mayOperate()) return
+  const store = useStore.getState()
+  const actuators = robotInfo(store)?.actuators ?? []
+  const state = robotState(store)
+  const now = actuators.map((one, k) => store.manual?.[k] ?? state?.commanded?.[k] ?? state?.measured?.[k] ?? one.safe)
+  const manual = now.map((held, k) =>
+    Math.min(actuators[k].high, Math.max(actuators[k].low, k === index ? value : held)),
+  )
+  useStore.setState({ manual, pins: [], selected: null })
+  paced(() => send({ type: 'actuators', robot: store.robot, epoch: store.gestureEpoch, values: manual }))
+}
+
+/** Let go of the robot: the driver makes it safe. */
+export function release(): void {
+  pending = null
+  send({ type: 'release', robot: useStore.getState().robot })
+}
+
+/** Clear the faults that are shown. */
+export function clearFaults(): void {
+  if (!mayOperate()) return
+  const store = useStore.getState()
+  const seen = robotState(store)?.driver.epoch
+  if (seen !== undefined) send({ type: 'reset', robot: store.robot, epoch: seen })
+}

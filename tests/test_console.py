@@ -1,0 +1,224 @@
+"""The console on a running stack: what pages ask for, and what the robot is commanded."""
+
+import http.client
+import json
+import os
+import signal
+import time
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+from console_pages import Observer, address_of, hill, page_of
+
+from softform_interfaces.msg import DriverState
+from softform_ros.service_calls import call_driver
+
+MIDDLE = ("sheet", 0.5, 0.5, (0.0, 0.0, 0.03))
+
+
+@pytest.fixture
+def observer(stack):
+    one = Observer()
+    one.wait_for(lambda: one.driver, "the driver")
+    one.at_rest()
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def address(stack):
+    return address_of(stack)
+
+
+@pytest.fixture
+def page(observer, address):
+    with page_of(address) as one:
+        one.wait_for("state", lambda state: state["robots"][0]["driver"]["state"] == "safe")
+        one.operate()
+        yield one
+
+
+def vented(observer):
+    """Wait until the driver has made the robot safe, and its chambers are empty."""
+    observer.wait_for(lambda: observer.state == DriverState.SAFE, "made safe")
+    observer.wait_for(lambda: observer.values and np.abs(observer.measured).max() < 400.0, "vented")
+
+
+def test_a_dragged_point_is_where_it_is_dragged_to(page, observer):
+    page.drag(MIDDLE)
+    observer.wait_for(lambda: observer.servo and observer.servo[-1].converged, "a solution")
+    observer.wait_for(lambda: observer.is_at(0.5, 0.5, MIDDLE[3]), "the surface is there")
+    assert observer.commands[-1].source == "inverse_kinematics" and max(observer.commands[-1].value) > 1000.0
+    state = page.wait_for("state", lambda state: state["robots"][0]["steering"] == "points")["robots"][0]
+    assert state["points"][0]["target"] == [0.0, 0.0, 0.03] and state["driver"]["holder"] == "inverse_kinematics"
+    observer.wait_for(
+        lambda: (
+            page.robot["commanded"] == pytest.approx(observer.commands[-1].value, abs=1.0)
+            and page.robot["measured"] == pytest.approx(observer.measured, abs=200.0)
+        ),
+        "the same values on the page",
+    )
+
+
+def test_several_points_are_followed_and_removed(page, observer):
+    corner = ("sheet", 0.3, 0.3, (-0.03, -0.03, 0.01))
+    page.drag(MIDDLE, corner)
+    observer.wait_for(lambda: observer.targets and len(observer.targets[-1].position) == 2, "two points")
+    observer.wait_for(lambda: observer.servo and observer.servo[-1].converged, "a solution")
+    both = np.array(observer.commands[-1].value)
+    page.drag(MIDDLE)
+    observer.wait_for(lambda: len(observer.targets[-1].position) == 1, "one point")
+    observer.wait_for(lambda: np.abs(observer.commands[-1].value - both).max() > 200.0, "other commands")
+
+
+def test_a_point_out_of_reach_is_followed_as_near_as_it_goes(page, observer):
+    page.drag(("sheet", 0.5, 0.5, (0.0, 0.0, 0.2)))
+    observer.wait_for(lambda: observer.commands and max(observer.commands[-1].value) > 4500.0, "a full chamber")
+    assert observer.wait_for(lambda: observer.servo, "the servo")[-1].mean_error > 0.1
+
+
+def test_without_optimisation_the_robot_holds(page, observer):
+    page.drag(MIDDLE)
+    observer.wait_for(lambda: observer.servo and observer.servo[-1].converged, "a solution")
+    held = np.array(observer.commands[-1].value)
+    page.drag(("sheet", 0.5, 0.5, (0.0, 0.0, 0.01)), optimise=False)
+    page.wait_for("state", lambda state: state["robots"][0]["steering"] == "held")
+    time.sleep(1.0)
+    observer.forget()
+    observer.wait_for(lambda: len(observer.commands) > 10, "repeated commands")
+    assert np.abs(observer.commands[-1].value - held).max() < 1.0 and not observer.targets
+
+
+def test_a_page_that_falls_silent_ends_its_motion(page, observer):
+    page.drag(MIDDLE)
+    observer.wait_for(lambda: observer.values and observer.measured.max() > 1000.0, "motion")
+    page.beats.clear()
+    begun = time.monotonic()
+    observer.wait_for(lambda: observer.state != DriverState.RUNNING, "the end of the motion")
+    assert time.monotonic() - begun < 2.0
+    vented(observer)
+    state = page.wait_for("state", lambda state: state["operator"] == "none")
+    assert state["robots"][0]["steering"] == "none" and "silent" in page.all("notice")[-1]["text"]
+    page.drag(MIDDLE)
+    assert "watches" in page.wait_for("notice", lambda notice: notice["about"] == "points")["text"]
+
+
+def test_a_page_that_is_closed_ends_its_motion(observer, address):
+    with page_of(address) as one:
+        one.operate()
+        one.drag(MIDDLE)
+        observer.wait_for(lambda: observer.values and observer.measured.max() > 1000.0, "motion")
+    begun = time.monotonic()
+    observer.wait_for(lambda: observer.state != DriverState.RUNNING, "the end of the motion")
+    assert time.monotonic() - begun < 1.5
+    vented(observer)
+
+
+def test_sliders_command_within_the_limits_and_their_page_is_their_dead_man(page, observer):
+    values = [1000.0 + 100.0 * i for i in range(9)]
+    page.send(type="actuators", epoch=page.epoch, values=values)
+    observer.wait_for(lambda: observer.commands, "commands")
+    observer.wait_for(lambda: np.abs(observer.measured - values).max() < 300.0, "values")
+    assert observer.commands[-1].source == "console" and list(observer.commands[-1].value) == values
+    page.send(type="actuators", epoch=page.epoch, values=[1e6] * 9)
+    page.wait_for("notice", lambda notice: notice["about"] == "actuators")
+    assert list(observer.commands[-1].value) == values
+    page.beats.clear()
+    observer.wait_for(lambda: observer.state != DriverState.RUNNING, "the end of the motion")
+    vented(observer)
+
+
+def test_points_and_sliders_take_the_robot_from_one_another(page, observer):
+    page.drag(MIDDLE)
+    observer.wait_for(lambda: observer.driver[-1].holder == "inverse_kinematics", "the servo's lease")
+    page.send(type="actuators", epoch=page.epoch, values=[800.0] * 9)
+    observer.wait_for(lambda: observer.driver[-1].holder == "console", "the console's lease")
+    observer.wait_for(lambda: np.abs(observer.measured - 800.0).max() < 300.0, "values")
+    page.drag(MIDDLE)
+    observer.wait_for(lambda: observer.driver[-1].holder == "inverse_kinematics", "the servo's lease")
+    observer.wait_for(lambda: observer.servo and observer.servo[-1].converged, "a solution")
+    page.send(type="release")
+    vented(observer)
+    assert page.robot["steering"] == "none"
+
+
+def test_anybody_stops_and_nothing_is_resumed(page, observer, address):
+    page.drag(MIDDLE)
+    observer.wait_for(lambda: observer.values and observer.measured.max() > 1000.0, "motion")
+    epoch = page.epoch
+    with page_of(address) as watcher:
+        watcher.send(type="stop")
+        assert watcher.wait_for("stopped", lambda one: one["stage"] == "confirmed")["seconds"] < 8.0
+    state = page.wait_for("state", lambda state: state["robots"][0]["driver"]["all_at_rest"])["robots"][0]
+    assert state["steering"] == "none" and state["driver"]["stopped"] and state["driver"]["state"] == "fault"
+    page.drag(MIDDLE, epoch=epoch)
+    assert "stopped" in page.wait_for("notice", lambda notice: notice["about"] == "points")["text"]
+    page.send(type="reset", epoch=page.epoch)
+    observer.wait_for(lambda: observer.state == DriverState.SAFE, "the reset")
+    observer.forget()
+    time.sleep(1.0)
+    assert not observer.targets and np.abs(observer.measured).max() < 400.0
+    page.wait_for("state", lambda state: state["robots"][0]["driver"]["state"] == "safe")
+    page.drag(MIDDLE)
+    observer.wait_for(lambda: observer.measured.max() > 1000.0, "motion after the reset")
+
+
+def test_a_stop_from_elsewhere_ends_the_steering(page, observer):
+    page.drag(MIDDLE)
+    observer.wait_for(lambda: observer.values and observer.measured.max() > 1000.0, "motion")
+    assert call_driver(observer.node, "stop", 20.0).success
+    page.wait_for("state", lambda state: state["robots"][0]["steering"] == "none")
+    assert call_driver(observer.node, "reset", 20.0).success
+    observer.forget()
+    time.sleep(1.0)
+    assert not observer.targets
+
+
+def test_the_form_stops(page, observer, address):
+    page.drag(MIDDLE)
+    observer.wait_for(lambda: observer.values and observer.measured.max() > 1000.0, "motion")
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=20.0)
+    connection.request("POST", "/stop", headers={"Origin": address})
+    answer = connection.getresponse()
+    assert answer.status == 200 and b"measured at rest" in answer.read()
+    assert observer.state == DriverState.FAULT and all(observer.driver[-1].at_rest)
+
+
+def uploaded(address, file):
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=20.0)
+    connection.request("POST", "/targets?name=target.ply&unit=m", file.read_bytes(), {"Origin": address})
+    return json.loads(connection.getresponse().read())
+
+
+def test_a_target_is_previewed_and_reached(page, observer, address, tmp_path):
+    told = uploaded(address, hill(observer, tmp_path / "target.ply"))
+    assert told["vertices"] == 1024
+    page.send(type="preview", target=told["id"], pose="fixed")
+    assert page.wait_for("previewed")["beside"] == pytest.approx(0.0, abs=0.02)
+    page.send(type="reach", epoch=page.epoch, target=told["id"], pose="fixed", mode="plan")
+    planned = page.wait_for("goal_result")
+    assert planned["error_code"] == 0, planned["text"]
+    assert not observer.commands
+    page.send(type="reach", epoch=page.epoch, target=told["id"], pose="fixed", mode="verify")
+    reached = page.wait_for("goal_result", since=1, patience=60.0)
+    assert reached["error_code"] == 0, reached["text"]
+    assert reached["measured_mean_error"] < 0.005
+    assert observer.commands[-1].value == pytest.approx(reached["actuators"], abs=1.0)
+    assert {one["stage"] for one in page.all("goal")} >= {"moving"}
+
+
+def test_a_console_that_is_frozen_or_killed_changes_nothing_but_the_steering(page, observer, stack):
+    page.drag(MIDDLE)
+    observer.wait_for(lambda: observer.servo and observer.servo[-1].converged, "a solution")
+    console = stack.process("console_node")
+    console.send_signal(signal.SIGSTOP)
+    observer.wait_for(lambda: observer.servo[-1].reason.startswith("No target came"), "the servo holds")
+    assert observer.state == DriverState.RUNNING
+    console.send_signal(signal.SIGCONT)
+    observer.wait_for(lambda: observer.state != DriverState.RUNNING, "the end of the motion, as no beat was heard")
+    os.kill(console.pid, signal.SIGKILL)
+    vented(observer)
+    observer.forget()
+    observer.wait_for(lambda: len(observer.driver) > 3, "the driver goes on")
+    assert observer.state == DriverState.SAFE
