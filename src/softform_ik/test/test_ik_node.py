@@ -123,7 +123,6 @@ def test_a_rejected_goal_names_its_reason(client, stand_in, shape_of):
         (target, {"seed": np.zeros(8)}, "9 pressures"),
         (target, {"seed": np.full(9, 6000.0)}, "outside"),
         (target, {"seed": np.full(9, np.nan)}, "not a finite number"),
-        (target, {"mode": 7}, "mode 7"),
         (target, {"tolerance": -1.0}, "tolerance"),
         (target, {"max_time": float("nan")}, "max_time"),
     ]
