@@ -19,7 +19,7 @@ class OperatorRole:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
-        self._operator, self._beat = "", -float("inf")
+        self._operator, self._beat, self._silences = "", -float("inf"), 0
 
     def take(self, page: str) -> bool:
         """Make a page the operator, if there is none or it is one that is silent; returns whether it is now."""
@@ -40,7 +40,9 @@ class OperatorRole:
         """Note that a page lives."""
         with self._lock:
             if page == self._operator:
-                self._beat = self._clock()
+                now = self._clock()
+                self._silences += now - self._beat > DEAD_MAN_SECONDS
+                self._beat = now
 
     def vacate(self) -> None:
         """Take the role from whoever has it."""
@@ -54,6 +56,12 @@ class OperatorRole:
     def seen_by(self, page: str) -> Operator:
         """Return who the operator is, as a page is told."""
         return "none" if not self._operator else "you" if self._operator == page else "other"
+
+    @property
+    def silences(self) -> int:
+        """How often an operator was heard again after too long a silence, also one of this process, which was frozen."""
+        with self._lock:
+            return self._silences
 
     @property
     def is_alive(self) -> bool:

@@ -60,6 +60,7 @@ class Steering:
         self._points: tuple[Point, ...] = ()
         self._values: Array | None = None
         self._changes = 0
+        self._silences = role.silences
         self._has_lease = False
         self._work = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="steering", daemon=True)
@@ -109,6 +110,7 @@ class Steering:
             follows = optimise and bool(points)
             if not follows and self._mode in ("none", "manual"):
                 return  # nothing moves yet; what is moved by hand stays so
+            self._begin()
             self._mode, self._values = ("points" if follows else "held"), None
             self._changed()
 
@@ -120,6 +122,7 @@ class Steering:
         """
         with self._news:
             self._check_free()
+            self._begin()
             self._mode, self._values, self._points = "manual", values, ()
             self._changed()
 
@@ -131,6 +134,7 @@ class Steering:
         """
         with self._news:
             self._check_free()
+            self._begin()
             self._mode, self._values, self._points = "goal", None, ()
             self._changed()
 
@@ -163,7 +167,7 @@ class Steering:
 
     def step(self) -> None:
         """Send what is wanted, or end the motion if the operator's page is silent."""
-        if self._mode != "none" and not self._role.is_alive:
+        if self._mode != "none" and not (self._role.is_alive and self._role.silences == self._silences):
             self._role.vacate()
             self.end()
             self._tell("The page that moved the robot fell silent: its motion was ended. Take over and go on.")
@@ -207,6 +211,11 @@ class Steering:
     def _check_free(self) -> None:
         if self._mode == "goal":
             raise SoftformError("A goal moves the robot.", "Wait for its end, or cancel it.")
+
+    def _begin(self) -> None:
+        """Let no silence of before count where a motion begins; each since then ends it, however soon it was over."""
+        if self._mode == "none":
+            self._silences = self._role.silences
 
     def _changed(self) -> None:
         """Wake the thread for what is wanted now."""

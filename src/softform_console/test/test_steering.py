@@ -91,6 +91,29 @@ def test_the_beat_of_another_page_keeps_nothing_alive():
     assert role.is_alive
 
 
+@pytest.mark.parametrize("begin", ["points", "values", "goal"])
+def test_a_silence_that_was_over_before_anybody_looked_ends_the_motion_all_the_same(desk, begin):
+    """The process was frozen: beats that waited in the socket are read before the steering thread looks."""
+    clock, robot, role, steering, told = desk
+    clock.now += 2.0
+    role.beat("me")  # before anything moved: of no matter
+    start = {
+        "points": lambda: steering.set_points([point()], True),
+        "values": lambda: steering.set_values(np.ones(2)),
+        "goal": steering.begin_goal,
+    }[begin]
+    start()
+    steering.step()
+    assert steering.mode != "none"
+    clock.now += DEAD_MAN_SECONDS + 0.01
+    role.beat("me")
+    if begin != "goal":
+        start()  # the page went on meanwhile
+    steering.step()
+    assert steering.mode == "none" and told and robot.done[-1] != ("points", [1])
+    assert role.take("other")
+
+
 def test_points_are_repeated_until_they_are_held(desk):
     _, robot, _, steering, _ = desk
     steering.set_points([point(1), point(2)], True)
