@@ -59,7 +59,7 @@ class OperatorRole:
 
     @property
     def silences(self) -> int:
-        """How often an operator was heard again after too long a silence, also one of this process, which was frozen."""
+        """How often an operator was heard again after too long a silence, if only of this process, frozen."""
         with self._lock:
             return self._silences
 

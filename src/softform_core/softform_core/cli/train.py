@@ -78,11 +78,9 @@ def fk(
         _require_device(device)
         _surface_fk(robot, store, folder, recipe_name, epochs, seed, device or "cpu")
     if folder == models_of(robot.name):
-        of_surface, of_tip = (
-            "demo --robot {} --target random",
-            "launch softform robot:={}, then ./softform follow TABLE",
-        )
-        click.echo(f"Try it: ./softform {(of_surface if robot.surfaces else of_tip).format(robot.given_as)}")
+        of_surface = f"./softform demo --robot {robot.given_as} --target random"
+        of_tip = f"./softform launch softform robot:={robot.given_as}, then ./softform follow TABLE"
+        click.echo(f"Try it: {of_surface if robot.surfaces else of_tip}")
 
 
 def _surface_fk(
