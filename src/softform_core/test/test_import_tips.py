@@ -75,7 +75,7 @@ def test_a_table_becomes_a_store_and_a_model_whose_jacobian_is_that_of_n_fk(fold
     asked = ["train", "fk", "--robot", str(folder / "foreign.yaml"), "--data", str(store.path)]
     trained = CliRunner().invoke(main, asked)
     assert trained.exit_code == 0, trained.output
-    assert f"softform launch softform robot:={folder / 'foreign.yaml'}, then ./softform follow" in trained.output
+    assert f"softform launch robot:={folder / 'foreign.yaml'}, then ./softform follow" in trained.output
     learned = models_of(robot.name)
     model = load_tip_model(robot, learned)
     here, step = actuations[7], 100.0

@@ -79,7 +79,7 @@ def fk(
         _surface_fk(robot, store, folder, recipe_name, epochs, seed, device or "cpu")
     if folder == models_of(robot.name):
         of_surface = f"./softform demo --robot {robot.given_as} --target random"
-        of_tip = f"./softform launch softform robot:={robot.given_as}, then ./softform follow TABLE"
+        of_tip = f"./softform launch robot:={robot.given_as}, then ./softform follow TABLE"
         click.echo(f"Try it: {of_surface if robot.surfaces else of_tip}")
 
 
