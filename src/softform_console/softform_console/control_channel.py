@@ -12,6 +12,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from softform_console import protocol
 from softform_console.operator_role import OperatorRole
 from softform_console.scene_store import Waker
+from softform_console.sockets import messages
 from softform_core.errors import SoftformError
 
 STATE_SECONDS = 0.1
@@ -98,7 +99,7 @@ class ControlChannel:
         self._pages.add(page)
         sending = asyncio.create_task(self._send(socket, page))
         try:
-            async for text in socket.iter_text():
+            async for text in messages(socket):
                 self._take(page, text)
         except WebSocketDisconnect:
             pass
@@ -116,7 +117,7 @@ class ControlChannel:
             except (WebSocketDisconnect, RuntimeError):
                 return
 
-    def _take(self, page: Page, text: str) -> None:
+    def _take(self, page: Page, text: str | bytes) -> None:
         try:
             message = protocol.to_server.validate_json(text)
         except ValidationError as error:

@@ -22,6 +22,7 @@ from softform_console.access import Access
 from softform_console.control_channel import ControlChannel
 from softform_console.protocol import Stopped, Uploaded
 from softform_console.scene_store import Line, SceneStore, Waker
+from softform_console.sockets import messages
 from softform_console.stop_page import stop_answer, stop_form
 from softform_console.stop_request import StopRequests
 from softform_core.errors import SoftformError
@@ -120,7 +121,7 @@ class Routes:
 
         answering = asyncio.create_task(answer())
         try:
-            async for _ in socket.iter_text():
+            async for _ in messages(socket):
                 self._stops.ask()
         except WebSocketDisconnect:
             pass
@@ -134,7 +135,7 @@ class Routes:
 
         async def take_acknowledgements() -> None:
             with contextlib.suppress(WebSocketDisconnect):
-                async for _ in socket.iter_bytes():
+                async for _ in messages(socket):
                     acknowledged.set()
             acknowledged.set()
 

@@ -88,6 +88,21 @@ def test_the_stop_works_as_a_form_as_a_request_and_on_both_sockets(page):
     assert page.driver.stops == 4
 
 
+def test_bytes_stop_too_and_garbage_on_any_socket_is_answered_or_passed_over(page, caplog):
+    with opened(page, "/stop") as stop, opened(page, "/control") as control, opened(page, "/scene") as scene:
+        for garbage in (b"\x00\xff" * 50, "[" * 10_000, '{"type":"points","epoch":1e400}'):
+            control.send(garbage)
+            assert "refused" in until(control, "notice")["text"]
+        scene.send("no acknowledgement")
+        stop.send(b"\x01")
+        while json.loads(stop.recv(timeout=5.0))["stage"] != "confirmed":
+            pass
+        control.send('{"type":"stop"}')
+        while until(control, "stopped")["stage"] != "confirmed":
+            pass
+    assert page.driver.stops >= 1 and not [one for one in caplog.records if one.levelname == "ERROR"]
+
+
 def test_a_page_is_greeted_told_the_state_and_answered_beats(page):
     with opened(page, "/control") as control:
         hello = json.loads(control.recv(timeout=5.0))
