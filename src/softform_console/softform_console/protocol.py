@@ -124,6 +124,25 @@ class Reset(Message):
     epoch: Epoch
 
 
+class StartJob(Message):
+    """Start a command as a job: one of `JobList.kinds`, or `replay` with the path of a recording.
+
+    `arguments` are its words; the epoch counts for what moves the robot.
+    """
+
+    type: Literal["start_job"] = "start_job"
+    epoch: Epoch
+    command: Name
+    arguments: Annotated[list[Annotated[str, Field(max_length=300)]], Field(max_length=40)]
+
+
+class CancelJob(Message):
+    """Cancel a job: it is asked to end, as by Ctrl-C, and a while later made to."""
+
+    type: Literal["cancel_job"] = "cancel_job"
+    id: Name
+
+
 class Stop(Message):
     """Stop every robot; anybody may."""
 
@@ -131,7 +150,7 @@ class Stop(Message):
 
 
 ToServer = Annotated[
-    Beat | Operate | Points | Actuators | Release | Preview | Reach | Cancel | Reset | Stop,
+    Beat | Operate | Points | Actuators | Release | Preview | Reach | Cancel | Reset | StartJob | CancelJob | Stop,
     Field(discriminator="type"),
 ]
 to_server: TypeAdapter[ToServer] = TypeAdapter(ToServer)
