@@ -18,7 +18,9 @@ class _Commands(RegisteredCommands):
         "Simulate and import": ("simulate", "import"),
         "Capture and learn": ("calibrate-cameras", "print-code", "register", "collect", "train", "refresh"),
         "Launch": ("launch", "rig", "commission", "status"),
-        "Command a stack that runs": ("reach", "follow", "plan", "stream", "capture", "release", "stop", "reset"),
+        "Command a stack that runs": (
+            *("reach", "follow", "plan", "stream", "capture", "run", "release", "stop", "reset"),
+        ),
         "Record": ("record", "replay"),
         "Look and judge": ("shape", "evaluate", "bench", "study", "figures"),
     }
