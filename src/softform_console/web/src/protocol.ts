@@ -28,7 +28,7 @@ export interface Beat {
   t: number
 }
 
-/** Cancel the goal that runs; the robot holds where it is. */
+/** Cancel the goal or program that runs; the robot holds where it is. */
 export interface Cancel {
   type: 'cancel'
   robot?: number
@@ -210,6 +210,42 @@ export interface Previewed {
   text: string
 }
 
+/** Read a program (`softform_client.program`), which all pages then see, or run what was read as it stands here. */
+export interface Program {
+  type: 'program'
+  robot?: number
+  epoch: string
+  text: string
+  run?: boolean
+}
+
+/** A program that was read; `fault` says why it cannot be run. */
+export interface ProgramRead {
+  type: 'program_read'
+  robot: number
+  text: string
+  title: string
+  rows: ProgramRow[]
+  fault: string
+}
+
+/** A block of a program: how many others it lies in, its number, such as `2.1`, its line, and what it does. */
+export interface ProgramRow {
+  depth: number
+  number: string
+  line: number
+  title: string
+}
+
+/** How the program goes: what the block of a row does or did; at its end, where it ended, if not done, and why. */
+export interface ProgramState {
+  type: 'program_state'
+  robot: number
+  row: number | null
+  text: string
+  ended: '' | 'done' | 'stopped' | 'failed'
+}
+
 /** Answer to a beat. */
 export interface Pulse {
   type: 'beat'
@@ -360,6 +396,7 @@ export type ToServer =
   | Release
   | Preview
   | Reach
+  | Program
   | Cancel
   | Reset
   | StartJob
@@ -375,3 +412,5 @@ export type FromServer =
   | Previewed
   | GoalProgress
   | GoalResult
+  | ProgramRead
+  | ProgramState
