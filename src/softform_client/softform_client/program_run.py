@@ -3,15 +3,15 @@
 import math
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
 from softform_client.capture_files import write_capture
-from softform_client.client import ActuatorPath, Code, GoalFailedError, Mode
+from softform_client.client import ActuatorPath, Code, GoalFailedError, Mode, ShapeClient
 from softform_client.program import (
     VIA,
     Block,
@@ -33,28 +33,14 @@ from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 
 _POLL_SECONDS = 0.05
+_ROUND_SECONDS = 0.01
+"""Pause after each round of a `repeat`, s: one of nothing that takes time must not keep a processor busy."""
+
+_MOST_STEPS = 100_000
+"""Most steps that are kept; of a longer program the last."""
+
 _ENDED = "The robot was made safe, at fault or reset since the program began, which ends it."
 STAYS = "The robot stays where it is; ./softform release lets go of it, ./softform stop makes it safe."
-
-
-class Commanded(Protocol):
-    """What a program commands: `ShapeClient`."""
-
-    @property
-    def epoch(self) -> int:
-        """The driver's epoch now."""
-
-    def reach(self, target: Any, mode: Any, **options: Any) -> Any:
-        """Bring the robot to a target."""
-
-    def follow(self, path: Any, **options: Any) -> Any:
-        """Lead the robot along a path."""
-
-    def capture(self, target: Any = None, **options: Any) -> Any:
-        """Capture the robot."""
-
-    def cancel(self) -> bool:
-        """Cancel the goal that runs."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +88,7 @@ class ProgramRun:
         self,
         text: ProgramText,
         aims: Mapping[Place, Aim],
-        robot: Commanded,
+        robot: ShapeClient,
         files: ProgramFiles,
         epoch: int,
         begun: Callable[[Row, str], None] = lambda row, text: None,
@@ -112,7 +98,7 @@ class ProgramRun:
         self._begun, self._done = begun, done
         self._rows = {row.place: row for row in text.rows}
         self._at: Row | None = None
-        self._steps: list[Step] = []
+        self._steps: deque[Step] = deque(maxlen=_MOST_STEPS)
         self._captures: Counter[Place] = Counter()
         self._error: float | None = None
         self._target: Shape | None = None
@@ -150,7 +136,7 @@ class ProgramRun:
     def _ended(self, state: Literal["done", "stopped", "failed"], code: int, text: str) -> Ended:
         if self._at is not None:
             text = f"Ended in {self._at}. {text} {STAYS if state == 'stopped' else ''}".rstrip()
-        return Ended(state, self._at, code, text, self._steps)
+        return Ended(state, self._at, code, text, [*self._steps])
 
     def _go_on(self) -> None:
         if self._is_unwanted.is_set():
@@ -171,6 +157,7 @@ class ProgramRun:
             for count in range(1, block.repeat + 1):
                 self._begun(row, f"{count} of {block.repeat}")
                 self._run_blocks(block.blocks, place)
+                self._is_unwanted.wait(_ROUND_SECONDS)
             return
         if isinstance(block, IfErrorAbove):
             is_above = self._error is not None and self._error * MM_PER_M > block.if_error_above_mm
@@ -192,7 +179,8 @@ class ProgramRun:
         def note(feedback: Any) -> None:
             self._begun(row, feedback.stage)
 
-        aim, common = self._aims[row.place], {"epoch": self._epoch, "on_feedback": note}
+        aim = self._aims[row.place]
+        common: dict[str, Any] = {"epoch": self._epoch, "on_feedback": note}
         self._target, measured = None, None
         if isinstance(block, MoveToValues):
             assert isinstance(aim, np.ndarray)

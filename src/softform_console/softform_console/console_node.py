@@ -9,6 +9,7 @@ from softform_console.access import is_loopback, made_token, own_names
 from softform_console.certificate import certificate
 from softform_console.control_channel import ControlChannel
 from softform_console.operator_role import OperatorRole
+from softform_console.program_runs import PageFiles, ProgramRuns
 from softform_console.protocol import Notice
 from softform_console.reach_goals import ReachGoals
 from softform_console.robot_desk import RobotDesk
@@ -53,10 +54,12 @@ class ConsoleNode(SoftformLifecycleNode):
         self._view, self._role, self._store = RobotView(robot), OperatorRole(), SceneStore()
         self._desk: RobotDesk
         self._goals = ReachGoals(self.get_namespace(), robot.base_frame, self._tell, self._on_goal_end)
-        self._link = RobotLink(self, robot, self._view, self._warn_pages, self._goals.cancel)
+        self._targets = TargetFiles(robot)
+        files = PageFiles(self._targets, _state_folder() / "captures")
+        self._programs = ProgramRuns(self.get_namespace(), robot, files, self._tell, self._on_goal_end)
+        self._link = RobotLink(self, robot, self._view, self._warn_pages, self._cancel_goals)
         self._steering = Steering(self._link, self._role, self._warn_pages)
         self._stops = StopRequests(self._link, self._steering.forget, self._tell_stopped)
-        self._targets = TargetFiles(robot)
         self._desk = RobotDesk(
             robot,
             self._view,
@@ -64,6 +67,7 @@ class ConsoleNode(SoftformLifecycleNode):
             self._link,
             self._stops,
             self._goals,
+            self._programs,
             self._targets,
             self._store,
             self._tell,
@@ -75,6 +79,7 @@ class ConsoleNode(SoftformLifecycleNode):
         for close in (
             self._link.close,
             self._goals.close,
+            self._programs.close,
             self._stops.close,
             self._steering.close,
             self._desk.close,
@@ -123,6 +128,10 @@ class ConsoleNode(SoftformLifecycleNode):
         is_over = self._link.note_driver(message)
         if (is_over or message.state in (DriverState.FAULT, DriverState.OFFLINE)) and self._steering.forget():
             self._warn_pages("The robot was stopped, at fault, or is somebody else's: nothing moves it from here.")
+
+    def _cancel_goals(self) -> None:
+        self._goals.cancel()
+        self._programs.cancel()
 
     def _on_goal_end(self) -> None:
         self._steering.end_goal()
