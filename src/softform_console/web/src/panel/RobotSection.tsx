@@ -57,7 +57,7 @@ const FOLLOWS = {
   points: 'the points',
   held: 'nothing: it holds',
   manual: 'the sliders',
-  goal: 'the target',
+  goal: 'a target or program',
 }
 
 function errors(mean: number | null, max: number | null): string {

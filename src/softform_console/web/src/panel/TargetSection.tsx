@@ -2,6 +2,7 @@ import { useEffect, useState } from 'react'
 import type { GoalProgress, GoalResult } from '../protocol'
 import { millimetres, percent } from '../quantities'
 import { send } from '../control'
+import { readProgram } from '../programming'
 import { clearPreview } from '../scene/picture'
 import { mayOperate } from '../steering'
 import { forgetTarget, robotInfo, robotState, setTarget, useStore, type Pose } from '../store'
@@ -56,6 +57,7 @@ function useDrops(onFile: (file: File) => void): void {
       event.preventDefault()
       const file = event.dataTransfer?.files[0]
       if (!file) return
+      if (/\.ya?ml$/i.test(file.name)) return void file.text().then(readProgram)
       forgetTarget()
       onFile(file)
     }
