@@ -195,10 +195,10 @@ class Actuator(Message):
 
 
 class Output(Message):
-    """What can be asked for: a patch, picked at (u, v), or a frame."""
+    """What can be asked for: a patch or a skin, picked at (u, v), or a frame."""
 
     name: str
-    kind: Literal["patch", "frame"]
+    kind: Literal["patch", "frame", "skin"]
     dimensions: int
 
 

@@ -163,10 +163,10 @@ export interface Operate {
   take: boolean
 }
 
-/** What can be asked for: a patch, picked at (u, v), or a frame. */
+/** What can be asked for: a patch or a skin, picked at (u, v), or a frame. */
 export interface Output {
   name: string
-  kind: 'patch' | 'frame'
+  kind: 'patch' | 'frame' | 'skin'
   dimensions: number
 }
 
