@@ -3,7 +3,7 @@ import * as THREE from 'three'
 import { millimetres } from '../quantities'
 import { featurePoint } from '../scene/Pins'
 import { addPin, changePin, removePin, setOptimise } from '../steering'
-import { robotInfo, shownPins, useStore, type Pin } from '../store'
+import { note, robotInfo, shownPins, useStore, type Pin } from '../store'
 import { NumberField } from './NumberField'
 
 /** The points that are wanted; all that can be done to them by mouse can be done here by keys. */
@@ -108,6 +108,7 @@ function AddPin() {
     const place = new THREE.Vector3()
     const pin = { id: 0, output: chosen.name, u: uv[0], v: uv[1], weight: 1, target: [0, 0, 0] as Pin['target'] }
     if (featurePoint(pin, place)) addPin({ output: chosen.name, u: uv[0], v: uv[1], target: place.toArray() })
+    else note('warning', `The mesh that is shown has no such point of ${chosen.name}.`)
   }
   return (
     <details className="add">
