@@ -8,6 +8,12 @@ from pathlib import Path
 from softform_console.access import is_loopback, made_token, own_names
 from softform_console.certificate import certificate
 from softform_console.control_channel import ControlChannel
+from softform_console.job_commands import JobCommands
+from softform_console.job_desk import JobDesk, job_routes
+from softform_console.job_messages import Shelf
+from softform_console.job_records import JobStore
+from softform_console.job_runner import JobRunner
+from softform_console.model_shelf import ASKED, MODEL_NODE, TO_SWITCH, in_use, models_in
 from softform_console.operator_role import OperatorRole
 from softform_console.program_runs import PageFiles, ProgramRuns
 from softform_console.protocol import Notice
@@ -15,19 +21,22 @@ from softform_console.reach_goals import ReachGoals
 from softform_console.robot_desk import RobotDesk
 from softform_console.robot_link import RobotLink
 from softform_console.robot_view import RobotView
+from softform_console.run_files import RunFiles
 from softform_console.scene_store import SceneStore
 from softform_console.scene_topics import SceneTopics
 from softform_console.server import Routes, ServerThread, bound_socket
 from softform_console.steering import Steering
 from softform_console.stop_request import StopRequests
 from softform_console.target_files import TargetFiles
-from softform_core.paths import DEFAULT_ROBOT
+from softform_core.errors import SoftformError
+from softform_core.paths import DEFAULT_ROBOT, models_of, runs_dir
 from softform_core.robots import load_robot
 from softform_interfaces.msg import DriverState
 from softform_ros import qos
 from softform_ros.diagnostics import OK, WARN, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.parameters import Parameter
+from softform_ros.service_calls import asked_parameters
 from softform_ros.timers import create_steady_timer
 
 PARAMETERS = (
@@ -36,6 +45,7 @@ PARAMETERS = (
     Parameter("port", 8765, "TCP port; the next one that is free is taken, 0: any", 0, 65535),
 )
 
+_ANSWER_SECONDS = 2.0
 _LOOK_SECONDS = 0.2
 """Period of looking whether a page is open, s."""
 
@@ -72,7 +82,11 @@ class ConsoleNode(SoftformLifecycleNode):
             self._store,
             self._tell,
         )
-        self._control = ControlChannel(self._desk, self._role, time.time, _version())
+        self._runs, self._models = RunFiles(runs_dir()), models_of(robot.name)
+        self._commands = JobCommands(robot.given_as, self.get_namespace(), self._runs.recording)
+        self._jobs = JobRunner(JobStore(runs_dir()), self._tell)
+        desk = JobDesk(self._desk, self._jobs, self._commands, self._check_may_move)
+        self._control = ControlChannel(desk, self._role, time.time, _version())
         self._topics = SceneTopics(self, robot, self._store, self._view)
         states = self.create_subscription(DriverState, "driver_state", self._on_driver, qos.LATCHED_STATE)
         timer = create_steady_timer(self, _LOOK_SECONDS, self._look)
@@ -83,6 +97,7 @@ class ConsoleNode(SoftformLifecycleNode):
             self._stops.close,
             self._steering.close,
             self._desk.close,
+            self._jobs.close,
             self._topics.close,
             lambda: self.destroy_subscription(states),
             lambda: self.destroy_timer(timer),
@@ -99,8 +114,9 @@ class ConsoleNode(SoftformLifecycleNode):
         files = certificate(_state_folder(), names) if is_open else None
         token = made_token() if is_open else ""
         listening = bound_socket(host, port)
+        others = job_routes(self._jobs, self._commands, self._runs, self._shelf)
         self._routes = Routes(
-            page_folder(), self._control, self._store, self._stops, self._targets.upload, names, token
+            page_folder(), self._control, self._store, self._stops, self._targets.upload, names, token, others
         )
         self._server = ServerThread(self._routes.app, listening, files)
         shown = max(names - {"localhost", "127.0.0.1", "[::1]"}, default="localhost") if is_open else "127.0.0.1"
@@ -119,6 +135,19 @@ class ConsoleNode(SoftformLifecycleNode):
         if self.is_active and not (self._server.is_alive and self._steering.is_alive and self._stops.is_alive):
             return Health(WARN, "a thread of the server has ended; see the log, and start the node again", values)
         return Health(OK, "serving" if self.is_active else "inactive", values)
+
+    def _check_may_move(self, epoch: int) -> None:
+        self._link.check_epoch(epoch)
+        if self._steering.mode != "none":
+            raise SoftformError("The robot is steered from here.", "Let go of it first.")
+
+    def _shelf(self) -> Shelf:
+        return Shelf(
+            recordings=self._runs.recordings(),
+            models=models_in(self._models),
+            in_use=in_use(lambda: asked_parameters(self, MODEL_NODE, ASKED, _ANSWER_SECONDS)),
+            to_switch=TO_SWITCH,
+        )
 
     def _look(self) -> None:
         self._topics.update(self._control.pages > 0)
