@@ -102,7 +102,7 @@ export interface Hello {
   robots: RobotInfo[]
 }
 
-/** A job; times s since the epoch. `done` 0 … 1 and `left` s are of the step that it says it is at, null if not said.
+/** A job; times s since the epoch. `done` 0 … 1 and `left` s are of the step that it is at, null if not said.
  *
  * `files` are what it made, paths of GET /runs. `lost`: the console that started it ended, and it with that.
  */
