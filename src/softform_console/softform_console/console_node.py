@@ -1,6 +1,7 @@
 """Node `console`: parameters, life cycle, and the operator's page."""
 
 import os
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -28,6 +29,7 @@ from softform_console.server import Routes, ServerThread, bound_socket
 from softform_console.steering import Steering
 from softform_console.stop_request import StopRequests
 from softform_console.target_files import TargetFiles
+from softform_core.display import open_in_browser
 from softform_core.errors import SoftformError
 from softform_core.paths import DEFAULT_ROBOT, models_of, runs_dir
 from softform_core.robots import load_robot
@@ -43,6 +45,7 @@ PARAMETERS = (
     Parameter("robot", DEFAULT_ROBOT, "the robot: a name in `config/robots`, or the path of a description"),
     Parameter("host", "127.0.0.1", "address to listen on; beyond this computer (`0.0.0.0`) with TLS and a token"),
     Parameter("port", 8765, "TCP port; the next one that is free is taken, 0: any", 0, 65535),
+    Parameter("open_page", False, "whether the page is opened in the browser, where there is a display"),
 )
 
 _ANSWER_SECONDS = 2.0
@@ -123,6 +126,8 @@ class ConsoleNode(SoftformLifecycleNode):
         scheme, ask = ("https", f"?token={token}") if is_open else ("http", "")
         self._url = f"{scheme}://{shown}:{listening.getsockname()[1]}/"
         self.get_logger().info(f"the page: {self._url}{ask}")
+        if self.parameters["open_page"] and not is_open:  # the token is not for the list of processes
+            threading.Thread(target=self._open_page, name="browser", daemon=True).start()
 
     def deactivate(self) -> None:
         """Serve no more; what a page moved is ended."""
@@ -135,6 +140,10 @@ class ConsoleNode(SoftformLifecycleNode):
         if self.is_active and not (self._server.is_alive and self._steering.is_alive and self._stops.is_alive):
             return Health(WARN, "a thread of the server has ended; see the log, and start the node again", values)
         return Health(OK, "serving" if self.is_active else "inactive", values)
+
+    def _open_page(self) -> None:
+        if open_in_browser(self._url):
+            self.get_logger().info("the page is opened in the browser; ./softform launch --no-page leaves that out")
 
     def _check_may_move(self, epoch: int) -> None:
         self._link.check_epoch(epoch)
