@@ -5,6 +5,7 @@ import { featurePoint } from '../scene/Pins'
 import { addPin, changePin, removePin, setOptimise } from '../steering'
 import { note, robotInfo, shownPins, useStore, type Pin } from '../store'
 import { NumberField } from './NumberField'
+import { Cross } from './parts'
 
 /** The points that are wanted; all that can be done to them by mouse can be done here by keys. */
 export function Points() {
@@ -64,15 +65,7 @@ function PinRow({ pin, number, selected, disabled }: RowProps) {
           <b>{number}</b> {pin.output}
         </button>
         <span className="pin-error">{millimetres(off)} off</span>
-        <button
-          type="button"
-          className="plain-button"
-          aria-label={`Remove point ${number}`}
-          disabled={disabled}
-          onClick={() => removePin(pin.id)}
-        >
-          ✕
-        </button>
+        <Cross label={`Remove point ${number}`} disabled={disabled} onClick={() => removePin(pin.id)} />
       </div>
       {selected && (
         <div className="pin-fields">

@@ -3,6 +3,7 @@ import { useProgram } from '../program'
 import { addBlock, pointsBlock, readProgram, runProgram, valuesBlock } from '../programming'
 import { saveBlob } from '../screenshot'
 import { useStore } from '../store'
+import { Cross } from './parts'
 
 /** A program: its blocks, what they do now, and its text. */
 export function ProgramSection() {
@@ -12,16 +13,7 @@ export function ProgramSection() {
     <section className="section" aria-label="Program">
       <h2>
         Program {read?.title && <span className="muted">{read.title}</span>}
-        {text && !running && (
-          <button
-            type="button"
-            className="plain-button"
-            aria-label="Forget the program"
-            onClick={() => readProgram('')}
-          >
-            ✕
-          </button>
-        )}
+        {text && !running && <Cross label="Forget the program" onClick={() => readProgram('')} />}
       </h2>
       {!text && (
         <label className="drop">
