@@ -102,8 +102,11 @@ def test_bones_follow_a_twist_which_a_polyline_alone_would_not_tell(arm):
     np.testing.assert_allclose((turn + np.pi) % (2 * np.pi) - np.pi, 0.5, atol=0.02)
 
 
-def test_its_derivatives_are_those_of_finite_differences(face):
-    surface = at_rest(MEMBRANE, face) + 0.002 * RANDOM.normal(size=(face.samples, 3))
+@pytest.mark.parametrize("bones", [None, 6])
+def test_its_derivatives_are_those_of_finite_differences(face, arm, bones):
+    robot = MEMBRANE if bones is None else arm
+    face = face if bones is None else bind_skin(sleeve(arm), arm, bones=bones).skin
+    surface = at_rest(robot, face) + 0.002 * RANDOM.normal(size=(face.samples, 3))
     moves = RANDOM.normal(size=(face.samples, 3, 4))
     step = 1e-7
     numeric = [
