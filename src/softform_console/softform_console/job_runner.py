@@ -135,7 +135,7 @@ class JobRunner:
             Notice(
                 level="warning" if record.state == "failed" else "info",
                 about="job",
-                text=f"{' '.join(record.words[:2])} {said}: {record.text}",
+                text=f"{' '.join(record.words)} {said}: {record.text}",
             )
         )
 

@@ -42,7 +42,7 @@ function Running() {
   return (
     <div className="jobs">
       <div>
-        <label className="field wide">
+        <label className="field">
           <span>Command</span>
           <select value={command} onChange={(event) => setCommand(event.target.value)}>
             {list.kinds.map((one) => (
@@ -81,7 +81,7 @@ function Form({ kind, isBusy }: { kind: JobKind; isBusy: boolean }) {
     <form onSubmit={start}>
       <p className="muted">{kind.about.replaceAll('`', '')}</p>
       {kind.options.map((option) => (
-        <label key={option.name} className="field wide" title={option.help}>
+        <label key={option.name} className="field" title={option.help}>
           <span>{option.name.replace('--', '') || 'which'}</span>
           <Input option={option} />
         </label>
