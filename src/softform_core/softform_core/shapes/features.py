@@ -84,7 +84,7 @@ class FeaturePoints:
         Raises:
             SoftformError: If the robot has no such patch, frame or skin, or no such point on it.
         """
-        each, anchors = zip(*(_anchored(robot, *one) for one in self._by_output()), strict=True)
+        each, anchors = zip(*(anchored_parameters(robot, *one) for one in self._by_output()), strict=True)
         if all(one is None for one in anchors):
             positions = self.positions
             if not robot.surfaces and robot.tip_dimensions == 2:  # it cannot leave its plane
@@ -98,11 +98,20 @@ class FeaturePoints:
         return zip(self.output or [""] * len(self), self.uv[:, None], strict=True)
 
 
-def _anchored(robot: Robot, output: str, uv: Array) -> tuple[Array, Anchors | None]:
-    """Parameters (n, 2) of a robot's surface, and the point that uv (1, 2) of an output are on them, if not they."""
+def anchored_parameters(robot: Robot, output: str, uv: Array) -> tuple[Array, Anchors | None]:
+    """Parameters (n, 2) of a robot's surface, and the point on them that an output means; None if it is the only one.
+
+    Args:
+        robot: The robot.
+        output: Patch or frame of its description, or skin; empty: its first patch, or its tip.
+        uv: (1, 2) parameters on a patch or skin, 0 ... 1; of a frame they do not count.
+
+    Raises:
+        SoftformError: If the robot has no such patch, frame or skin, or that no such point.
+    """
     if output and output not in named_outputs(robot) and output in skin_names(robot.name):
         return load_skin(robot.name, output, robot.fingerprint()).anchored(uv, robot.patches)
-    parameters = output_parameters(robot, output, uv[0])
+    parameters = _output_parameters(robot, output, uv[0])
     return parameters, None if len(parameters) == 1 else Anchors.mean(len(parameters))
 
 
@@ -111,17 +120,8 @@ def named_outputs(robot: Robot) -> list[str]:
     return [*(surface.patch for surface in robot.surfaces), *robot.frames]
 
 
-def output_parameters(robot: Robot, output: str, uv: Array) -> Array:
-    """Parameters (n, 2) of a robot's surface whose points have the mean that an output means.
-
-    Args:
-        robot: The robot.
-        output: Patch of its surface, or frame; empty: its first patch, or the tip of a robot without a surface.
-        uv: (2,) parameters on a patch, 0 ... 1; of a frame they do not count.
-
-    Raises:
-        SoftformError: If the robot has no such patch or frame, or the patch no such point.
-    """
+def _output_parameters(robot: Robot, output: str, uv: Array) -> Array:
+    """Parameters (n, 2) of a robot's surface whose points have the mean that a patch's point uv (2,) or a frame is."""
     patches = [surface.patch for surface in robot.surfaces]
     if output in robot.frames or (not output and not patches):
         return robot.point_parameters(output) if patches else np.zeros((1, 2))

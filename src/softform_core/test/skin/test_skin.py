@@ -7,12 +7,13 @@ from click.testing import CliRunner
 from softform_core.cli.skin import skin as skin_command
 from softform_core.errors import SoftformError
 from softform_core.evaluation.look import resting_mesh
+from softform_core.forward.one_point import MeanPoint
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.feature_term import FeatureTerm
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import load_robot
-from softform_core.shapes.features import FeaturePoints
+from softform_core.shapes.features import FeaturePoints, anchored_parameters
 from softform_core.shapes.shape import Shape
 from softform_core.shapes.write import write_ply
 from softform_core.skin.bind import bind_skin
@@ -148,6 +149,23 @@ def test_places_of_a_skin_are_feature_points_with_the_model_s_derivative(face, k
         np.testing.assert_allclose(
             jacobian[:, :, axis], (both[0] - both[1]) / (2 * step), atol=1e-4 * np.abs(jacobian).max()
         )
+
+
+def test_a_point_of_a_skin_is_led_as_the_mean_of_points_is(face, kept, exact_membrane):
+    uv = some_places(face, 1)
+    parameters, place = anchored_parameters(MEMBRANE, "face", uv)
+    led = MeanPoint(exact_membrane.at(parameters), place)
+    whole = face.points(exact_membrane.at(MEMBRANE.patches.samples(face.samples)).points(PRESSURES) / MM_PER_M)
+    triangle, weights = face.places(uv)
+    state = led.forward(np.stack([PRESSURES, 0.5 * PRESSURES]))
+    np.testing.assert_allclose(
+        state.points[0, 0] / MM_PER_M, weights[0] @ whole[face.triangles[triangle[0]]], atol=1e-9
+    )
+    step = 1.0 * np.eye(9)
+    slope = led.forward(PRESSURES + step).points - led.forward(PRESSURES - step).points
+    jacobian = led.jacobian(state)
+    assert jacobian.shape == (2, 1, 3, 9)
+    np.testing.assert_allclose(jacobian[0, 0], slope[:, 0].T / 2.0, atol=1e-4 * np.abs(jacobian).max())
 
 
 def test_a_dragged_point_of_the_skin_is_reached(face, kept, membrane, options):
