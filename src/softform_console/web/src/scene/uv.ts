@@ -82,6 +82,5 @@ function barycentric(us: number[], vs: number[], u: number, v: number): [number,
 
 function inside(weights: [number, number, number]): [number, number, number] {
   const kept = weights.map((weight) => Math.max(0, weight))
-  const sum = kept[0] + kept[1] + kept[2]
-  return [kept[0] / sum, kept[1] / sum, kept[2] / sum]
+  return kept.map((weight) => weight / (kept[0] + kept[1] + kept[2])) as [number, number, number]
 }
