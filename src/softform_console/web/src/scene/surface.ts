@@ -7,7 +7,7 @@ import { placeOf, uvAt, type Place, type Uv } from './uv'
 /** Grey of a surface that is not coloured, linear. */
 const PLAIN = 0.3
 
-const corner = new THREE.Vector3()
+const vertex = new THREE.Vector3()
 
 /** A predicted mesh of one topology: geometry, colours, and a tree that is brought up to date when a ray is cast. */
 export class Surface {
@@ -65,7 +65,7 @@ export class Surface {
       this.freshTree()
         ?.raycast(ray, THREE.DoubleSide)
         .filter((hit) => hit.point.x <= cut) ?? []
-    return hits.sort((a, b) => a.distance - b.distance)[0] ?? null
+    return hits.toSorted((a, b) => a.distance - b.distance)[0] ?? null
   }
 
   /** x of a share of the surface's width, m. */
@@ -124,7 +124,7 @@ export class Surface {
     const { triangle, weights } = place
     const corners = this.topology.triangles.subarray(3 * triangle, 3 * triangle + 3)
     out.set(0, 0, 0)
-    weights.forEach((weight, k) => out.addScaledVector(corner.fromArray(values, 3 * corners[k]), weight))
+    weights.forEach((weight, k) => out.addScaledVector(vertex.fromArray(values, 3 * corners[k]), weight))
     return out
   }
 
