@@ -18,6 +18,7 @@ from softform_console.model_shelf import ASKED, MODEL_NODE, TO_SWITCH, in_use, m
 from softform_console.operator_role import OperatorRole
 from softform_console.program_runs import PageFiles, ProgramRuns
 from softform_console.protocol import Notice
+from softform_console.qr_code import qr_code
 from softform_console.reach_goals import ReachGoals
 from softform_console.robot_desk import RobotDesk
 from softform_console.robot_link import RobotLink
@@ -126,6 +127,8 @@ class ConsoleNode(SoftformLifecycleNode):
         scheme, ask = ("https", f"?token={token}") if is_open else ("http", "")
         self._url = f"{scheme}://{shown}:{listening.getsockname()[1]}/"
         self.get_logger().info(f"the page: {self._url}{ask}")
+        if is_open and (code := qr_code(self._url + ask)):
+            self.get_logger().info(f"the same for a tablet or headset:\n{code}")
         if self.parameters["open_page"] and not is_open:  # the token is not for the list of processes
             threading.Thread(target=self._open_page, name="browser", daemon=True).start()
 
