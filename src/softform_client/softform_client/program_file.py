@@ -116,7 +116,7 @@ class ProgramText:
         """
         aims: dict[Place, Aim] = {}
         faults: list[tuple[Place, str]] = []
-        if Path(self.program.robot).stem != robot.name:
+        if self.program.robot not in (robot.name, robot.given_as):
             text = f"it is for '{self.program.robot}', and the robot is '{robot.name}'"
             raise self._refusal([(("robot",), text)])
         is_measured = False

@@ -13,6 +13,7 @@ from softform_client.client import Code, GoalFailedError, Mode
 from softform_client.program_file import FolderFiles, ProgramText
 from softform_client.program_run import ProgramRun
 from softform_core.errors import SoftformError
+from softform_core.paths import home
 from softform_core.robots import load_robot
 from softform_core.shapes.random import random_target
 from softform_core.shapes.write import write_ply
@@ -63,6 +64,14 @@ def test_what_is_wrong_is_told_with_its_line_and_block(tmp_path, text, told):
         ProgramText(text, "mine.yaml").aims(ROBOT, FolderFiles(tmp_path))
     assert "mine.yaml" in str(refused.value) and all(one in str(refused.value) for one in told), refused.value
     assert refused.value.next_step
+
+
+def test_a_robot_of_ones_own_is_named_by_its_file(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_bytes((home() / "config" / "robots" / "membrane.yaml").read_bytes())
+    own = load_robot(file)
+    for robot, name in ((own, file), (own, "membrane"), (ROBOT, "membrane")):
+        ProgramText(program("- wait: 1", name), "mine.yaml").aims(robot, FolderFiles(tmp_path))
 
 
 def test_programs_are_neither_endlessly_long_nor_deep():
