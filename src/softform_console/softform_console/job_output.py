@@ -11,6 +11,8 @@ _BAR = re.compile(
     r"(?P<title>[^\r\n]{0,200}?):? *(?P<percent>\d{1,3})%\|[^|]*\| *(?P<count>\S+/\S+) "
     r"\[[\d:]+<(?P<left>[\d:?]+)"
 )
+_REPLAYED = re.compile(r"^ *(?P<at>\d+\.\d) of (?P<end>\d+\.\d) s +\d+ messages ?")
+"""What `replay` shows instead of a bar."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,10 @@ class Progress:
 
 
 def progress_of(text: str) -> Progress | None:
-    """Return the progress that a bar of tqdm shows, or None if the text is none."""
+    """Return the progress that a bar of tqdm or `replay` shows, or None if the text is none."""
+    if (replayed := _REPLAYED.match(text)) is not None:
+        at, end = float(replayed["at"]), float(replayed["end"])
+        return Progress(f"{at:.0f} of {end:.0f} s", min(1.0, at / end) if end else 1.0, None)
     if "%|" not in text or (found := _BAR.search(text)) is None or int(found["percent"]) > 100:
         return None
     left: float | None = None
@@ -63,7 +68,7 @@ class TerminalOutput:
         while len(self._rest) > _LONGEST_LINE:
             lines += self._line(self._rest[:_LONGEST_LINE], True)
             self._rest = self._rest[_LONGEST_LINE:]
-        if (bar := progress_of(self._rest)) is not None:  # a bar is drawn without an end
+        if (bar := progress_of(self._rest.lstrip("\r"))) is not None:  # a bar is drawn without an end
             self.progress = bar
         return lines
 
@@ -76,5 +81,5 @@ class TerminalOutput:
         text = _CONTROL.sub("", text)
         if (bar := progress_of(text)) is not None:
             self.progress = bar
-            return []
+            text = _REPLAYED.sub("", text) if _REPLAYED.match(text) else ""
         return [text[:_LONGEST_LINE].rstrip()] if is_whole and text.strip() else []

@@ -223,6 +223,8 @@ def test_records_that_somebody_spoilt_are_left_out(tmp_path):
         ("membrane:  12%|█▏  | 120/1000 [00:12<01:33,  9.4sample/s]", "membrane 120/1000", 0.12, 93.0),
         ("  3%|▎ | 1/30 [1:00:00<29:00:00, 3600s/it]", "1/30", 0.03, 104400.0),
         ("kernels:   0%|    | 0/6 [00:00<?, ?training/s]", "kernels 0/6", 0.0, None),
+        ("    54.8 of 219.2 s      6786 messages ", "55 of 219 s", 0.25, None),
+        ("     0.0 of 0.0 s      0 messages ", "0 of 0 s", 1.0, None),
     ],
 )
 def test_bars_are_read(text, step, done, left):
@@ -236,9 +238,13 @@ def test_what_is_no_bar_is_none(text):
 
 
 def test_lines_are_whole_however_they_are_cut():
-    whole = "début\r\nlearn:  50%|█▏ | 1/2 [00:01<00:01, 1it/s]\rlast\r\n".encode()
+    replayed, bar = (
+        "     2.0 of 4.0 s   16 messages 16 messages were replayed",
+        "learn:  50%|█▏ | 1/2 [00:01<00:01, 1it/s]",
+    )
+    whole = f"début\r\n{replayed}\r\n{bar}\rlast\r\n".encode()
     for size in range(1, len(whole)):
         output, lines = TerminalOutput(), []
         for begin in range(0, len(whole), size):
             lines += output.take(whole[begin : begin + size])
-        assert lines + output.end() == ["début", "last"] and output.progress.done == 0.5
+        assert lines + output.end() == ["début", "16 messages were replayed", "last"] and output.progress.done == 0.5
