@@ -10,9 +10,11 @@ import pytest
 from console_browser import browsers, tab
 from console_pages import Observer, address_of
 
+from softform_client.client import GoalFailedError, PointPath, ShapeClient
 from softform_core.evaluation.look import resting_mesh
 from softform_core.paths import home
 from softform_core.robots import load_robot
+from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.shape import Shape
 from softform_core.shapes.write import write_ply
 from softform_core.surface.skin_store import load_skin
@@ -46,15 +48,21 @@ def skinned(place, stacks):
     stacks.close()
 
 
-def points_of(skin, observer):
-    """The skin's vertices by the newest predicted mesh, m."""
-    return skin.points(np.frombuffer(observer.meshes[-1].vertices, np.float32).reshape(-1, 3).astype(float))
+def points_of(skin, mesh):
+    """The skin's vertices by a predicted mesh, m."""
+    return skin.points(np.frombuffer(mesh.vertices, np.float32).reshape(-1, 3).astype(float))
+
+
+def over(skin, x, y):
+    """The triangle of the skin over a place of the membrane, m."""
+    middles = skin.vertices[skin.triangles].mean(axis=1)
+    return int(np.linalg.norm(middles[:, :2] - [x, y], axis=1).argmin())
 
 
 def place_on(skin, target, observer):
     """Where the first point of a target is on the skin, m."""
     triangle, weights = skin.places([[target.u[0], target.v[0]]])
-    return weights[0] @ points_of(skin, observer)[skin.triangles[triangle[0]]]
+    return weights[0] @ points_of(skin, observer.meshes[-1])[skin.triangles[triangle[0]]]
 
 
 def test_a_point_of_the_skin_is_dragged_and_the_robot_brings_it_there(skinned, place, tmp_path):
@@ -67,13 +75,19 @@ def test_a_point_of_the_skin_is_dragged_and_the_robot_brings_it_there(skinned, p
         with browsers() as browser, tab(browser) as one:
             one.open(address_of(skinned))
             one.wait("document.querySelector('#status').dataset.tone !== 'unknown'", "a known state")
-            middle = int(np.linalg.norm(skin.vertices[skin.triangles].mean(axis=1)[:, :2], axis=1).argmin())
+            middle = over(skin, 0.0, 0.0)
             u, v = skin.parameters(np.array([middle]), np.array([[0.2, 0.3, 0.5]]))[0]
             one.wait(f"window.softformPicture.place('plate', {u}, {v})", "the skin")
-            observer.wait_for(lambda: observer.meshes, "the mesh")
+
+            def is_of_a_mesh():
+                """Where the place is shown, if a mesh of the last moments has it there, but for 16 bits a number."""
+                there = np.array(one.place("plate", u, v))
+                corners = (points_of(skin, mesh)[skin.triangles[middle]] for mesh in observer.meshes[-30:])
+                return there if any(np.abs([0.2, 0.3, 0.5] @ each - there).max() < 1e-5 for each in corners) else None
+
+            observer.wait_for(lambda: is_of_a_mesh() is not None, "the skin where the core has it")
             shown = np.array(one.place("plate", u, v))
-            expected = np.array([0.2, 0.3, 0.5]) @ points_of(skin, observer)[skin.triangles[middle]]
-            assert shown[2] > RAISED and np.abs(shown - expected).max() < 5e-5  # the pressures' noise, and shorts
+            assert shown[2] > RAISED
             x, y = one.screen(shown)
             one.page.mouse.move(x, y)
             one.page.mouse.down()
@@ -100,3 +114,27 @@ def test_a_point_of_the_skin_is_dragged_and_the_robot_brings_it_there(skinned, p
             assert one.outside == set() and one.complaints == []
     finally:
         observer.close()
+
+
+def test_a_point_of_the_skin_is_reached_and_led_by_goals(skinned, place):
+    robot = load_robot("membrane")
+    skin = load_skin("membrane", "plate", robot.fingerprint())
+    chosen = [over(skin, -0.05, 0.0), over(skin, 0.05, 0.04)]
+    uv = skin.parameters(np.array(chosen), np.array([[0.2, 0.3, 0.5], [0.6, 0.2, 0.2]]))
+    triangle, weights = skin.places(uv)
+    rest = np.einsum("mc,mcx->mx", weights, skin.vertices[skin.triangles[triangle]])
+    observer = Observer()
+    try:
+        observer.wait_for(lambda: observer.driver, "the driver")
+        observer.at_rest()
+    finally:
+        observer.close()
+    with ShapeClient() as client:
+        wanted = FeaturePoints.of(uv, rest + [[0.0, 0.0, 0.008], [0.0, 0.0, 0.012]], output=["plate"] * 2)
+        plan = client.reach(features=wanted, max_time=30.0)
+        # What stands 20 mm off a sheet moves sideways where that tilts: straight up is nearly in reach.
+        assert plan.solve.mean_error < 1e-3 and max(plan.actuators.value) > 100.0
+        path = PointPath(rest[0] + np.array([[0.0, 0.0, 0.004], [0.0, 0.0, 0.01]]), uv[0], "plate")
+        assert max(client.follow(path).errors) < 2e-3
+        with pytest.raises(GoalFailedError, match="no patch or frame 'hood'"):
+            client.follow(PointPath(path.points, uv[0], "hood"))

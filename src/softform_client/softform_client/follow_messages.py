@@ -50,8 +50,8 @@ class PointPath:
 
     Attributes:
         points: (m, 3) m.
-        uv: (2,) which point of a patch is led, its middle if nothing is said; of a frame, or a tip, it does not count.
-        output: Patch or frame of the robot that is led; empty: its first patch, or the tip.
+        uv: (2,) which point of a patch or skin is led, its middle if nothing is said; of a frame it does not count.
+        output: Patch, frame or skin of the robot that is led; empty: its first patch, or the tip.
     """
 
     points: Array
