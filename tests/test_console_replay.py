@@ -65,6 +65,7 @@ def test_a_recording_is_replayed_from_the_page(runs):
         meshes = []
         with BackgroundNode("observer", "softform") as node, page_of(address) as page:
             node.create_subscription(PredictedMesh, "predicted_mesh", meshes.append, PREDICTED_SURFACE)
+            assert page.all("hello")[0]["robots"][0]["title"].endswith("(a recording, not the robot)")
             page.operate()
             page.send(
                 type="start_job", epoch=page.epoch, command="replay", arguments=[recording["path"], "--rate", "2"]

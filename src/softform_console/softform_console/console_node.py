@@ -46,6 +46,7 @@ PARAMETERS = (
     Parameter("robot", DEFAULT_ROBOT, "the robot: a name in `config/robots`, or the path of a description"),
     Parameter("host", "127.0.0.1", "address to listen on; beyond this computer (`0.0.0.0`) with TLS and a token"),
     Parameter("port", 8765, "TCP port; the next one that is free is taken, 0: any", 0, 65535),
+    Parameter("replays", False, "whether a recording stands in for the robot; the page says so"),
     Parameter("open_page", False, "whether the page is opened in the browser, where there is a display"),
 )
 
@@ -89,7 +90,7 @@ class ConsoleNode(SoftformLifecycleNode):
         self._runs, self._models = RunFiles(runs_dir()), models_of(robot.name)
         self._commands = JobCommands(robot.given_as, self.get_namespace(), self._runs.recording)
         self._jobs = JobRunner(JobStore(runs_dir()), self._tell)
-        desk = JobDesk(self._desk, self._jobs, self._commands, self._check_may_move)
+        desk = JobDesk(self._desk, self._jobs, self._commands, self._check_may_move, values["replays"])
         self._control = ControlChannel(desk, self._role, time.time, _version())
         self._topics = SceneTopics(self, robot, self._store, self._view)
         states = self.create_subscription(DriverState, "driver_state", self._on_driver, qos.LATCHED_STATE)

@@ -26,11 +26,24 @@ class JobDesk:
         runner: Runs jobs.
         commands: What jobs may be.
         check: Raises SoftformError where the robot may not be moved now, in an epoch of the driver.
+        replays: Whether a recording stands in for the robot, which its title says then.
     """
 
-    def __init__(self, desk: Desk, runner: JobRunner, commands: JobCommands, check: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        runner: JobRunner,
+        commands: JobCommands,
+        check: Callable[[int], None],
+        replays: bool = False,
+    ) -> None:
         self._desk, self._runner, self._commands, self._check = desk, runner, commands, check
-        self.hello, self.states, self.page_lost = desk.hello, desk.states, desk.page_lost
+        self._mark = " (a recording, not the robot)" if replays else ""
+        self.states, self.page_lost = desk.states, desk.page_lost
+
+    def hello(self) -> list[protocol.RobotInfo]:
+        """Return the robots."""
+        return [one.model_copy(update={"title": one.title + self._mark}) for one in self._desk.hello()]
 
     def handle(self, message: protocol.ToServer) -> None:
         """Do what a page asks.
