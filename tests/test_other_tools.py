@@ -63,10 +63,10 @@ def node(stack):
 
 @pytest.fixture(scope="module")
 def types(node):
-    """Type of each topic in the graph."""
-    wanted, deadline = {"/softform/captured_spheres", "/softform/predicted_marker"}, time.monotonic() + PATIENCE
-    while not wanted <= (found := dict(node.get_topic_names_and_types())).keys():
-        assert time.monotonic() < deadline, found
+    """Type of each topic in the graph, once all are there that are named."""
+    wanted, deadline = {name for name, *_ in (*of_rviz(), *of_plots())}, time.monotonic() + PATIENCE
+    while missing := wanted - (found := dict(node.get_topic_names_and_types())).keys():
+        assert time.monotonic() < deadline, f"the stack has no {missing}"
         time.sleep(0.1)
     return {name: kinds[0] for name, kinds in found.items()}
 
