@@ -82,7 +82,9 @@ OPTIONAL = {
     "pypardiso",
     "pyvicon_datastream",
     "mocap4r2_msgs",
+    "playwright",
     "ray",
+    "segno",
     "warp",
 }
 """Imported only where somebody installed them."""

@@ -147,6 +147,30 @@ def test_a_target_file_is_laid_over_the_robot_and_reached(opened, observer, tmp_
     observer.wait_for(lambda: observer.is_at(0.5, 0.5, (0.0, 0.0, 0.02), 0.004), "the target")
 
 
+def test_a_program_is_loaded_run_and_ended_its_running_block_marked(opened, observer, tmp_path):
+    file, low = tmp_path / "mine.yaml", [700.0] * 9
+    file.write_text(f"robot: membrane\ntitle: Low\nblocks:\n  - move_to_values: {low}\n  - wait: 60\n  - verify\n")
+    opened.page.set_input_files("[aria-label=Program] input[type=file]", file)
+    opened.wait("document.querySelectorAll('.blocks li').length === 3", "its blocks")
+    assert not observer.commands
+    opened.page.get_by_role("button", name="Run", exact=True).click()
+    opened.wait("document.querySelector('.blocks [aria-current]')?.innerText.startsWith('2 wait 60 s')", "the wait")
+    assert list(observer.commands[-1].value) == low and np.abs(observer.measured - low).max() < 200.0
+    opened.page.get_by_role("button", name="End the program").click()
+    opened.wait("document.body.innerText.includes('Ended in block 2 (line 5)')", "where it ended")
+    assert observer.state == DriverState.RUNNING
+    opened.page.get_by_role("button", name="wait", exact=True).click()
+    opened.wait("document.querySelectorAll('.blocks li').length === 4", "a block that was added")
+    with opened.page.expect_download() as saved:
+        opened.page.get_by_role("button", name="Save", exact=True).click()
+    assert Path(saved.value.path()).read_text() == file.read_text() + "  - wait: 1\n"
+    opened.page.get_by_text("As text").click()
+    opened.page.get_by_label("The program as text").fill("robot: membrane\nblocks:\n  - wait: long\n")
+    opened.page.keyboard.press("Tab")
+    opened.wait("document.body.innerText.includes('line 3, block 1, wait')", "what is wrong")
+    assert opened.page.get_by_role("button", name="Run", exact=True).is_disabled()
+
+
 def test_a_page_that_is_closed_while_it_steers_ends_the_motion(browser, observer, address):
     with tab(browser) as one:
         one.open(address)

@@ -163,9 +163,20 @@ def test_the_membrane_of_the_descriptions_page_gets_as_far_as_its_stack(tmp_path
     monkeypatch.setattr("softform_tools.demo.FORWARD_KINEMATICS", Mock())
     monkeypatch.setattr("softform_tools.demo.enter_domain_of_its_own", lambda: None)
     monkeypatch.setattr("softform_tools.demo.LaunchedStack", start)
-    with pytest.raises(_StackToStart) as started:
-        CliRunner().invoke(main, ["demo", "--headless", "--robot", str(robot)], catch_exceptions=False)
-    (nodes,) = started.value.args
-    lines = [node.shell_line() for node in nodes]
+
+    def started(*words):
+        with pytest.raises(_StackToStart) as at:
+            CliRunner().invoke(main, ["demo", *words, "--robot", str(robot)], catch_exceptions=False)
+        (nodes,) = at.value.args
+        return [node.shell_line() for node in nodes]
+
+    lines = started("--headless")
     for name in ("rig", "actuation", "scanner", "shape_predictor", "inverse_kinematics"):
         assert any(f"__node:={name} " in line and str(robot) in line for line in lines), (name, lines)
+    for name in ("CI", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DISPLAY", ":0")
+    assert any("__node:=console " in line and "open_page:=true" in line for line in started())
+    assert not [line for line in (*lines, *started("--headless")) if "console" in line]
+    monkeypatch.delenv("DISPLAY")
+    assert not [line for line in started() if "console" in line]

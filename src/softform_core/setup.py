@@ -99,6 +99,7 @@ setup(
             "refresh = softform_core.cli.refresh:refresh",
             "evaluate = softform_core.cli.evaluate:evaluate",
             "robot = softform_core.cli.robot:robot",
+            "skin = softform_core.cli.skin:skin",
         ],
     },
 )

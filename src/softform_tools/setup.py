@@ -28,6 +28,7 @@ setup(
             "reach = softform_tools.commands.reach:reach",
             "release = softform_tools.commands.stop_reset:release",
             "reset = softform_tools.commands.stop_reset:reset",
+            "run = softform_tools.commands.run:run",
             "shape = softform_tools.commands.shape:shape",
             "stop = softform_tools.commands.stop_reset:stop",
             "stream = softform_tools.commands.stream:stream",

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import Image
+from visualization_msgs.msg import Marker
 
 from softform_capture.camera_tracker.code_sheet import RULER_LENGTH, SHEETS, CodeDetector
 from softform_capture.camera_tracker.colour_marker import ColourMarker
@@ -31,6 +32,7 @@ from softform_ros.diagnostics import ERROR, OK, WARN, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.parameters import Parameter
 from softform_ros.qos import CAMERA_INPUT, CAPTURED_MARKERS
+from softform_ros.viewer_markers import captured_spheres
 
 PARAMETERS = (
     Parameter("robot", "planar_fingers", "Robot that wears the marker: a name in `config/robots`, or a path."),
@@ -64,6 +66,7 @@ class CameraTrackerNode(SoftformLifecycleNode):
     def __init__(self) -> None:
         super().__init__("camera_tracker", PARAMETERS, hardware_id="camera")
         self._publisher = self.create_publisher(MarkerFrame, "captured_markers", CAPTURED_MARKERS)
+        self._spheres = self.create_publisher(Marker, "captured_spheres", CAPTURED_MARKERS)
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._subscription: Subscription | None = None
@@ -189,7 +192,10 @@ class CameraTrackerNode(SoftformLifecycleNode):
         self._frames += 1
         stamp = stamp_from_seconds(image.captured_at)
         names, frame = [self.parameters["marker"]], self._robot.base_frame
-        self._publisher.publish(marker_message(names, sighting.position[None], frame, stamp, self._frames))
+        message = marker_message(names, sighting.position[None], frame, stamp, self._frames)
+        self._publisher.publish(message)
+        if self._spheres.get_subscription_count():
+            self._spheres.publish(captured_spheres(message))
         with self._lock:
             self._sighting, self._unreadable = sighting, ""
             self._recent.append((time.monotonic(), time.time() - image.captured_at, sighting.is_lost))

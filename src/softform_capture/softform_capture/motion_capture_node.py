@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 from tf2_msgs.msg import TFMessage
+from visualization_msgs.msg import Marker
 
 from softform_capture.motion_capture.capture_run import CaptureRun
 from softform_capture.motion_capture.captured_frame import CapturedFrame, parse_renames
@@ -21,6 +22,7 @@ from softform_ros.frames import transform_message
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.parameters import Parameter
 from softform_ros.qos import CAPTURED_MARKERS, TF
+from softform_ros.viewer_markers import captured_spheres
 
 PARAMETERS = (
     Parameter("robot", DEFAULT_ROBOT, "Robot that wears the markers: a name in `config/robots`, or a path."),
@@ -63,6 +65,7 @@ class MotionCaptureNode(SoftformLifecycleNode):
     def __init__(self) -> None:
         super().__init__("motion_capture", PARAMETERS, hardware_id="motion capture")
         self._publisher = self.create_publisher(MarkerFrame, "captured_markers", CAPTURED_MARKERS)
+        self._spheres = self.create_publisher(Marker, "captured_spheres", CAPTURED_MARKERS)
         self._frame_publisher = self.create_publisher(TFMessage, "/tf", TF)
         self._run: CaptureRun | None = None
         self._topic: FrameTopic | None = None
@@ -175,7 +178,10 @@ class MotionCaptureNode(SoftformLifecycleNode):
             place = transform_message(robot.base_frame, robot.frame_of("mocap"), frame.time, alignment)
             self._frame_publisher.publish(TFMessage(transforms=[place]))
         stamp = stamp_from_nanoseconds(frame.captured_at)
-        self._publisher.publish(marker_message(names, believed, self._robot.base_frame, stamp, frame.number))
+        message = marker_message(names, believed, self._robot.base_frame, stamp, frame.number)
+        self._publisher.publish(message)
+        if self._spheres.get_subscription_count():
+            self._spheres.publish(captured_spheres(message))
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from lifecycle_msgs.msg import Transition
 from scipy.spatial.transform import Rotation
 from tf2_msgs.msg import TFMessage
+from visualization_msgs.msg import Marker
 
 from softform_core.paths import robot_file
 from softform_core.robots import load_robot
@@ -64,9 +65,10 @@ def start_node(start_process):
 def test_frames_come_aligned_with_their_stamps_and_faults_in_diagnostics(start_node):
     process = start_node(stale_after=1.5)
     process.start()
-    cameras, places = Cameras(process), []
+    cameras, places, spheres = Cameras(process), [], []
+    process.node.create_subscription(Marker, "captured_spheres", spheres.append, qos.CAPTURED_MARKERS)
     process.node.create_subscription(TFMessage, "/tf", places.append, qos.TF)
-    sent = cameras.send_until(lambda: len(process.messages) >= 3 and places, age=0.2)
+    sent = cameras.send_until(lambda: len(process.messages) >= 3 and places and spheres, age=0.2)
     place = places[-1].transforms[0]
     assert (place.header.frame_id, place.child_frame_id) == ("membrane/base_link", "membrane/mocap")
     assert np.abs(place_from_message(place).apply(ROTATION.inv().apply(SHEET - SHIFT)) - SHEET).max() < 1e-9
@@ -76,6 +78,9 @@ def test_frames_come_aligned_with_their_stamps_and_faults_in_diagnostics(start_n
     assert np.abs(positions_from_markers(given) - SHEET).max() < 1e-9
     assert abs(sent.header.stamp.sec - given.header.stamp.sec) < PATIENCE
     assert given.frame_number < cameras.number
+    shown = spheres[-1]
+    assert np.abs(np.array([[at.x, at.y, at.z] for at in shown.points]) - SHEET).max() < 1e-9
+    assert shown.header.frame_id == "membrane/base_link"
     seen = len(process.statuses)
     cameras.send_until(lambda: any(s.message == "frames arrive" for s in process.statuses[seen:]), age=0.2)
     status = next(status for status in process.statuses[seen:] if status.message == "frames arrive")

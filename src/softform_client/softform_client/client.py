@@ -28,7 +28,7 @@ from softform_core.robots import Robot, load_robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.shape import Shape
 from softform_interfaces.action import CaptureShape, FollowWaypoints, PlanToShape, ReachShape
-from softform_interfaces.msg import ServoState
+from softform_interfaces.msg import Asked, ServoState
 from softform_ros.action_caller import ActionCaller, NotConnectedError
 from softform_ros.action_goals import NO_ERROR
 from softform_ros.service_calls import asked_parameters
@@ -119,6 +119,11 @@ class ShapeClient:
         return load_robot(values["robot"]).in_namespace(node.get_namespace())
 
     @property
+    def epoch(self) -> int:
+        """The driver's epoch now; it ends when the robot is made safe, at fault or reset. 0 if no driver says it."""
+        return self._reaching.asked().epoch
+
+    @property
     def is_served(self) -> bool:
         """Whether the node is there."""
         return self._reaching.is_served
@@ -160,6 +165,7 @@ class ShapeClient:
         max_rounds: int = 0,
         without_sim_to_real: bool = False,
         accept_unreachable: bool = False,
+        epoch: int = 0,
         on_feedback: Callable[[ReachShape.Feedback], None] | None = None,
     ) -> ReachShape.Result:
         """Bring the robot to a target shape and wait until it is there.
@@ -181,6 +187,7 @@ class ShapeClient:
             max_rounds: Closed loop: corrections after the open-loop round at most; 0: the node's default.
             without_sim_to_real: Plan with the simulated shape alone, to compare.
             accept_unreachable: Take the nearest shape even if it misses the target widely.
+            epoch: `epoch` of the time at which this was meant: it is rejected if that is over; 0: now.
             on_feedback: Called with each feedback message, from the client's thread.
 
         Returns:
@@ -207,7 +214,7 @@ class ShapeClient:
             without_sim_to_real=without_sim_to_real,
             accept_unreachable=accept_unreachable,
         )
-        return self._call(self._reaching, lambda stamp: reach_message(goal, self._frame, stamp), on_feedback)
+        return self._call(self._reaching, lambda stamp: reach_message(goal, self._frame, stamp), on_feedback, epoch)
 
     def capture(
         self,
@@ -248,6 +255,7 @@ class ShapeClient:
         seed: Array | None = None,
         without_sim_to_real: bool = False,
         accept_unreachable: bool = False,
+        epoch: int = 0,
         on_feedback: Callable[[FollowWaypoints.Feedback], None] | None = None,
     ) -> FollowWaypoints.Result:
         """Lead the robot along a path and wait until it is at its end.
@@ -260,6 +268,7 @@ class ShapeClient:
             seed: (k,) actuator values where the first solve starts; None: the present ones.
             without_sim_to_real: Plan with the simulated robot alone, to compare.
             accept_unreachable: Take the nearest place even where it misses a waypoint widely.
+            epoch: As of `reach`.
             on_feedback: Called with each feedback message, from the client's thread.
 
         Returns:
@@ -276,7 +285,7 @@ class ShapeClient:
             without_sim_to_real=without_sim_to_real,
             accept_unreachable=accept_unreachable,
         )
-        return self._call(self._following, lambda stamp: follow_message(goal, self._frame, stamp), on_feedback)
+        return self._call(self._following, lambda stamp: follow_message(goal, self._frame, stamp), on_feedback, epoch)
 
     def plan(
         self,
@@ -339,8 +348,14 @@ class ShapeClient:
         """
         return streamed(self._reaching, targets, rate, self._frame)
 
-    def _call(self, caller: ActionCaller, pack: Callable[[Any], Any], on_feedback: Callable[[Any], None] | None) -> Any:
-        """Send a goal, packed with its stamp, and wait for its end.
+    def _call(
+        self,
+        caller: ActionCaller,
+        pack: Callable[[Any], Any],
+        on_feedback: Callable[[Any], None] | None,
+        epoch: int = 0,
+    ) -> Any:
+        """Send a goal, packed with its stamp and asked for in an epoch, and wait for its end.
 
         Raises:
             NotConnectedError: If `connect` was not called, or the node is not there.
@@ -348,7 +363,10 @@ class ShapeClient:
         """
         if self._reaching.is_connected and not caller.is_connected:
             caller.connect()
-        result = caller.call(pack(caller.now()), on_feedback)
+        goal = pack(caller.now())
+        if epoch:
+            goal.asked = Asked(stamp=caller.now(), epoch=epoch)
+        result = caller.call(goal, on_feedback)
         if result.error_code != NO_ERROR:
             raise GoalFailedError(result.error_msg, result.error_code, result)
         return result

@@ -17,7 +17,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.inverse.timing import check_times
 from softform_core.robots import Robot
-from softform_core.shapes.features import output_parameters
+from softform_core.shapes.features import anchored_parameters
 from softform_core.shapes.open_tube import check_goes_around
 from softform_core.shapes.shape import Shape
 from softform_core.shapes.validate import MAX_POINTS, check_count
@@ -50,8 +50,8 @@ class PointPath:
 
     Attributes:
         points: (m, 3) m.
-        uv: (2,) which point of a patch is led, its middle if nothing is said; of a frame, or a tip, it does not count.
-        output: Patch or frame of the robot that is led; empty: its first patch, or the tip.
+        uv: (2,) which point of a patch or skin is led, its middle if nothing is said; of a frame it does not count.
+        output: Patch, frame or skin of the robot that is led; empty: its first patch, or the tip.
     """
 
     points: Array
@@ -131,7 +131,7 @@ def _points(message: FollowWaypoints.Goal, robot: Robot) -> PointPath:
             f"Waypoint {index + 1} is {points[index, 2]:g} m off the plane z = 0, in which '{robot.name}' moves.",
             "Give z = 0.",
         )
-    output_parameters(robot, message.output, uv)
+    anchored_parameters(robot, message.output, uv[None])
     return PointPath(points, uv, message.output)
 
 

@@ -28,7 +28,7 @@ def sent(monkeypatch):
     """Goals that the client would send."""
     goals = []
 
-    def call(self, caller, pack, on_feedback):
+    def call(self, caller, pack, on_feedback, epoch=0):
         from builtin_interfaces.msg import Time
 
         goals.append(pack(Time()))

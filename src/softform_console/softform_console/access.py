@@ -82,8 +82,9 @@ class Access:
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
                 kept = [pair for pair in message["headers"] if pair[0] != b"server"]
+                said = {name for name, _ in kept}  # a route may have a policy of its own
+                own = [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in said]
                 message = {**message, "headers": [*kept, *own]}
             await send(message)
 

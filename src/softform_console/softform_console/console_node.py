@@ -1,6 +1,7 @@
 """Node `console`: parameters, life cycle, and the operator's page."""
 
 import os
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -8,33 +9,48 @@ from pathlib import Path
 from softform_console.access import is_loopback, made_token, own_names
 from softform_console.certificate import certificate
 from softform_console.control_channel import ControlChannel
+from softform_console.job_commands import JobCommands
+from softform_console.job_desk import JobDesk, job_routes
+from softform_console.job_messages import Shelf
+from softform_console.job_records import JobStore
+from softform_console.job_runner import JobRunner
+from softform_console.model_shelf import ASKED, MODEL_NODE, TO_SWITCH, in_use, models_in
 from softform_console.operator_role import OperatorRole
+from softform_console.program_runs import PageFiles, ProgramRuns
 from softform_console.protocol import Notice
+from softform_console.qr_code import qr_code
 from softform_console.reach_goals import ReachGoals
 from softform_console.robot_desk import RobotDesk
 from softform_console.robot_link import RobotLink
 from softform_console.robot_view import RobotView
+from softform_console.run_files import RunFiles
 from softform_console.scene_store import SceneStore
 from softform_console.scene_topics import SceneTopics
 from softform_console.server import Routes, ServerThread, bound_socket
 from softform_console.steering import Steering
 from softform_console.stop_request import StopRequests
 from softform_console.target_files import TargetFiles
-from softform_core.paths import DEFAULT_ROBOT
+from softform_core.display import open_in_browser
+from softform_core.errors import SoftformError
+from softform_core.paths import DEFAULT_ROBOT, models_of, runs_dir
 from softform_core.robots import load_robot
 from softform_interfaces.msg import DriverState
 from softform_ros import qos
 from softform_ros.diagnostics import OK, WARN, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.parameters import Parameter
+from softform_ros.service_calls import asked_parameters
 from softform_ros.timers import create_steady_timer
 
 PARAMETERS = (
     Parameter("robot", DEFAULT_ROBOT, "the robot: a name in `config/robots`, or the path of a description"),
     Parameter("host", "127.0.0.1", "address to listen on; beyond this computer (`0.0.0.0`) with TLS and a token"),
     Parameter("port", 8765, "TCP port; the next one that is free is taken, 0: any", 0, 65535),
+    Parameter("replays", False, "whether a recording stands in for the robot; the page says so"),
+    Parameter("open_page", False, "whether the page is opened in the browser, where there is a display"),
 )
 
+_ANSWER_SECONDS = 2.0
 _LOOK_SECONDS = 0.2
 """Period of looking whether a page is open, s."""
 
@@ -53,10 +69,12 @@ class ConsoleNode(SoftformLifecycleNode):
         self._view, self._role, self._store = RobotView(robot), OperatorRole(), SceneStore()
         self._desk: RobotDesk
         self._goals = ReachGoals(self.get_namespace(), robot.base_frame, self._tell, self._on_goal_end)
-        self._link = RobotLink(self, robot, self._view, self._warn_pages, self._goals.cancel)
+        self._targets = TargetFiles(robot)
+        files = PageFiles(self._targets, _state_folder() / "captures")
+        self._programs = ProgramRuns(self.get_namespace(), robot, files, self._tell, self._on_goal_end)
+        self._link = RobotLink(self, robot, self._view, self._warn_pages, self._cancel_goals)
         self._steering = Steering(self._link, self._role, self._warn_pages)
         self._stops = StopRequests(self._link, self._steering.forget, self._tell_stopped)
-        self._targets = TargetFiles(robot)
         self._desk = RobotDesk(
             robot,
             self._view,
@@ -64,20 +82,27 @@ class ConsoleNode(SoftformLifecycleNode):
             self._link,
             self._stops,
             self._goals,
+            self._programs,
             self._targets,
             self._store,
             self._tell,
         )
-        self._control = ControlChannel(self._desk, self._role, time.time, _version())
+        self._runs, self._models = RunFiles(runs_dir()), models_of(robot.name)
+        self._commands = JobCommands(robot.given_as, self.get_namespace(), self._runs.recording)
+        self._jobs = JobRunner(JobStore(runs_dir()), self._tell)
+        desk = JobDesk(self._desk, self._jobs, self._commands, self._check_may_move, values["replays"])
+        self._control = ControlChannel(desk, self._role, time.time, _version())
         self._topics = SceneTopics(self, robot, self._store, self._view)
         states = self.create_subscription(DriverState, "driver_state", self._on_driver, qos.LATCHED_STATE)
         timer = create_steady_timer(self, _LOOK_SECONDS, self._look)
         for close in (
             self._link.close,
             self._goals.close,
+            self._programs.close,
             self._stops.close,
             self._steering.close,
             self._desk.close,
+            self._jobs.close,
             self._topics.close,
             lambda: self.destroy_subscription(states),
             lambda: self.destroy_timer(timer),
@@ -94,14 +119,19 @@ class ConsoleNode(SoftformLifecycleNode):
         files = certificate(_state_folder(), names) if is_open else None
         token = made_token() if is_open else ""
         listening = bound_socket(host, port)
+        others = job_routes(self._jobs, self._commands, self._runs, self._shelf)
         self._routes = Routes(
-            page_folder(), self._control, self._store, self._stops, self._targets.upload, names, token
+            page_folder(), self._control, self._store, self._stops, self._targets.upload, names, token, others
         )
         self._server = ServerThread(self._routes.app, listening, files)
         shown = max(names - {"localhost", "127.0.0.1", "[::1]"}, default="localhost") if is_open else "127.0.0.1"
         scheme, ask = ("https", f"?token={token}") if is_open else ("http", "")
         self._url = f"{scheme}://{shown}:{listening.getsockname()[1]}/"
         self.get_logger().info(f"the page: {self._url}{ask}")
+        if is_open and (code := qr_code(self._url + ask)):
+            self.get_logger().info(f"the same for a tablet or headset:\n{code}")
+        if self.parameters["open_page"] and not is_open:  # the token is not for the list of processes
+            threading.Thread(target=self._open_page, name="browser", daemon=True).start()
 
     def deactivate(self) -> None:
         """Serve no more; what a page moved is ended."""
@@ -115,6 +145,23 @@ class ConsoleNode(SoftformLifecycleNode):
             return Health(WARN, "a thread of the server has ended; see the log, and start the node again", values)
         return Health(OK, "serving" if self.is_active else "inactive", values)
 
+    def _open_page(self) -> None:
+        if open_in_browser(self._url):
+            self.get_logger().info("the page is opened in the browser; ./softform launch --no-page leaves that out")
+
+    def _check_may_move(self, epoch: int) -> None:
+        self._link.check_epoch(epoch)
+        if self._steering.mode != "none":
+            raise SoftformError("The robot is steered from here.", "Let go of it first.")
+
+    def _shelf(self) -> Shelf:
+        return Shelf(
+            recordings=self._runs.recordings(),
+            models=models_in(self._models),
+            in_use=in_use(lambda: asked_parameters(self, MODEL_NODE, ASKED, _ANSWER_SECONDS)),
+            to_switch=TO_SWITCH,
+        )
+
     def _look(self) -> None:
         self._topics.update(self._control.pages > 0)
 
@@ -123,6 +170,10 @@ class ConsoleNode(SoftformLifecycleNode):
         is_over = self._link.note_driver(message)
         if (is_over or message.state in (DriverState.FAULT, DriverState.OFFLINE)) and self._steering.forget():
             self._warn_pages("The robot was stopped, at fault, or is somebody else's: nothing moves it from here.")
+
+    def _cancel_goals(self) -> None:
+        self._goals.cancel()
+        self._programs.cancel()
 
     def _on_goal_end(self) -> None:
         self._steering.end_goal()

@@ -109,8 +109,18 @@ class Reach(Message):
     accept_unreachable: bool = False
 
 
+class Program(Message):
+    """Read a program (`softform_client.program`), which all pages then see, or run what was read as it stands here."""
+
+    type: Literal["program"] = "program"
+    robot: RobotIndex = 0
+    epoch: Epoch
+    text: Annotated[str, Field(max_length=100_000)]
+    run: bool = False
+
+
 class Cancel(Message):
-    """Cancel the goal that runs; the robot holds where it is."""
+    """Cancel the goal or program that runs; the robot holds where it is."""
 
     type: Literal["cancel"] = "cancel"
     robot: RobotIndex = 0
@@ -124,6 +134,25 @@ class Reset(Message):
     epoch: Epoch
 
 
+class StartJob(Message):
+    """Start a command as a job: one of `JobList.kinds`, or `replay` with the path of a recording.
+
+    `arguments` are its words; the epoch counts for what moves the robot.
+    """
+
+    type: Literal["start_job"] = "start_job"
+    epoch: Epoch
+    command: Name
+    arguments: Annotated[list[Annotated[str, Field(max_length=300)]], Field(max_length=40)]
+
+
+class CancelJob(Message):
+    """Cancel a job: it is asked to end, as by Ctrl-C, and a while later made to."""
+
+    type: Literal["cancel_job"] = "cancel_job"
+    id: Name
+
+
 class Stop(Message):
     """Stop every robot; anybody may."""
 
@@ -131,7 +160,19 @@ class Stop(Message):
 
 
 ToServer = Annotated[
-    Beat | Operate | Points | Actuators | Release | Preview | Reach | Cancel | Reset | Stop,
+    Beat
+    | Operate
+    | Points
+    | Actuators
+    | Release
+    | Preview
+    | Reach
+    | Program
+    | Cancel
+    | Reset
+    | StartJob
+    | CancelJob
+    | Stop,
     Field(discriminator="type"),
 ]
 to_server: TypeAdapter[ToServer] = TypeAdapter(ToServer)
@@ -154,10 +195,10 @@ class Actuator(Message):
 
 
 class Output(Message):
-    """What can be asked for: a patch, picked at (u, v), or a frame."""
+    """What can be asked for: a patch or a skin, picked at (u, v), or a frame."""
 
     name: str
-    kind: Literal["patch", "frame"]
+    kind: Literal["patch", "frame", "skin"]
     dimensions: int
 
 
@@ -325,8 +366,38 @@ class GoalResult(Message):
     iterations: int
 
 
+class ProgramRow(Message):
+    """A block of a program: how many others it lies in, its number, such as `2.1`, its line, and what it does."""
+
+    depth: int
+    number: str
+    line: int
+    title: str
+
+
+class ProgramRead(Message):
+    """A program that was read; `fault` says why it cannot be run."""
+
+    type: Literal["program_read"] = "program_read"
+    robot: int
+    text: str
+    title: str
+    rows: list[ProgramRow]
+    fault: str
+
+
+class ProgramState(Message):
+    """How the program goes: what the block of a row does or did; at its end, where it ended, if not done, and why."""
+
+    type: Literal["program_state"] = "program_state"
+    robot: int
+    row: int | None
+    text: str
+    ended: Literal["", "done", "stopped", "failed"]
+
+
 FromServer = Annotated[
-    Hello | Pulse | State | Stopped | Notice | Previewed | GoalProgress | GoalResult,
+    Hello | Pulse | State | Stopped | Notice | Previewed | GoalProgress | GoalResult | ProgramRead | ProgramState,
     Field(discriminator="type"),
 ]
 from_server: TypeAdapter[FromServer] = TypeAdapter(FromServer)

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from softform_console import protocol
+from softform_console.program_runs import ProgramRuns
 from softform_console.reach_goals import ReachGoals
 from softform_console.robot_info import info_of
 from softform_console.robot_link import RobotLink
@@ -34,6 +35,7 @@ class RobotDesk:
         link: The robot itself.
         stops: Stops it.
         goals: Its goals.
+        programs: Its programs.
         targets: Target files.
         store: What is shown.
         tell: Takes messages for all pages.
@@ -47,12 +49,13 @@ class RobotDesk:
         link: RobotLink,
         stops: StopRequests,
         goals: ReachGoals,
+        programs: ProgramRuns,
         targets: TargetFiles,
         store: SceneStore,
         tell: Callable[[protocol.FromServer], None],
     ) -> None:
         self._robot, self._view, self._steering, self._link, self._stops = robot, view, steering, link, stops
-        self._goals, self._targets, self._store, self._tell = goals, targets, store, tell
+        self._goals, self._programs, self._targets, self._store, self._tell = goals, programs, targets, store, tell
         self._info = info_of(robot)
         self._outputs = {output.name for output in self._info.outputs}
         self._size = float(np.linalg.norm(robot.extent)) if robot.surfaces else robot.body.size
@@ -84,7 +87,8 @@ class RobotDesk:
         """
         if getattr(message, "robot", 0) != 0:
             raise SoftformError("There is one robot, of index 0.")
-        if isinstance(message, protocol.Points | protocol.Actuators | protocol.Reach):
+        moves = protocol.Points | protocol.Actuators | protocol.Reach
+        if isinstance(message, moves) or (isinstance(message, protocol.Program) and message.run):
             self._link.check_epoch(int(message.epoch))
         if isinstance(message, protocol.Stop):
             self._stops.ask()
@@ -100,8 +104,10 @@ class RobotDesk:
             self._workers.submit(self._preview, message)
         elif isinstance(message, protocol.Reach):
             self._reach(message)
+        elif isinstance(message, protocol.Program):
+            self._program(message)
         elif isinstance(message, protocol.Cancel):
-            self._goals.cancel()
+            self._link.cancel_goal()
         elif isinstance(message, protocol.Reset):
             self._link.reset(int(message.epoch))
 
@@ -125,7 +131,26 @@ class RobotDesk:
         except Exception as error:
             self._tell(protocol.Notice(level="error", about="preview", text=str(error)))
 
+    def _program(self, message: protocol.Program) -> None:
+        if not message.run:
+            self._workers.submit(self._programs.read, message)
+            return
+        self._check_free()
+        self._steering.begin_goal()
+        try:
+            self._programs.begin(message)
+        except SoftformError:
+            self._steering.end_goal()
+            raise
+        if self._steering.mode != "goal":  # its page fell silent meanwhile
+            self._programs.cancel()
+
+    def _check_free(self) -> None:
+        if self._goals.is_running or self._programs.is_running:
+            raise SoftformError("A goal or program is under way.", "Wait for its end, or cancel it.")
+
     def _reach(self, message: protocol.Reach) -> None:
+        self._check_free()
         shape = self._targets.posed(message.target, message.pose)
         if message.mode != "plan":
             self._steering.begin_goal()

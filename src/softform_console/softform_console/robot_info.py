@@ -1,14 +1,30 @@
 """What pages are told of a robot's description."""
 
+import logging
+
 from softform_console.protocol import Actuator, Output, RobotInfo
+from softform_core.errors import SoftformError
 from softform_core.robots import Robot
+from softform_core.surface.skin import Skin
+from softform_core.surface.skin_store import load_skin, skin_names
+
+
+def skin_of(robot: Robot) -> tuple[str, Skin] | None:
+    """Return the newest skin of a robot, by name; None without one that can be used, of which the log says why."""
+    for name in skin_names(robot.name)[:1] if robot.surfaces else ():
+        try:
+            return name, load_skin(robot.name, name, robot.fingerprint())
+        except SoftformError as error:
+            logging.getLogger(__name__).warning("the skin '%s' is not shown: %s", name, error)
+    return None
 
 
 def outputs_of(robot: Robot) -> list[Output]:
-    """Return what the robot can be asked for: its patches, then its frames."""
+    """Return what the robot can be asked for: its skin, its patches, then its frames."""
+    skins = [Output(name=found[0], kind="skin", dimensions=3) for found in (skin_of(robot),) if found]
     patches = [Output(name=surface.patch, kind="patch", dimensions=3) for surface in robot.surfaces]
     dimensions = 3 if robot.surfaces else robot.tip_dimensions
-    return [*patches, *(Output(name=name, kind="frame", dimensions=dimensions) for name in robot.frames)]
+    return [*skins, *patches, *(Output(name=name, kind="frame", dimensions=dimensions) for name in robot.frames)]
 
 
 def info_of(robot: Robot, index: int = 0) -> RobotInfo:

@@ -39,13 +39,17 @@ STALE, HAS_SCALAR, PREVIEW = 1, 2, 4
 
 @dataclass(frozen=True)
 class Topology:
-    """Triangles (t, 3) between n vertices; parameters (n, 2) of each on its patch, and index of that output (n,)."""
+    """Triangles (t, 3) between n vertices; parameters (n, 2) of each on its patch, and index of that output (n,).
+
+    The parameters of a skin are those of a map of `cells` x `cells` cells, see `surface.skin`; 0 of patches.
+    """
 
     id: int
     triangles: NDArray[np.uint32]
     uv: Floats
     output: NDArray[np.uint8]
     outputs: int
+    cells: int = 0
 
 
 @dataclass(frozen=True)
@@ -135,7 +139,7 @@ class SceneItem:
         assert self.topology is not None
         one = self.topology
         head = (MAGIC, self.kind, 0, self.flags, 0, self.robot, one.outputs, 0, self.stamp)
-        sizes = (len(one.uv), len(one.triangles), one.id, 0.0, 1.0, 0)
+        sizes = (len(one.uv), len(one.triangles), one.id, 0.0, 1.0, one.cells)
         header = _HEADER.pack(*head, *sizes, *(0.0,) * 3, *(1.0,) * 3)
         return header + _bytes(one.triangles, "<u4") + _bytes(one.uv, "<f4") + _bytes(one.output, "u1")
 

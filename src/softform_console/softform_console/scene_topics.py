@@ -11,11 +11,11 @@ from sensor_msgs.msg import PointCloud2
 from tf2_msgs.msg import TFMessage
 
 from softform_client.actuator_values import values_to_message
-from softform_console.robot_info import outputs_of
+from softform_console.robot_info import outputs_of, skin_of
 from softform_console.robot_view import RobotView
 from softform_console.scene_frames import STALE, Kind, SceneItem
 from softform_console.scene_store import REST, SceneStore
-from softform_console.scene_topology import MeshGrid
+from softform_console.scene_topology import MeshGrid, SkinGrid
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_interfaces.msg import (
@@ -52,7 +52,8 @@ class SceneTopics:
         self._node, self._robot, self._store, self._view = node, robot, store, view
         self._names = [output.name for output in outputs_of(robot)]
         self._frames = {robot.frame_of(name): name for name in robot.frames}
-        self._grid: MeshGrid | None = None
+        self._skin = skin_of(robot)
+        self._grid: MeshGrid | SkinGrid | None = None
         self._wanted_at = time.monotonic()
         self._open: list[Any] = []
         self._predictions = node.create_client(PredictShape, "predict_shape")
@@ -97,11 +98,25 @@ class SceneTopics:
     def _on_topology(self, message: MeshTopology) -> None:
         triangles = np.frombuffer(message.triangles, dtype=np.uint32).reshape(-1, 3)
         count = int(sum(message.vertices))
-        self._grid = MeshGrid(self._robot, message.id & 0xFFFFFFFF, count, triangles, self._names)
+        self._grid = self._skin_grid(message.id & 0xFFFFFFFF, count) or MeshGrid(
+            self._robot, message.id & 0xFFFFFFFF, count, triangles, self._names
+        )
         if self._predictions.service_is_ready():
             rest = self._robot.actuators_of(self._robot.rest_actuation)
             asked = PredictShape.Request(actuators=values_to_message(rest, self._robot))
             self._predictions.call_async(asked).add_done_callback(self._on_rest)
+
+    def _skin_grid(self, topology: int, count: int) -> SkinGrid | None:
+        if self._skin is None:
+            return None
+        name, skin = self._skin
+        if skin.samples != count:
+            self._node.get_logger().warning(
+                f"The skin '{name}' rides on {skin.samples} points and {count} are predicted: the robot's own surface "
+                f"is shown. Bind it anew with --samples {count}."
+            )
+            return None
+        return SkinGrid(skin, topology, self._names.index(name))
 
     def _on_rest(self, done: Future) -> None:
         """Show the mesh at rest: its points are those of the cloud that the service predicts."""
@@ -109,7 +124,8 @@ class SceneTopics:
         if grid is None or answer is None or not answer.success:
             return
         points = points_from_cloud(answer.cloud).astype(np.float32)
-        if len(points) == len(grid.topology.uv):
+        if len(points) == grid.count:
+            points = grid.shown(points)
             stamp = seconds_from_stamp(answer.cloud.header.stamp)
             rest = SceneItem(Kind.MESH, 0, stamp, points, STALE, topology=grid.topology, coarse=grid.coarse)
             self._store.put(rest, REST)
@@ -117,15 +133,16 @@ class SceneTopics:
     def _on_mesh(self, message: PredictedMesh) -> None:
         grid = self._grid
         points = np.frombuffer(message.vertices, dtype=np.float32).reshape(-1, 3)
-        if grid is None or message.topology & 0xFFFFFFFF != grid.topology.id or len(points) != len(grid.topology.uv):
+        if grid is None or message.topology & 0xFFFFFFFF != grid.source or len(points) != grid.count:
             return
+        values = np.frombuffer(message.values, dtype=np.float32)
         item = SceneItem(
             Kind.MESH,
             0,
             seconds_from_stamp(message.header.stamp),
-            points,
+            grid.shown(points),
             STALE if message.stale else 0,
-            np.frombuffer(message.values, dtype=np.float32) if len(message.values) == len(points) else None,
+            grid.shown(values) if len(values) == len(points) else None,
             topology=grid.topology,
             coarse=grid.coarse,
         )

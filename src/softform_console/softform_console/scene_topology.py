@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from softform_console.scene_frames import Topology
 from softform_core.robots import Robot
 from softform_core.surface.patch_set import PatchSet
+from softform_core.surface.skin import Skin
 
 COARSE_FROM = 20
 """Points a side from which a grid has a coarser one; less has little to save."""
@@ -30,8 +31,39 @@ class MeshGrid:
     ) -> None:
         patches, names = robot.patches, [outputs.index(surface.patch) for surface in robot.surfaces]
         place, uv = patches.split(patches.samples(count))
+        self.source, self.count = topology, count
         self.topology = _topology(topology, triangles, uv, place, names)
         self.coarse = _coarse(patches, topology, count, uv, place, names)
+
+    def shown(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return what the vertices have, of the values or positions (P, ...) of the predicted points: those."""
+        return values
+
+
+class SkinGrid:
+    """The mesh of a skin in place of that which it rides on.
+
+    Args:
+        skin: The skin.
+        topology: Id of the topology of the mesh that it rides on, which has `skin.samples` vertices.
+        output: Index of the skin among the outputs.
+    """
+
+    coarse = None
+
+    def __init__(self, skin: Skin, topology: int, output: int) -> None:
+        self._skin, self.source, self.count = skin, topology, skin.samples
+        triangles, count = skin.triangles.astype(np.uint32), len(skin.vertices)
+        own = zlib.crc32(skin.vertices.tobytes(), zlib.crc32(triangles.tobytes(), topology))
+        outputs = np.full(count, output, dtype=np.uint8)
+        self.topology = Topology(own, triangles, np.zeros((count, 2), np.float32), outputs, 1, skin.cells)
+        self._means = skin.anchors.shares @ skin.anchors.places
+
+    def shown(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return what the skin's vertices have, of the values (P,) or positions (P, 3) of the predicted points."""
+        if values.ndim == 1:
+            return np.asarray(self._means @ values, dtype=np.float32)
+        return self._skin.points(values.astype(np.float64)).astype(np.float32)
 
 
 def _topology(

@@ -5,7 +5,7 @@ import contextlib
 import socket as sockets
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from pathlib import Path
 
 import uvicorn
@@ -44,6 +44,7 @@ class Routes:
         upload: Takes name, unit and bytes of a target's file, in a thread of its own.
         names: Names under which the server may be called.
         token: See `access.Access`.
+        others: Routes beside these.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Routes:
         upload: Callable[[str, str, bytes], Uploaded],
         names: frozenset[str],
         token: str,
+        others: Iterable[Route] = (),
     ) -> None:
         self._dist, self._control, self._store, self._stops, self._upload = dist, control, store, stops, upload
         self._waker, self.viewers, self._stop_sockets = Waker(), 0, set[asyncio.Queue[Stopped]]()
@@ -68,6 +70,7 @@ class Routes:
             WebSocketRoute("/control", control.serve),
             WebSocketRoute("/scene", self._scene),
             WebSocketRoute("/stop", self._stop_socket),
+            *others,
             *([Mount("/", StaticFiles(directory=dist))] if dist.is_dir() else []),
         ]
         self.app: ASGIApp = Access(Starlette(routes=routes, lifespan=self._life), names, token)

@@ -98,6 +98,20 @@ class TargetFiles:
             raise SoftformError("That target is not kept any more.", "Drop the file again.")
         return kept
 
+    def named(self, name: str, unit: str) -> Shape:
+        """Return the newest target of a name, m.
+
+        Raises:
+            SoftformError: If there is none, or it was given in another unit.
+        """
+        with self._lock:
+            kept = next((one for one in reversed(self._files.values()) if one.name == name), None)
+        if kept is None:
+            raise SoftformError(f"'{name}' was not dropped on the page.", "Drop it, and give its unit; then try again.")
+        if kept.unit != unit:
+            raise SoftformError(f"'{name}' was dropped as a file in {kept.unit}, not in {unit}.", "Say the same unit.")
+        return kept.shape
+
     def posed(self, number: int, pose: Pose) -> Shape:
         """Return a target where it is meant: as its points say, or centred on the robot; `free` as its points say.
 

@@ -7,10 +7,11 @@ from typing import Any
 from pydantic.json_schema import models_json_schema
 
 from softform_console import protocol
+from softform_console.job_messages import JobList, Shelf
 
 _SIMPLE = {"string": "string", "number": "number", "integer": "number", "boolean": "boolean", "null": "null"}
 _UNIONS = {"ToServer": protocol.ToServer, "FromServer": protocol.FromServer}
-_ALONE = (protocol.Uploaded,)
+_ALONE = (protocol.Uploaded, JobList, Shelf)
 
 
 def typescript() -> str:

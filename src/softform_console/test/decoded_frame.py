@@ -21,16 +21,17 @@ class Decoded(NamedTuple):
     triangles: np.ndarray | None
     uv: np.ndarray | None
     output: np.ndarray | None
+    cells: int
 
 
 def decoded(frame: bytes) -> Decoded:
     assert frame[:4] == b"SFC1"
     kind, level, flags, gone = frame[4:8]
-    robot, outputs, seq, stamp, n, t, topology, scalar_min, scalar_step, zero = struct.unpack(
+    robot, outputs, seq, stamp, n, t, topology, scalar_min, scalar_step, cells = struct.unpack(
         "<HHIdIIIffI", frame[8:48]
     )
     low, step = np.frombuffer(frame, "<f4", 3, 48), np.frombuffer(frame, "<f4", 3, 60)
-    assert zero == 0
+    assert cells == 0 or kind == 1
     at = 72
 
     def take(kind_of: str, count: int) -> np.ndarray:
@@ -51,5 +52,5 @@ def decoded(frame: bytes) -> Decoded:
             triangles = take("<u4", 3 * t).reshape(-1, 3)
     assert at == len(frame)
     return Decoded(
-        kind, level, flags, gone, robot, outputs, seq, stamp, topology, points, scalar, triangles, uv, output
+        kind, level, flags, gone, robot, outputs, seq, stamp, topology, points, scalar, triangles, uv, output, cells
     )

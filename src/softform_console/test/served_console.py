@@ -83,13 +83,20 @@ class Served:
         self.stops = self.desk.stops = StopRequests(
             self.driver, lambda: None, lambda one: self.routes.tell_stopped(one)
         )
-        self.control = ControlChannel(self.desk, self.role, time.time, "1.2.3")
-        self.routes = Routes(dist, self.control, self.store, self.stops, self.upload, own_names("127.0.0.1"), token)
+        self.control = self.channel(self.desk)
+        names = own_names("127.0.0.1")
+        self.routes = Routes(dist, self.control, self.store, self.stops, self.upload, names, token, self.others())
         listening = bound_socket("127.0.0.1", 0)
         self.port = listening.getsockname()[1]
         self.server = ServerThread(self.routes.app, listening, certificate)
         self.stops.start()
         self.uploads = []
+
+    def channel(self, desk):
+        return ControlChannel(desk, self.role, time.time, "1.2.3")
+
+    def others(self):
+        return []
 
     def upload(self, name, unit, content):
         if unit != "mm":

@@ -1,6 +1,7 @@
 """YAML that people write: a number is what it looks like, and nothing is said twice."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,16 +57,60 @@ def read_yaml(path: str | Path) -> Any:
     Raises:
         SoftformError: If it cannot be read (its cause is the `OSError`) or is not valid YAML.
     """
+    return YamlText(read_text(path), path).content
+
+
+def read_text(path: str | Path) -> str:
+    """Read the text of a YAML file.
+
+    Raises:
+        SoftformError: If it cannot be read (its cause is the `OSError`).
+    """
     try:
-        return parse_yaml(Path(path).read_text(encoding="utf-8-sig"))
+        return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise SoftformError(f"{path} cannot be read: {error.strerror or error}.", "Check the path.") from error
     except UnicodeDecodeError as error:
         raise SoftformError(f"{path} is not valid YAML: it is not UTF-8.", "Save it as UTF-8.") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        reason = (getattr(error, "problem", None) or str(error)) + (f" in line {mark.line + 1}" if mark else "")
-        raise SoftformError(f"{path} is not valid YAML: {reason}.", "Correct the file; indent by blanks.") from error
+
+
+class YamlText:
+    """A YAML text whose lines can be told.
+
+    Args:
+        text: The text.
+        origin: Its name, for messages.
+
+    Attributes:
+        content: What it says.
+
+    Raises:
+        SoftformError: If it is not valid YAML.
+    """
+
+    def __init__(self, text: str, origin: str | Path) -> None:
+        try:
+            self.content = parse_yaml(text)
+            self._root = yaml.compose(text, _Loader)
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            mark = getattr(error, "problem_mark", None)
+            reason = (getattr(error, "problem", None) or str(error)) + (f" in line {mark.line + 1}" if mark else "")
+            message = f"{origin} is not valid YAML: {reason}."
+            raise SoftformError(message, "Correct the file; indent by blanks.") from error
+
+    def line(self, path: Sequence[int | str]) -> int:
+        """Return the line, from 1 on, of what lies at a path of keys and indices; of what is not there that above."""
+        node, line = self._root, 1
+        for part in path:
+            if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+                node = node.value[part]
+                line = node.start_mark.line + 1
+            elif isinstance(node, yaml.MappingNode):
+                found = [(key, value) for key, value in node.value if key.value == part]
+                if not found:
+                    break
+                line, node = found[0][0].start_mark.line + 1, found[0][1]
+        return line
 
 
 def write_yaml(path: Path, content: object) -> None:

@@ -114,7 +114,8 @@ def test_points_of_frames_and_other_patches_are_named():
     got = unpack(message, arm).features
     rim = arm.point_parameters("tip")
     assert len(got) == 2 and np.array_equal(got.uv, np.vstack([[[0.25, 0.5]], rim]))
-    assert np.array_equal(got.owner, [0, *[1] * len(rim)])
+    shares = got.anchors.shares @ got.anchors.places
+    assert np.array_equal(shares.toarray(), [[1.0, *[0.0] * len(rim)], [0.0, *[1.0 / len(rim)] * len(rim)]])
     for output, reason in ((["skin"], "1 output"), (["skin", "elbow"], "no patch or frame 'elbow'")):
         message.features.output = output
         with pytest.raises(GoalError, match=reason):

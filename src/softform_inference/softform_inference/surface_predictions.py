@@ -12,6 +12,7 @@ from softform_core.forward.robot_models import SurfaceModels
 from softform_core.robots import Robot
 from softform_inference.point_frames import PointFrames
 from softform_inference.prediction import PredictedPoints, predict_surface, topology_of
+from softform_inference.surface_markers import SurfaceMarkers
 from softform_interfaces.msg import MeshTopology, PredictedMesh, Surface
 from softform_interfaces.srv import PredictShape
 from softform_ros import qos
@@ -19,7 +20,7 @@ from softform_ros.lifecycle import SoftformLifecycleNode
 
 
 class SurfacePredictions:
-    """Topics `predicted_surface`, `predicted_cloud`, `predicted_mesh` with its topology and, for named points, `/tf`.
+    """Topics `predicted_surface`, `_cloud`, `_mesh` with its topology, `_marker` and, for named points, `/tf`.
 
     Raises:
         SoftformError: If its models cannot be used.
@@ -35,6 +36,7 @@ class SurfacePredictions:
         self._topologies = node.create_publisher(MeshTopology, "predicted_topology", qos.LATCHED_STATE)
         self._topologies.publish(self._topology)
         self._meshes = node.create_publisher(PredictedMesh, "predicted_mesh", qos.PREDICTED_SURFACE)
+        self._markers = SurfaceMarkers(node, self._topology)
         self._frames = PointFrames(node, robot) if robot.frames else None
         self._service = node.create_service(PredictShape, "predict_shape", self._on_request)
 
@@ -43,7 +45,7 @@ class SurfacePredictions:
         self._node.destroy_service(self._service)
         if self._frames is not None:
             self._frames.close()
-        for publisher in (self._surfaces, self._clouds, self._topologies, self._meshes):
+        for publisher in (self._surfaces, self._clouds, self._topologies, self._meshes, self._markers.publisher):
             self._node.destroy_publisher(publisher)
 
     def publish(self, history: History, actuation: Array, stamp: Time, stale: bool) -> None:
@@ -60,12 +62,14 @@ class SurfacePredictions:
             surface.stale = stale
             self._surfaces.publish(surface)
         wants_cloud, wants_mesh = self._clouds.get_subscription_count(), self._meshes.get_subscription_count()
-        if wants_cloud or wants_mesh:
+        if wants_cloud or wants_mesh or self._markers.is_due:
             predicted = PredictedPoints.of(pipeline, models.uncertainty, actuation)
             if wants_cloud:
                 self._clouds.publish(predicted.cloud(frame, stamp))
             if wants_mesh:
                 self._meshes.publish(predicted.mesh(self._topology, stamp, stale))
+            if self._markers.is_due:
+                self._markers.publish(predicted, stamp, stale)
 
     def _on_request(self, request: PredictShape.Request, response: PredictShape.Response) -> PredictShape.Response:
         try:

@@ -13,6 +13,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from sensor_msgs.msg import PointCloud2
+from visualization_msgs.msg import Marker
 
 from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import LivePipeline
@@ -119,10 +120,11 @@ class Bench:
     def __init__(self):
         self._background = BackgroundNode("bench", "/softform")
         self.node = self._background.__enter__()
-        self.received = {"surface": [], "cloud": [], "diagnostics": []}
+        self.received = {"surface": [], "cloud": [], "marker": [], "diagnostics": []}
         for name, kind, topic, profile in (
             ("surface", Surface, "predicted_surface", qos.PREDICTED_SURFACE),
             ("cloud", PointCloud2, "predicted_cloud", qos.PREDICTED_SURFACE),
+            ("marker", Marker, "predicted_marker", qos.PREDICTED_SURFACE),
             ("diagnostics", DiagnosticArray, "/diagnostics", qos.DIAGNOSTICS),
         ):
             self.node.create_subscription(kind, topic, self.received[name].append, profile)
@@ -265,6 +267,31 @@ def test_the_node_predicts_what_is_measured_and_what_is_asked(running, robot, pi
         time.sleep(0.1)
     assert len(bench.received["surface"]) == count
     assert bench.change_state(Transition.TRANSITION_ACTIVATE)
+
+
+def test_others_viewers_see_the_surface_at_most_five_times_a_second(running, robot, pipeline):
+    surfaces, markers = running.received["surface"], running.received["marker"]
+
+    def markers_of(*values):
+        surfaces.clear()
+        markers.clear()
+        begun = time.monotonic()
+
+        def predicted():
+            running.send(values[len(surfaces) % len(values)], robot.actuators)
+            return len(surfaces) >= 20 and markers
+
+        running.wait(predicted, "predictions")
+        return len(markers), time.monotonic() - begun
+
+    count, lasted = markers_of(VALUES, 0.9 * VALUES)
+    assert 3 <= count <= lasted / 0.2 + 1
+    count, lasted = markers_of(VALUES)
+    assert 1 <= count <= lasted + 2, "a surface that rests comes once a second"
+    corners = points_of(markers[-1].points).reshape(-1, 3, 3)
+    points = load_pipeline(robot, 400).points(VALUES) / MM_PER_M
+    assert np.allclose(corners, points[robot.patches.triangles(400)], atol=1e-6)
+    assert markers[-1].header.frame_id == "membrane/base_link" and markers[-1].header.stamp.sec > 0
 
 
 @pytest.mark.parametrize("how", ["stop", "driver gone"])

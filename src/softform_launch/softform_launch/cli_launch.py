@@ -1,11 +1,13 @@
 """`softform launch`: runs a launch file where the official `ros2 launch` is not there."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem
 
+from softform_core.display import has_display
 from softform_core.errors import SoftformError
 from softform_core.paths import launch_dir
 from softform_core.text import nearest
@@ -70,7 +72,12 @@ def split_arguments(words: tuple[str, ...]) -> dict[str, str]:
 @click.argument("arguments", nargs=-1, metavar="[NAME:=VALUE]...")
 @click.option("--show-args", is_flag=True, help="List the arguments of the file, and start nothing.")
 @click.option("--dry-run", is_flag=True, help="Print the commands that would run, and start nothing.")
-def launch(file: str, arguments: tuple[str, ...], show_args: bool, dry_run: bool) -> None:
+@click.option(
+    "--page/--no-page",
+    default=None,
+    help="Open the operator's page in the browser; by default in a terminal where there is a display, and not with CI.",
+)
+def launch(file: str, arguments: tuple[str, ...], show_args: bool, dry_run: bool, page: bool | None) -> None:
     """Start the whole stack on the virtual rig or on devices, or the nodes of another FILE; Ctrl-C stops them all.
 
     FILE is a path, or a name in launch/. Nothing is started where nodes of the same names run already.
@@ -88,7 +95,10 @@ def launch(file: str, arguments: tuple[str, ...], show_args: bool, dry_run: bool
     if show_args:
         _show_arguments(path)
         return
-    processes = load_launch_file(path, split_arguments(arguments))
+    given = split_arguments(arguments)
+    if (page or (page is None and in_terminal() and has_display())) and _has_page(path, given):
+        given["open_page"] = "true"
+    processes = load_launch_file(path, given)
     if dry_run:
         for process in processes:
             click.echo(process.shell_line())
@@ -101,6 +111,17 @@ def launch(file: str, arguments: tuple[str, ...], show_args: bool, dry_run: bool
 
     held = hold_nodes(processes)  # noqa: F841 - until this process and the one that it forks have ended
     sys.exit(run_guarded(lambda: run_launch(processes)))
+
+
+def in_terminal() -> bool:
+    """Return whether somebody reads what is printed."""
+    return sys.stdout.isatty()
+
+
+def _has_page(path: Path, given: Mapping[str, str]) -> bool:
+    """Return whether a launch of this file with these arguments has a page that it may be told to open."""
+    names = [argument.name for argument in list_arguments(path)]
+    return "open_page" in names and "open_page" not in given and given.get("console", "true").lower() in ("true", "1")
 
 
 def _show_arguments(path: Path) -> None:

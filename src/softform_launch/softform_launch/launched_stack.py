@@ -30,7 +30,7 @@ class LaunchedStack:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         words = [f"{name}:={value}" for name, value in (arguments or {}).items()]
-        self._command = [sys.executable, "-m", "softform_launch.cli_launch", str(file), *words]
+        self._command = [sys.executable, "-m", "softform_launch.cli_launch", "--no-page", str(file), *words]
         self._output = output
         self._environment = {**os.environ, **(environment or {})}
         self.process: subprocess.Popen[bytes] | None = None

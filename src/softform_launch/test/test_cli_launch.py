@@ -305,3 +305,30 @@ def test_errors_reach_the_terminal_without_a_traceback(tmp_path):
     assert result.returncode != 0
     assert result.stderr.startswith(f"softform: {file}:1: <oops> is not understood")
     assert Path(file).exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "display", "terminal", "opens"),
+    [
+        ((), {"DISPLAY": ":0"}, True, True),
+        ((), {"WAYLAND_DISPLAY": "wayland-0"}, True, True),
+        ((), {}, True, False),
+        ((), {"DISPLAY": ":0"}, False, False),
+        ((), {"DISPLAY": ":0", "CI": "true"}, True, False),
+        (("--no-page",), {"DISPLAY": ":0"}, True, False),
+        (("--page",), {}, False, True),
+        (("console:=false",), {"DISPLAY": ":0"}, True, False),
+        (("open_page:=false",), {"DISPLAY": ":0"}, True, False),
+        (("driver",), {"DISPLAY": ":0"}, True, None),
+    ],
+)
+def test_the_page_is_opened_for_who_sits_before_a_screen(monkeypatch, words, display, terminal, opens):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "CI"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in display.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("softform_launch.cli_launch.in_terminal", lambda: terminal)
+    result = invoke(*words, "--dry-run")
+    assert result.exit_code == 0, result.exception
+    told = re.findall(r"open_page:=(\w+)", result.output)
+    assert told == ([] if opens is None or "console:=false" in words else [str(opens).lower()])

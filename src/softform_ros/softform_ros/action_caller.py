@@ -12,6 +12,7 @@ from rclpy.action.client import ClientGoalHandle
 from rclpy.node import Node
 
 from softform_core.errors import SoftformError
+from softform_interfaces.msg import Asked
 from softform_ros.asked import EpochWatch
 from softform_ros.background_node import BackgroundNode, full_namespace
 from softform_ros.service_calls import wait_until_answered
@@ -74,6 +75,17 @@ class ActionCaller:
         """Stamp for a message, by this program's node; raises as `node` does."""
         return self.node.get_clock().now().to_msg()
 
+    def asked(self) -> Asked:
+        """Return when and in which of the driver's epochs something is asked for now; epoch 0 if no driver says it.
+
+        Raises:
+            NotConnectedError: If `connect` was not called, or no goal of this action moves the robot.
+        """
+        self._check_connected()
+        if self._epochs is None:
+            raise NotConnectedError(f"{self._name} knows of no epochs.", "It moves nothing.")
+        return self._epochs.asked()
+
     def connect(self) -> None:
         """Open the connection and wait for the node; harmless if it is open.
 
@@ -126,7 +138,7 @@ class ActionCaller:
         """
         self._check_connected()
         if self._epochs is not None and goal.asked.epoch == 0:
-            goal.asked = self._epochs.asked()
+            goal.asked = self.asked()
         raised: list[Exception] = []
 
         def forward(feedback: Any) -> None:

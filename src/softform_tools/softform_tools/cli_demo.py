@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from softform_core.display import has_display
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
 from softform_tools.target_options import POSE_OPTION, target_options
@@ -36,7 +37,7 @@ if TYPE_CHECKING:  # commands are listed without what they load
     show_default=True,
     help="At the end, search for the closest shape that the robot can take at all.",
 )
-@click.option("--headless", is_flag=True, help="Do not open the report at the end.")
+@click.option("--headless", is_flag=True, help="Open neither the operator's page, to watch, nor the report at the end.")
 @click.option("--json", "json_path", metavar="FILE", help="Write the figures as one JSON object; - is standard output.")
 def demo(
     target: str | None,
@@ -73,7 +74,8 @@ def demo(
     ended: SoftformError | KeyboardInterrupt | None = None
     try:
         with _only_the_report_on_stdout() if to_stdout else contextlib.nullcontext():
-            for made in run_demo(request, lambda line: click.echo(line, err=to_stdout)):
+            has_page = not headless and has_display()
+            for made in run_demo(request, lambda line: click.echo(line, err=to_stdout), has_page):
                 result = made
     except (SoftformError, KeyboardInterrupt) as error:
         ended = error

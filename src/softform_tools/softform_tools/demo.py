@@ -131,8 +131,10 @@ def choose_sim_to_real(request: DemoRequest, robot: Robot) -> str:
     return str(shipped) if shipped.is_dir() else NONE
 
 
-def run_demo(request: DemoRequest, say: Say) -> Iterator[DemoResult]:
+def run_demo(request: DemoRequest, say: Say, has_page: bool) -> Iterator[DemoResult]:
     """Launch the stack, reach the target in three ways, take the stack down, write the report; `say` takes progress.
+
+    The operator's page is served and opened in the browser only if it `has_page`.
 
     Yields:
         The result, when the report is written; and again with the best fit, if that is asked for.
@@ -163,6 +165,7 @@ def run_demo(request: DemoRequest, say: Say) -> Iterator[DemoResult]:
         "captures": str(_CAPTURES),
         "record": "true",
         "bag": str(bag),
+        **({"open_page": "true"} if has_page else {"console": "false"}),
     }
     if told := origin(robot, reality):
         tell(told)
@@ -171,6 +174,8 @@ def run_demo(request: DemoRequest, say: Say) -> Iterator[DemoResult]:
         try:
             wait_until_active("softform", START_TIMEOUT, lambda: stack.exit_code is not None, tell)
             tell(f"all nodes are active; the target is '{target_name(request, robot)}'")
+            if has_page:
+                tell("the robot can be watched in your browser; --headless opens nothing")
             with ShapeClient("/softform") as client:
                 target, pose = _put_where_it_lies(client, target, robot, request.pose, tell)
                 tell(look_at(target, robot).line())

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from softform_client.capture_files import write_table
 from softform_client.client import ActuatorPath, Code, GoalFailedError, PointPath
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
@@ -17,7 +18,7 @@ from softform_tools.commands import goals
 from softform_tools.commands.follow import follow
 from softform_tools.commands.goals import as_json, values_line
 from softform_tools.commands.stream import stream
-from softform_tools.commands.tables import read_path, read_places, write_table
+from softform_tools.commands.tables import read_path, read_places
 
 ROBOT = load_robot("three_chamber")
 UV = np.array([0.5, 0.5])

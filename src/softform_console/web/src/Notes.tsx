@@ -1,3 +1,4 @@
+import { Cross } from './panel/parts'
 import { closeNote, useStore } from './store'
 
 /** Messages, the newest last. */
@@ -8,14 +9,7 @@ export function Notes() {
       {notes.map((one) => (
         <div key={one.key} className="note" data-level={one.level}>
           <p>{one.text}</p>
-          <button
-            type="button"
-            className="plain-button"
-            aria-label="Close this message"
-            onClick={() => closeNote(one.key)}
-          >
-            ✕
-          </button>
+          <Cross label="Close this message" onClick={() => closeNote(one.key)} />
         </div>
       ))}
     </div>

@@ -3,6 +3,7 @@ import { createRoot } from 'react-dom/client'
 import { ErrorBoundary } from './ErrorBoundary'
 import { startKeys } from './keys'
 import { startGestures } from './steering'
+import { Jobs } from './jobs/Jobs'
 import { Legend } from './Legend'
 import { Notes } from './Notes'
 import { Panel } from './panel/Panel'
@@ -49,7 +50,10 @@ function App() {
         {webgl && <Legend />}
         <Notes />
       </main>
-      <Plots />
+      <div className="below">
+        <Plots />
+        <Jobs />
+      </div>
       <Panel open={open} onToggle={() => setOpen(!open)} />
     </div>
   )

@@ -1,3 +1,4 @@
+import { programEnded, takeProgram } from './program'
 import { BEAT_SECONDS, VERSION, type FromServer, type RobotState, type State, type ToServer } from './protocol'
 import { ReconnectingSocket } from './socket'
 import { note, robotState, setTarget, useStore } from './store'
@@ -13,8 +14,10 @@ const socket = new ReconnectingSocket('control', {
     heard = performance.now()
     take(JSON.parse(String(data)) as FromServer)
   },
-  close: () =>
-    useStore.setState({ connected: false, state: null, pins: [], selected: null, manual: null, stopped: null }),
+  close: () => {
+    programEnded()
+    useStore.setState({ connected: false, state: null, pins: [], selected: null, manual: null, stopped: null })
+  },
 })
 
 /** Send a message; false where there is no connection. */
@@ -57,6 +60,11 @@ function take(message: FromServer): void {
     case 'notice':
       note(message.level, message.text, message.about)
       if (message.about === 'preview' || message.about === 'reach') setTarget({ busy: false })
+      if (message.about === 'program') programEnded()
+      return
+    case 'program_read':
+    case 'program_state':
+      takeProgram(message)
       return
     case 'previewed':
       setTarget({ preview: message, busy: false })

@@ -7,13 +7,14 @@ const KINDS = ['', 'topology', 'mesh', 'cloud', 'markers', 'target', 'gone'] as 
 /** A kind of scene frame. */
 export type Kind = 'topology' | 'mesh' | 'cloud' | 'markers' | 'target' | 'gone'
 
-/** Triangles, surface parameters (u, v) and output index of a mesh's vertices. */
+/** Triangles, surface parameters (u, v) and output index of a mesh's vertices; `cells` a side of a skin's map, else 0. */
 export interface Topology {
   id: number
   vertices: number
   triangles: Uint32Array
   uv: Float32Array
   output: Uint8Array
+  cells: number
 }
 
 /** A decoded frame; positions m (3 n) and scalar SI (n) or null, `stamp` s since the epoch. */
@@ -66,6 +67,7 @@ export function decodeFrame(buffer: ArrayBuffer): SceneFrame {
       triangles: new Uint32Array(buffer, HEADER, 3 * t),
       uv: new Float32Array(buffer, HEADER + 12 * t, 2 * n),
       output: new Uint8Array(buffer, HEADER + 12 * t + 8 * n, n),
+      cells: view.getUint32(44, true),
     }
     return frame
   }

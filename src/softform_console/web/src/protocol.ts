@@ -28,10 +28,16 @@ export interface Beat {
   t: number
 }
 
-/** Cancel the goal that runs; the robot holds where it is. */
+/** Cancel the goal or program that runs; the robot holds where it is. */
 export interface Cancel {
   type: 'cancel'
   robot?: number
+}
+
+/** Cancel a job: it is asked to end, as by Ctrl-C, and a while later made to. */
+export interface CancelJob {
+  type: 'cancel_job'
+  id: string
 }
 
 /** What the driver says; `age` s since it said it. `epoch` goes back with `reset`. `all_at_rest`: as measured.
@@ -96,6 +102,53 @@ export interface Hello {
   robots: RobotInfo[]
 }
 
+/** A job; times s since the epoch. `done` 0 … 1 and `left` s are of the step that it is at, null if not said.
+ *
+ * `files` are what it made, paths of GET /runs. `lost`: the console that started it ended, and it with that.
+ */
+export interface Job {
+  id: string
+  command: string
+  state: 'running' | 'ending' | 'done' | 'failed' | 'cancelled' | 'lost'
+  started: number
+  ended: number | null
+  step: string
+  done: number | null
+  left: number | null
+  text: string
+  files: string[]
+}
+
+/** A command that can be a job; `moves`: it moves the robot. */
+export interface JobKind {
+  command: string
+  about: string
+  moves: boolean
+  options: JobOption[]
+}
+
+/** Answer to GET /jobs: the newest first; `log` are the last lines of the newest. */
+export interface JobList {
+  kinds: JobKind[]
+  jobs: Job[]
+  log: string[]
+}
+
+/** An option of a job, or its argument where the name is empty; `default` is what it is without. */
+export interface JobOption {
+  name: string
+  kind: 'number' | 'text' | 'choice' | 'flag'
+  choices: string[]
+  default: string
+  help: string
+}
+
+/** A trained model: its folder, and its card in Markdown. */
+export interface Model {
+  name: string
+  card: string
+}
+
 /** Something to be read, with what to do about it; `about` is the type of the message that it answers, if any. */
 export interface Notice {
   type: 'notice'
@@ -110,10 +163,10 @@ export interface Operate {
   take: boolean
 }
 
-/** What can be asked for: a patch, picked at (u, v), or a frame. */
+/** What can be asked for: a patch or a skin, picked at (u, v), or a frame. */
 export interface Output {
   name: string
-  kind: 'patch' | 'frame'
+  kind: 'patch' | 'frame' | 'skin'
   dimensions: number
 }
 
@@ -157,6 +210,42 @@ export interface Previewed {
   text: string
 }
 
+/** Read a program (`softform_client.program`), which all pages then see, or run what was read as it stands here. */
+export interface Program {
+  type: 'program'
+  robot?: number
+  epoch: string
+  text: string
+  run?: boolean
+}
+
+/** A program that was read; `fault` says why it cannot be run. */
+export interface ProgramRead {
+  type: 'program_read'
+  robot: number
+  text: string
+  title: string
+  rows: ProgramRow[]
+  fault: string
+}
+
+/** A block of a program: how many others it lies in, its number, such as `2.1`, its line, and what it does. */
+export interface ProgramRow {
+  depth: number
+  number: string
+  line: number
+  title: string
+}
+
+/** How the program goes: what the block of a row does or did; at its end, where it ended, if not done, and why. */
+export interface ProgramState {
+  type: 'program_state'
+  robot: number
+  row: number | null
+  text: string
+  ended: '' | 'done' | 'stopped' | 'failed'
+}
+
 /** Answer to a beat. */
 export interface Pulse {
   type: 'beat'
@@ -173,6 +262,15 @@ export interface Reach {
   mode: 'plan' | 'move' | 'verify' | 'closed_loop'
   partial?: boolean
   accept_unreachable?: boolean
+}
+
+/** A bag below the folder of runs; `seconds` and `messages` null where it was not closed. */
+export interface Recording {
+  path: string
+  recorded: number
+  seconds: number | null
+  messages: number | null
+  files: RunFile[]
 }
 
 /** End whatever this page moves, and let go of what is held: the driver makes the robot safe. */
@@ -217,6 +315,12 @@ export interface RobotState {
   points: Point[]
 }
 
+/** A file to be had by GET /runs/PATH, with its size in bytes. */
+export interface RunFile {
+  path: string
+  size: number
+}
+
 /** What the servo says; errors m, latency s; null where it says nothing. */
 export interface ServoInfo {
   state: 'off' | 'tracking' | 'holding' | 'yielded'
@@ -227,6 +331,25 @@ export interface ServoInfo {
   converged: boolean
   commands: number
   deadlines_missed: number
+}
+
+/** Answer to GET /shelf: the newest recordings first; the robot's models, and what the stack uses of them. */
+export interface Shelf {
+  recordings: Recording[]
+  models: Model[]
+  in_use: string
+  to_switch: string
+}
+
+/** Start a command as a job: one of `JobList.kinds`, or `replay` with the path of a recording.
+ *
+ * `arguments` are its words; the epoch counts for what moves the robot.
+ */
+export interface StartJob {
+  type: 'start_job'
+  epoch: string
+  command: string
+  arguments: string[]
 }
 
 /** Everything that changes, at 10 Hz; `stamp` s since the epoch. */
@@ -273,8 +396,11 @@ export type ToServer =
   | Release
   | Preview
   | Reach
+  | Program
   | Cancel
   | Reset
+  | StartJob
+  | CancelJob
   | Stop
 
 export type FromServer =
@@ -286,3 +412,5 @@ export type FromServer =
   | Previewed
   | GoalProgress
   | GoalResult
+  | ProgramRead
+  | ProgramState

@@ -21,6 +21,7 @@ function grid(rows: number, columns: number, tube: boolean): Topology {
     triangles: Uint32Array.from(triangles),
     uv: Float32Array.from(uv),
     output: new Uint8Array(vertices),
+    cells: 0,
   }
 }
 
@@ -50,4 +51,16 @@ it('closes a tube between its last column and its first', () => {
   const place = placeOf(topology, 0, [0.25, 0.9])!
   const columns = [0, 1, 2].map((k) => topology.triangles[3 * place.triangle + k] % 4)
   expect(new Set(columns)).toEqual(new Set([0, 3]))
+})
+
+it('names each place of a skin once, as the server does', () => {
+  const skin: Topology = { ...grid(3, 4, false), output: new Uint8Array(12).fill(2), cells: 4 }
+  const uv = uvAt(skin, { triangle: 11, weights: [0.2, 0.3, 0.5] }) // surface/skin.py: parameters([11], [[.2, .3, .5]])
+  expect(uv[0]).toBeCloseTo(0.6, 12)
+  expect(uv[1]).toBeCloseTo(0.875, 12)
+  const place = placeOf(skin, 2, uv)!
+  expect(place.triangle).toBe(11)
+  place.weights.forEach((weight, k) => expect(weight).toBeCloseTo([0.2, 0.3, 0.5][k], 12))
+  expect(placeOf(skin, 2, [1, 1])).toBeNull()
+  expect(placeOf(skin, 0, uv)).toBeNull()
 })

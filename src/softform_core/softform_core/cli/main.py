@@ -14,11 +14,13 @@ class _Commands(RegisteredCommands):
     entry_point_group = "softform.commands"
     sections = {
         "Set up": ("demo", "doctor", "docs", "python", "shell", "completion", "install-service", "test", "build"),
-        "Describe a robot": ("robot", "picture", "channels", "identify-plant"),
+        "Describe a robot": ("robot", "picture", "skin", "channels", "identify-plant"),
         "Simulate and import": ("simulate", "import"),
         "Capture and learn": ("calibrate-cameras", "print-code", "register", "collect", "train", "refresh"),
         "Launch": ("launch", "rig", "commission", "status"),
-        "Command a stack that runs": ("reach", "follow", "plan", "stream", "capture", "release", "stop", "reset"),
+        "Command a stack that runs": (
+            *("reach", "follow", "plan", "stream", "capture", "run", "release", "stop", "reset"),
+        ),
         "Record": ("record", "replay"),
         "Look and judge": ("shape", "evaluate", "bench", "study", "figures"),
     }

@@ -8,6 +8,8 @@ from numpy.typing import ArrayLike
 from softform_core.arrays import Array
 from softform_core.forward.forward_model import DerivedState, ForwardModel
 from softform_core.geometry.rigid import RigidTransform, centroid, kabsch
+from softform_core.surface.anchors import Anchors
+from softform_core.units import MM_PER_M
 
 
 class TipMap(Protocol):
@@ -85,19 +87,30 @@ _LEAST_SPREAD = 0.05
 
 
 class MeanPoint(ForwardModel):
-    """The mean of all points of another model: linear in them, so that nothing new has to be learned."""
+    """The mean of all points of another model, or a place that rides on them: nothing new has to be learned.
 
-    def __init__(self, averaged: ForwardModel) -> None:
-        self._averaged, self._inputs = averaged, averaged.inputs
+    Args:
+        model: The other model.
+        place: One anchor, lengths in m; the mean by default.
+    """
+
+    def __init__(self, model: ForwardModel, place: Anchors | None = None) -> None:
+        self._model, self._place, self._inputs = model, place, model.inputs
 
     def forward(self, actuation: Array) -> DerivedState:
         """Evaluate (n, k)."""
-        state = self._averaged.forward(actuation)
-        return DerivedState(state.points.mean(axis=1, keepdims=True), state)
+        state = self._model.forward(actuation)
+        if self._place is None:
+            return DerivedState(state.points.mean(axis=1, keepdims=True), state)
+        return DerivedState(np.stack([MM_PER_M * self._place.points(one / MM_PER_M) for one in state.points]), state)
 
     def jacobian(self, state: DerivedState) -> Array:
-        """Return the derivative of the mean, (n, 1, 3, k) mm per unit of the input."""
-        return np.asarray(self._averaged.jacobian(state.source).mean(axis=1, keepdims=True))
+        """Return the derivative of the place, (n, 1, 3, k) mm per unit of the input."""
+        slopes = self._model.jacobian(state.source)
+        if self._place is None:
+            return np.asarray(slopes.mean(axis=1, keepdims=True))
+        each = zip(state.source.points / MM_PER_M, slopes, strict=True)
+        return np.stack([self._place.jacobian(points, slope) for points, slope in each])
 
 
 def frame_of_points(rest: Array, points: Array) -> RigidTransform:

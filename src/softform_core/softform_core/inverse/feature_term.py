@@ -60,7 +60,9 @@ class FeatureTerm:
 
     def posed(self, state: Any, pose: RigidTransform) -> FeatureMatches:
         """Return the same for a state that is already computed."""
-        points, wanted = self._means(state.points[0]), pose.apply(self.positions)
+        points, wanted = state.points[0], pose.apply(self.positions)
+        if self.features.anchors is not None:
+            points = self.features.anchors.points(points / MM_PER_M) * MM_PER_M
         return FeatureMatches(state, points, wanted, np.linalg.norm(points - wanted, axis=1))
 
     def value(self, matches: FeatureMatches) -> float:
@@ -69,13 +71,7 @@ class FeatureTerm:
 
     def jacobian(self, matches: FeatureMatches) -> Array:
         """Return the derivative of the points, (M, 3, k) mm/Pa."""
-        return self._means(np.asarray(self.pipeline.jacobian(matches.state)[0]))
-
-    def _means(self, values: Array) -> Array:
-        """Return values (Q, ...) at the surface parameters as means over those of each point, (M, ...)."""
-        owner = self.features.owner
-        if owner is None:
-            return values
-        sums = np.zeros((len(self), *values.shape[1:]))
-        np.add.at(sums, owner, values)
-        return sums / np.bincount(owner, minlength=len(self)).reshape(-1, *[1] * (values.ndim - 1))
+        derivative = np.asarray(self.pipeline.jacobian(matches.state)[0])
+        if self.features.anchors is None:
+            return derivative
+        return self.features.anchors.jacobian(matches.state.points[0] / MM_PER_M, derivative)

@@ -1,15 +1,17 @@
 """Feature points: places of the robot's surface, and where each is wanted (paper 002, Sec. II-B)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
+from softform_core.surface.anchors import Anchors
 from softform_core.surface.patch_set import on_patches
+from softform_core.surface.skin_store import load_skin, skin_names
 
 MAX_FEATURES = 1000
 """More points than this are a shape: give a cloud or a mesh."""
@@ -23,14 +25,14 @@ class FeaturePoints:
         uv: (Q, 2) surface parameters, see `surface.patch_set`.
         positions: (M, 3) m, where each point is wanted.
         weights: (M,) of each squared distance.
-        owner: (Q,) the point that is the mean over each of the parameters; None if there is one for each point.
-        output: Patch or frame of each point, whose uv are then its own; empty: all lie on the surface of `uv`.
+        anchors: The M points on the surface at the Q parameters; None if they are those themselves.
+        output: Patch, frame or skin of each point, whose uv are then its own; empty: all lie on the surface of `uv`.
     """
 
     uv: Array
     positions: Array
     weights: Array
-    owner: NDArray[np.int64] | None = None
+    anchors: Anchors | None = None
     output: tuple[str, ...] = ()
 
     @classmethod
@@ -43,7 +45,8 @@ class FeaturePoints:
             uv: (M, 2), M > 0; in the unit square, that of patch i further by 2 i in u.
             positions: (M, 3) m.
             weights: (M,) positive, or None for 1 each.
-            output: Patch or frame of the robot's description of each point; parameters of a frame do not count.
+            output: Patch or frame of the robot's description, or skin, of each point; parameters of a frame do not
+                count.
 
         Raises:
             SoftformError: On other sizes, NaN, parameters outside the unit square or weights that are not positive.
@@ -79,34 +82,51 @@ class FeaturePoints:
         """The same points with parameters of the surface of a robot in place of outputs.
 
         Raises:
-            SoftformError: If the robot has no such patch or frame, or no such point on it.
+            SoftformError: If the robot has no such patch, frame or skin, or no such point on it.
         """
-        each = [output_parameters(robot, *one) for one in zip(self.output or [""] * len(self), self.uv, strict=True)]
-        if all(len(parameters) == 1 for parameters in each):
+        each, anchors = zip(*(anchored_parameters(robot, *one) for one in self._by_output()), strict=True)
+        if all(one is None for one in anchors):
             positions = self.positions
             if not robot.surfaces and robot.tip_dimensions == 2:  # it cannot leave its plane
                 positions = positions * [1.0, 1.0, 0.0]
             return replace(self, uv=np.concatenate(each), positions=positions, output=())
-        owner = np.repeat(np.arange(len(each)), [len(parameters) for parameters in each])
-        return replace(self, uv=np.concatenate(each), owner=owner, output=())
+        joined = Anchors.joined([one or Anchors.mean(1) for one in anchors])
+        return replace(self, uv=np.concatenate(each), anchors=joined, output=())
+
+    def _by_output(self) -> Iterator[tuple[str, Array]]:
+        """Outputs and the parameters of each point, (1, 2)."""
+        return zip(self.output or [""] * len(self), self.uv[:, None], strict=True)
 
 
-def output_parameters(robot: Robot, output: str, uv: Array) -> Array:
-    """Parameters (n, 2) of a robot's surface whose points have the mean that an output means.
+def anchored_parameters(robot: Robot, output: str, uv: Array) -> tuple[Array, Anchors | None]:
+    """Parameters (n, 2) of a robot's surface, and the point on them that an output means; None if it is the only one.
 
     Args:
         robot: The robot.
-        output: Patch of its surface, or frame; empty: its first patch, or the tip of a robot without a surface.
-        uv: (2,) parameters on a patch, 0 ... 1; of a frame they do not count.
+        output: Patch or frame of its description, or skin; empty: its first patch, or its tip.
+        uv: (1, 2) parameters on a patch or skin, 0 ... 1; of a frame they do not count.
 
     Raises:
-        SoftformError: If the robot has no such patch or frame, or the patch no such point.
+        SoftformError: If the robot has no such patch, frame or skin, or that no such point.
     """
+    if output and output not in named_outputs(robot) and output in skin_names(robot.name):
+        return load_skin(robot.name, output, robot.fingerprint()).anchored(uv, robot.patches)
+    parameters = _output_parameters(robot, output, uv[0])
+    return parameters, None if len(parameters) == 1 else Anchors.mean(len(parameters))
+
+
+def named_outputs(robot: Robot) -> list[str]:
+    """What a robot's description names: its patches, then its frames."""
+    return [*(surface.patch for surface in robot.surfaces), *robot.frames]
+
+
+def _output_parameters(robot: Robot, output: str, uv: Array) -> Array:
+    """Parameters (n, 2) of a robot's surface whose points have the mean that a patch's point uv (2,) or a frame is."""
     patches = [surface.patch for surface in robot.surfaces]
     if output in robot.frames or (not output and not patches):
         return robot.point_parameters(output) if patches else np.zeros((1, 2))
     if output and output not in patches:
-        known = ", ".join([*patches, *robot.frames])
+        known = ", ".join(named_outputs(robot))
         raise SoftformError(f"Robot '{robot.name}' has no patch or frame '{output}' (known: {known}).", "Name one.")
     if not ((uv >= 0.0) & (uv <= 1.0)).all():
         raise SoftformError(

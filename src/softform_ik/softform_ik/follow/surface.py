@@ -15,7 +15,7 @@ from softform_core.forward.robot_models import SurfaceModels
 from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.robots import Robot
-from softform_core.shapes.features import FeaturePoints, output_parameters
+from softform_core.shapes.features import FeaturePoints, anchored_parameters
 from softform_core.shapes.shape import Shape
 from softform_ik.follow.solver import PathSolver, SolvedWaypoint
 from softform_ik.goals.reach_limit import ReachSettings
@@ -64,9 +64,10 @@ class SurfacePathSolver(PathSolver):
         return self._models.simulated if goal.without_sim_to_real else self._models.current
 
     def _led(self, path: PointPath | ShapePath, pipeline: SurfaceModel) -> ForwardModel:
-        """Return what is led to the waypoints: the surface, its point at any (u, v), or the named frame."""
+        """Return what is led to the waypoints: the surface, a point of it or of a skin, or the named frame."""
         if isinstance(path, PointPath):
-            return MeanPoint(pipeline.at(output_parameters(self.robot, path.output, path.uv)))
+            parameters, place = anchored_parameters(self.robot, path.output, path.uv[None])
+            return MeanPoint(pipeline.at(parameters), place)
         return pipeline
 
     def _options(self, before: Array | None) -> IkOptions:

@@ -1,6 +1,7 @@
 """`softform bench console`: what the operator's page costs, and how late it is."""
 
 import json
+import math
 import re
 import struct
 import subprocess
@@ -31,6 +32,8 @@ from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import nanoseconds_from_stamp
 from softform_ros.stack_state import wait_until_active
+from softform_studies.console.bench_browser import picture_figures, steering_figures
+from softform_studies.console.browser import chromium
 from softform_studies.console.slow_line import SlowLine
 
 SIDE, RATE = 60, 30.0
@@ -51,12 +54,19 @@ _S_PER_NS = 1e-9
 
 @click.command()
 @click.option("--seconds", default=8.0, show_default=True, type=click.FloatRange(2.0), help="Of each measurement.")
+@click.option(
+    "--browsers/--no-browsers", default=True, show_default=True, help="Also what needs chromium and Playwright."
+)
 @json_option
-def console(seconds: float, json_path: str | None) -> None:
+def console(seconds: float, browsers: bool, json_path: str | None) -> None:
     """Measure the console's share of a core, age of its pictures on 1 Mbit/s, and times of stops and commands.
 
-    Meshes of 60 x 60 points come at 30 Hz. The share of ROS, with a page that sees no pictures, is stated apart.
+    Meshes of 60 x 60 points come at 30 Hz. The share of ROS, with a page that sees no pictures, is stated apart. In
+    chromium: first picture, picks, pointer to server, and the driver's deadlines with four browsers and with none.
     """
+    if browsers:
+        with chromium():  # says now what is missing
+            pass
     enter_domain_of_its_own()
     folder = new_run_folder("bench_console")
     figures: dict[str, object] = {}
@@ -65,8 +75,14 @@ def console(seconds: float, json_path: str | None) -> None:
     with _launched(launch_file, {}, folder / "alone.log") as (address, process), _Feed():
         figures.update(_shares(address, process, seconds))
         figures.update(_slow(address, seconds))
+        if browsers:
+            figures.update(picture_figures(address))
     with _launched("softform", {"run_dir": str(folder / "stack")}, folder / "stack.log") as (address, _):
         figures.update(_drags(address))
+        if browsers:
+            steered = steering_figures(address, seconds, lambda: _steering(address))
+            asked = int(str(figures["outside_requests"])) + int(str(steered["outside_requests"]))
+            figures.update({**steered, "outside_requests": asked})
     report_figures(figures, json_path or "-")
 
 
@@ -234,6 +250,29 @@ def _drags(address: str) -> dict[str, object]:
         "server_to_command_ms_p95": round(1e3 * float(np.percentile(times, 95)), 1),
         "servo_deadlines_missed": int(missed),
     }
+
+
+@contextmanager
+def _steering(address: str) -> Iterator[None]:
+    """A page that moves a point up and down, 20 times a second, while the `with` block lasts."""
+    ends = threading.Event()
+    with _socket(address, "/control") as control:
+        epoch = _epoch(control)
+
+        def move() -> None:
+            while not ends.wait(0.05):
+                target = [0.0, 0.0, 0.02 + 0.01 * math.sin(2.0 * time.monotonic())]
+                point: dict[str, Any] = {"id": 1, "output": "sheet", "u": 0.5, "v": 0.5, "target": target}
+                control.send(json.dumps({"type": "points", "epoch": epoch, "points": [point]}))
+
+        _in_background(lambda: [None for _ in control])
+        _in_background(lambda: _beat(control))
+        control.send('{"type":"operate","take":true}')
+        _in_background(move)
+        try:
+            yield
+        finally:
+            ends.set()
 
 
 def _beat(control: ClientConnection) -> None:

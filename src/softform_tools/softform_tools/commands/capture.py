@@ -36,6 +36,7 @@ def capture(
       ./softform capture --output now.ply --target target.ply --unit mm --json - | jq .measured.mean_error
       ./softform capture --output markers.csv
     """  # noqa: D301 - click reads the escape as "keep these lines"
+    from softform_client.capture_files import write_capture
     from softform_core.shapes.read import read_shape
     from softform_core.units import MM_PER_M
 
@@ -50,26 +51,7 @@ def capture(
             ),
             client.cancel,
         )
-    count = _write(output, result)
+    count = write_capture(output, result)
     mean, largest = (MM_PER_M * error for error in (result.measured.mean_error, result.measured.max_error))
     fit = f"mean error {mean:.2f} mm, largest {largest:.2f} mm"
     goals.tell([f"{count} {'points' if via == 'scanner' else 'markers'} in {output}", fit], result, json_path)
-
-
-def _write(output: Path, result: Any) -> int:
-    """Write cloud or markers; returns how many points there are."""
-    import numpy as np
-
-    from softform_core.shapes.shape import Shape
-    from softform_core.shapes.write import write_pcd, write_ply
-    from softform_ros.conversions import points_from_cloud, positions_from_markers
-    from softform_tools.commands.tables import write_table
-
-    if output.suffix.lower() == ".csv":
-        positions = positions_from_markers(result.markers)
-        names = np.array(result.markers.name, dtype=object)
-        write_table(output, ["name", "x", "y", "z"], np.column_stack([names, positions]))
-        return len(names)
-    cloud = Shape.from_cloud(points_from_cloud(result.cloud))
-    (write_ply if output.suffix.lower() == ".ply" else write_pcd)(output, cloud)
-    return len(cloud.points)

@@ -85,6 +85,10 @@ class Progress:
         self._bar.n = done
         self._bar.set_description_str(text)
 
+    def say(self, line: str) -> None:
+        """Say what stays on the terminal, above the line."""
+        self._bar.write(printable(line, LONGEST_MESSAGE, lines=True), file=sys.stderr)
+
     def _say(self) -> None:
         """Say every 2 s where the goal stands, unless that was said before."""
         said = ""

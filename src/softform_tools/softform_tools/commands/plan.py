@@ -41,10 +41,10 @@ def plan(
     """  # noqa: D301 - click reads the escape as "keep these lines"
     import numpy as np
 
+    from softform_client.capture_files import write_table
     from softform_core.shapes.read import read_shape
     from softform_core.units import MM_PER_M
     from softform_interfaces.action import PlanToShape
-    from softform_tools.commands.tables import write_table
 
     shape, in_the_way = read_shape(target, unit), read_shape(obstacle, unit)
     with goals.connected(namespace, frame) as client, goals.Progress() as bar:

@@ -1,6 +1,5 @@
 """Paths as tables: points of a tip or of a surface, or values of the actuators, with or without times."""
 
-import io
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,6 @@ import numpy as np
 from softform_client.client import ActuatorPath, PointPath
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.files import write_atomically
 from softform_core.importing.checks import numbers_in_si
 from softform_core.importing.table import read_table
 from softform_core.robots import Robot
@@ -73,14 +71,3 @@ def read_places(path: Path, robot: Robot, rate: float, unit: str = "m") -> Array
         raise SoftformError(f"{path} lasts {duration:g} s.", "Give times in seconds, or a lower --rate.")
     moments = np.append(np.arange(times[0], times[-1], 1.0 / rate), times[-1])
     return np.stack([np.interp(moments, times, coordinate) for coordinate in points.points.T], axis=1)
-
-
-def write_table(path: Path, names: list[str], rows: Array) -> None:
-    """Write rows (n, columns) as CSV over an existing file.
-
-    Raises:
-        SoftformError: If it cannot be written.
-    """
-    text = io.StringIO()
-    np.savetxt(text, rows, fmt="%s", delimiter=",", header=",".join(names), comments="")
-    write_atomically(path, text.getvalue().encode())

@@ -1,6 +1,7 @@
 import { KEYS } from '../keys'
 import { Actuators } from './Actuators'
 import { Points } from './Points'
+import { ProgramSection } from './ProgramSection'
 import { RobotSection } from './RobotSection'
 import { TargetSection } from './TargetSection'
 
@@ -17,6 +18,7 @@ export function Panel({ open, onToggle }: { open: boolean; onToggle(): void }) {
           <Points />
           <Actuators />
           <TargetSection />
+          <ProgramSection />
           <details className="section">
             <summary>Keys</summary>
             <dl className="keys">

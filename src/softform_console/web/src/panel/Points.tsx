@@ -3,8 +3,9 @@ import * as THREE from 'three'
 import { millimetres } from '../quantities'
 import { featurePoint } from '../scene/Pins'
 import { addPin, changePin, removePin, setOptimise } from '../steering'
-import { robotInfo, shownPins, useStore, type Pin } from '../store'
+import { note, robotInfo, shownPins, useStore, type Pin } from '../store'
 import { NumberField } from './NumberField'
+import { Cross } from './parts'
 
 /** The points that are wanted; all that can be done to them by mouse can be done here by keys. */
 export function Points() {
@@ -64,15 +65,7 @@ function PinRow({ pin, number, selected, disabled }: RowProps) {
           <b>{number}</b> {pin.output}
         </button>
         <span className="pin-error">{millimetres(off)} off</span>
-        <button
-          type="button"
-          className="plain-button"
-          aria-label={`Remove point ${number}`}
-          disabled={disabled}
-          onClick={() => removePin(pin.id)}
-        >
-          ✕
-        </button>
+        <Cross label={`Remove point ${number}`} disabled={disabled} onClick={() => removePin(pin.id)} />
       </div>
       {selected && (
         <div className="pin-fields">
@@ -108,6 +101,7 @@ function AddPin() {
     const place = new THREE.Vector3()
     const pin = { id: 0, output: chosen.name, u: uv[0], v: uv[1], weight: 1, target: [0, 0, 0] as Pin['target'] }
     if (featurePoint(pin, place)) addPin({ output: chosen.name, u: uv[0], v: uv[1], target: place.toArray() })
+    else note('warning', `The mesh that is shown has no such point of ${chosen.name}.`)
   }
   return (
     <details className="add">

@@ -1,6 +1,6 @@
-import { millimetres } from '../quantities'
 import { clearFaults, release } from '../steering'
 import { robotState, useStore } from '../store'
+import { errorText, Fact } from './parts'
 
 /** How the robot is: what it follows, how well, and what is wrong. */
 export function RobotSection() {
@@ -31,7 +31,7 @@ export function RobotSection() {
       <dl className="facts">
         <Fact name="Follows" value={FOLLOWS[steering]} />
         {servo?.mean_error != null && steering === 'points' && (
-          <Fact name="Off by" value={errors(servo.mean_error, servo.max_error)} />
+          <Fact name="Off by" value={errorText(servo.mean_error, servo.max_error)} />
         )}
         {servo?.latency != null && steering === 'points' && (
           <Fact name="Answered within" value={`${(1e3 * servo.latency).toFixed(0)} ms`} />
@@ -57,18 +57,5 @@ const FOLLOWS = {
   points: 'the points',
   held: 'nothing: it holds',
   manual: 'the sliders',
-  goal: 'the target',
-}
-
-function errors(mean: number | null, max: number | null): string {
-  return `${millimetres(mean)}, largest ${millimetres(max)}`
-}
-
-function Fact({ name, value }: { name: string; value: string }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </div>
-  )
+  goal: 'a target or program',
 }

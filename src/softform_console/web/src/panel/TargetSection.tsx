@@ -2,9 +2,11 @@ import { useEffect, useState } from 'react'
 import type { GoalProgress, GoalResult } from '../protocol'
 import { millimetres, percent } from '../quantities'
 import { send } from '../control'
+import { readProgram } from '../programming'
 import { clearPreview } from '../scene/picture'
 import { mayOperate } from '../steering'
 import { forgetTarget, robotInfo, robotState, setTarget, useStore, type Pose } from '../store'
+import { Choice, Cross, errorText, Fact } from './parts'
 import { previewTarget, UNITS, uploadTarget, type Unit } from '../upload'
 
 type Mode = 'plan' | 'move' | 'verify' | 'closed_loop'
@@ -14,11 +16,11 @@ const POSES: [Pose, string][] = [
   ['free', 'wherever it fits best'],
   ['place', 'laid over the robot'],
 ]
-const MODES: [Mode, string, string][] = [
-  ['plan', 'Plan', 'Solve, move nothing'],
-  ['move', 'Move', 'Bring the robot there'],
-  ['verify', 'Move and verify', 'Bring it there, capture it, measure the error'],
-  ['closed_loop', 'Closed loop', 'Correct by what is captured'],
+const MODES: [Mode, string][] = [
+  ['plan', 'Plan: solve, move nothing'],
+  ['move', 'Move: bring the robot there'],
+  ['verify', 'Move and verify: capture it there, measure the error'],
+  ['closed_loop', 'Closed loop: correct by what is captured'],
 ]
 
 /** A shape to be reached: dropped as a file, previewed, then reached. */
@@ -56,6 +58,7 @@ function useDrops(onFile: (file: File) => void): void {
       event.preventDefault()
       const file = event.dataTransfer?.files[0]
       if (!file) return
+      if (/\.ya?ml$/i.test(file.name)) return void file.text().then(readProgram)
       forgetTarget()
       onFile(file)
     }
@@ -106,33 +109,13 @@ function Reach({ onForget }: { onForget(): void }) {
           <b>{uploaded.name}</b>{' '}
           <span className="muted">{uploaded.size.map((one) => (1e3 * one).toFixed(0)).join(' × ')} mm</span>
         </span>
-        <button type="button" className="plain-button" aria-label="Forget the target" onClick={onForget}>
-          ✕
-        </button>
+        <Cross label="Forget the target" onClick={onForget} />
       </div>
-      <label className="field wide">
-        <span>Pose</span>
-        <select value={pose} onChange={(event) => choosePose(event.target.value as Pose)}>
-          {POSES.map(([value, text]) => (
-            <option key={value} value={value}>
-              {text}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Choice label="Pose" value={pose} options={POSES} onChange={choosePose} />
       <p className={preview && (preview.beside ?? 0) > 0.1 ? 'warning' : 'muted'}>
         {preview ? previewText(preview.beside, preview.text) : 'Laying it over the robot …'}
       </p>
-      <label className="field wide">
-        <span>How</span>
-        <select value={mode} onChange={(event) => setMode(event.target.value as Mode)}>
-          {MODES.map(([value, text, detail]) => (
-            <option key={value} value={value}>
-              {text}: {detail.toLowerCase()}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Choice label="How" value={mode} options={MODES} onChange={(chosen) => setMode(chosen)} />
       {running ? (
         <button type="button" onClick={() => send({ type: 'cancel', robot })}>
           Cancel
@@ -173,31 +156,15 @@ function Progress({ progress }: { progress: GoalProgress }) {
 }
 
 function Result({ result }: { result: GoalResult }) {
-  const measured = result.measured_mean_error !== null
   return (
     <div role="status" className={result.error_code === 0 ? 'result' : 'warning'}>
       {result.text && <p>{result.text}</p>}
       <dl className="facts">
-        <div>
-          <dt>Predicted error</dt>
-          <dd>
-            {millimetres(result.mean_error)} (largest {millimetres(result.max_error)})
-          </dd>
-        </div>
-        {measured && (
-          <div>
-            <dt>Measured error</dt>
-            <dd>
-              {millimetres(result.measured_mean_error)} (largest {millimetres(result.measured_max_error)})
-            </dd>
-          </div>
+        <Fact name="Predicted error" value={errorText(result.mean_error, result.max_error)} />
+        {result.measured_mean_error !== null && (
+          <Fact name="Measured error" value={errorText(result.measured_mean_error, result.measured_max_error)} />
         )}
-        <div>
-          <dt>Solved in</dt>
-          <dd>
-            {(1e3 * result.solve_time).toFixed(0)} ms, {result.iterations} iterations
-          </dd>
-        </div>
+        <Fact name="Solved in" value={`${(1e3 * result.solve_time).toFixed(0)} ms, ${result.iterations} iterations`} />
       </dl>
     </div>
   )

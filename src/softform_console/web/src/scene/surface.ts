@@ -7,6 +7,8 @@ import { placeOf, uvAt, type Place, type Uv } from './uv'
 /** Grey of a surface that is not coloured, linear. */
 const PLAIN = 0.3
 
+const vertex = new THREE.Vector3()
+
 /** A predicted mesh of one topology: geometry, colours, and a tree that is brought up to date when a ray is cast. */
 export class Surface {
   readonly geometry = new THREE.BufferGeometry()
@@ -63,10 +65,7 @@ export class Surface {
       this.freshTree()
         ?.raycast(ray, THREE.DoubleSide)
         .filter((hit) => hit.point.x <= cut) ?? []
-    return hits.reduce<THREE.Intersection | null>(
-      (near, hit) => (near && near.distance <= hit.distance ? near : hit),
-      null,
-    )
+    return hits.toSorted((a, b) => a.distance - b.distance)[0] ?? null
   }
 
   /** x of a share of the surface's width, m. */
@@ -122,13 +121,10 @@ export class Surface {
       this.places.set(key, place)
     }
     if (!place) return null
+    const { triangle, weights } = place
+    const corners = this.topology.triangles.subarray(3 * triangle, 3 * triangle + 3)
     out.set(0, 0, 0)
-    for (let k = 0; k < 3; k++) {
-      const at = 3 * this.topology.triangles[3 * place.triangle + k]
-      out.x += place.weights[k] * values[at]
-      out.y += place.weights[k] * values[at + 1]
-      out.z += place.weights[k] * values[at + 2]
-    }
+    weights.forEach((weight, k) => out.addScaledVector(vertex.fromArray(values, 3 * corners[k]), weight))
     return out
   }
 

@@ -14,6 +14,10 @@ export type Uv = [number, number]
  * a turn apart, the low ones are a turn further.
  */
 export function uvAt(topology: Topology, place: Place): Uv {
+  if (topology.cells) {
+    const cell = [Math.floor(place.triangle / topology.cells), place.triangle % topology.cells]
+    return [0, 1].map((k) => (cell[k] + MARGIN + PART * place.weights[k + 1]) / topology.cells) as Uv
+  }
   const corners = cornersOf(topology, place.triangle)
   const out: Uv = [0, 0]
   for (const k of [0, 1] as const) {
@@ -22,6 +26,16 @@ export function uvAt(topology: Topology, place: Place): Uv {
     out[k] = Math.max(0, Math.min(1, value > 1 + 1e-6 ? value - 1 : value))
   }
   return out
+}
+
+/** Of a cell of a skin's map, as in `surface/skin.py`: where its triangle begins, and how much of it it takes. */
+const [MARGIN, PART] = [0.25, 0.5]
+
+function placeOnSkin({ cells, triangles }: Topology, uv: Uv): Place | null {
+  const cell = uv.map((value) => Math.min(Math.floor(value * cells), cells - 1))
+  const triangle = cell[0] * cells + cell[1]
+  const [b, c] = uv.map((value, k) => (value * cells - cell[k] - MARGIN) / PART)
+  return 3 * triangle < triangles.length ? { triangle, weights: inside([1 - b - c, b, c]) } : null
 }
 
 function cornersOf(topology: Topology, triangle: number): number[] {
@@ -35,6 +49,7 @@ function unwrapped(values: number[]): number[] {
 
 /** The place of (u, v) on an output: the triangle that it lies in, else the nearest one; null without any. */
 export function placeOf(topology: Topology, output: number, [u, v]: Uv): Place | null {
+  if (topology.cells) return output === topology.output[0] ? placeOnSkin(topology, [u, v]) : null
   let best: Place | null = null
   let bestOutside = Infinity
   for (let triangle = 0; 3 * triangle < topology.triangles.length; triangle++) {
@@ -67,6 +82,5 @@ function barycentric(us: number[], vs: number[], u: number, v: number): [number,
 
 function inside(weights: [number, number, number]): [number, number, number] {
   const kept = weights.map((weight) => Math.max(0, weight))
-  const sum = kept[0] + kept[1] + kept[2]
-  return [kept[0] / sum, kept[1] / sum, kept[2] / sum]
+  return kept.map((weight) => weight / (kept[0] + kept[1] + kept[2])) as [number, number, number]
 }

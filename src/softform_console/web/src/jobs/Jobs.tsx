@@ -1,0 +1,143 @@
+import { useState, type FormEvent } from 'react'
+import { send } from '../control'
+import type { Job, JobKind, JobList, JobOption } from '../protocol'
+import { percent } from '../quantities'
+import { mayOperate } from '../steering'
+import { address, duration, startJob, useAnswer } from './answers'
+import { Models, Recordings } from './Shelf'
+
+const PAGES = { jobs: Running, recordings: Recordings, models: Models }
+type Which = keyof typeof PAGES
+
+/** Jobs, recordings and models, below the picture. */
+export function Jobs() {
+  const [open, setOpen] = useState(false)
+  const [which, setWhich] = useState<Which>('jobs')
+  const Content = PAGES[which]
+  return (
+    <section className="plots" data-open={open || undefined} aria-label="Jobs">
+      <div className="plots-head">
+        <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
+          Jobs
+        </button>
+        {open && (
+          <select aria-label="What is shown" value={which} onChange={(event) => setWhich(event.target.value as Which)}>
+            <option value="jobs">Jobs: simulate, learn, judge</option>
+            <option value="recordings">Recordings</option>
+            <option value="models">Models</option>
+          </select>
+        )}
+      </div>
+      {open && <Content />}
+    </section>
+  )
+}
+
+function Running() {
+  const list = useAnswer<JobList>('jobs', 1000)
+  const [command, setCommand] = useState('evaluate')
+  if (!list) return <p className="muted">Asking for jobs …</p>
+  const kind = list.kinds.find((one) => one.command === command)
+  const isBusy = list.jobs.some((job) => job.state === 'running' || job.state === 'ending')
+  return (
+    <div className="jobs">
+      <div>
+        <label className="field">
+          <span>Command</span>
+          <select value={command} onChange={(event) => setCommand(event.target.value)}>
+            {list.kinds.map((one) => (
+              <option key={one.command}>{one.command}</option>
+            ))}
+          </select>
+        </label>
+        {kind && <Form key={command} kind={kind} isBusy={isBusy} />}
+      </div>
+      <div>
+        {list.jobs.length === 0 && <p className="muted">No job yet. A job goes on when this page is closed.</p>}
+        <ul>
+          {list.jobs.map((job) => (
+            <Row key={job.id} job={job} />
+          ))}
+        </ul>
+        {list.log.length > 0 && <pre aria-label="Log of the newest job">{list.log.join('\n')}</pre>}
+      </div>
+    </div>
+  )
+}
+
+function Form({ kind, isBusy }: { kind: JobKind; isBusy: boolean }) {
+  const start = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const given = new FormData(event.currentTarget)
+    startJob(
+      kind.command,
+      kind.options.flatMap(({ name, kind: of }) => {
+        const value = String(given.get(name || 'argument') ?? '').trim()
+        return value === '' ? [] : of === 'flag' ? [name] : name === '' ? [value] : [name, value]
+      }),
+    )
+  }
+  return (
+    <form onSubmit={start}>
+      <p className="muted">{kind.about.replaceAll('`', '')}</p>
+      {kind.options.map((option) => (
+        <label key={option.name} className="field" title={option.help}>
+          <span>{option.name.replace('--', '') || 'which'}</span>
+          <Input option={option} />
+        </label>
+      ))}
+      {kind.moves && <p className="warning">This moves the robot, until it is done, cancelled or stopped.</p>}
+      <button type="submit" className="primary" disabled={isBusy} title={isBusy ? 'One job at a time' : undefined}>
+        {isBusy ? 'A job runs' : 'Start'}
+      </button>
+    </form>
+  )
+}
+
+function Input({ option: { name, kind, choices, default: usual } }: { option: JobOption }) {
+  if (kind === 'flag') return <input name={name} type="checkbox" />
+  if (kind !== 'choice')
+    return <input name={name} inputMode={kind === 'number' ? 'decimal' : 'text'} placeholder={usual} />
+  return (
+    <select name={name || 'argument'} required={name === ''}>
+      <option value="">{usual || '–'}</option>
+      {choices.map((choice) => choice !== usual && <option key={choice}>{choice}</option>)}
+    </select>
+  )
+}
+
+function Row({ job }: { job: Job }) {
+  const isOn = job.state === 'running' || job.state === 'ending'
+  return (
+    <li className={job.state === 'failed' || job.state === 'lost' ? 'warning' : undefined}>
+      <b>{job.command}</b>{' '}
+      <span className="muted">
+        {job.state}, {new Date(1e3 * job.started).toLocaleString()}
+        {job.ended !== null && `, ${duration(job.ended - job.started)}`}
+      </span>
+      {isOn && (
+        <div className="row">
+          <progress aria-label="Progress of the step" value={job.done ?? undefined} />
+          <span role="status">
+            {job.done === null
+              ? 'no progress told yet'
+              : `${job.step}, ${percent(job.done)}${job.left === null ? '' : `, ${duration(job.left)} left of this step`}`}
+          </span>
+          <button type="button" disabled={job.state === 'ending'} onClick={() => cancel(job.id)}>
+            {job.state === 'ending' ? 'Ending …' : 'Cancel'}
+          </button>
+        </div>
+      )}
+      {job.text && <p>{job.text}</p>}
+      {job.files.map((path) => (
+        <a key={path} href={address(path)} target="_blank" rel="noreferrer">
+          {path.endsWith('.txt') ? 'log' : path.slice(path.lastIndexOf('/') + 1)}
+        </a>
+      ))}
+    </li>
+  )
+}
+
+function cancel(id: string): void {
+  if (mayOperate()) send({ type: 'cancel_job', id })
+}

@@ -1,0 +1,1 @@
+"""Skins: meshes bound to a robot's surface (paper 002, Sec. III)."""

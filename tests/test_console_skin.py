@@ -1,0 +1,140 @@
+"""A skin on a running stack: bound by the command, shown by the page, and dragged there; the robot moves it."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from console_browser import browsers, tab
+from console_pages import Observer, address_of
+
+from softform_client.client import GoalFailedError, PointPath, ShapeClient
+from softform_core.evaluation.look import resting_mesh
+from softform_core.paths import home
+from softform_core.robots import load_robot
+from softform_core.shapes.features import FeaturePoints
+from softform_core.shapes.shape import Shape
+from softform_core.shapes.write import write_ply
+from softform_core.surface.skin_store import load_skin
+
+pytestmark = pytest.mark.timeout(600)
+
+RAISED = 0.02
+"""Height of the skin over the membrane, m."""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with the shipped model of the membrane and, bound by the command, a skin of it."""
+    folder = tmp_path_factory.mktemp("place")
+    shutil.copytree(home() / "models" / "membrane", folder / "models" / "membrane")
+    rest = resting_mesh(load_robot("membrane"))
+    bump = RAISED + 0.01 * np.exp(-(rest.points[:, 0] ** 2 + rest.points[:, 1] ** 2) / 0.003)
+    write_ply(folder / "plate.ply", Shape.from_mesh(rest.points + bump[:, None] * [0.0, 0.0, 1.0], rest.faces), "mm")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOFTFORM_CONFIG_PATH", str(folder))
+        command = [str(home() / "softform"), "skin", str(folder / "plate.ply"), "--unit", "mm"]
+        said = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        assert said.returncode == 0, said.stdout + said.stderr
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def skinned(place, stacks):
+    stacks.close()  # one that runs knows no skin
+    yield stacks.launched_with({})
+    stacks.close()
+
+
+def points_of(skin, mesh):
+    """The skin's vertices by a predicted mesh, m."""
+    return skin.points(np.frombuffer(mesh.vertices, np.float32).reshape(-1, 3).astype(float))
+
+
+def over(skin, x, y):
+    """The triangle of the skin over a place of the membrane, m."""
+    middles = skin.vertices[skin.triangles].mean(axis=1)
+    return int(np.linalg.norm(middles[:, :2] - [x, y], axis=1).argmin())
+
+
+def place_on(skin, target, observer):
+    """Where the first point of a target is on the skin, m."""
+    triangle, weights = skin.places([[target.u[0], target.v[0]]])
+    return weights[0] @ points_of(skin, observer.meshes[-1])[skin.triangles[triangle[0]]]
+
+
+def test_a_point_of_the_skin_is_dragged_and_the_robot_brings_it_there(skinned, place, tmp_path):
+    robot = load_robot("membrane")
+    skin = load_skin("membrane", "plate", robot.fingerprint())
+    observer = Observer()
+    try:
+        observer.wait_for(lambda: observer.driver, "the driver")
+        observer.at_rest()
+        with browsers() as browser, tab(browser) as one:
+            one.open(address_of(skinned))
+            one.wait("document.querySelector('#status').dataset.tone !== 'unknown'", "a known state")
+            middle = over(skin, 0.0, 0.0)
+            u, v = skin.parameters(np.array([middle]), np.array([[0.2, 0.3, 0.5]]))[0]
+            one.wait(f"window.softformPicture.place('plate', {u}, {v})", "the skin")
+
+            def is_of_a_mesh():
+                """Where the place is shown, if a mesh of the last moments has it there, but for 16 bits a number."""
+                there = np.array(one.place("plate", u, v))
+                corners = (points_of(skin, mesh)[skin.triangles[middle]] for mesh in observer.meshes[-30:])
+                return there if any(np.abs([0.2, 0.3, 0.5] @ each - there).max() < 1e-5 for each in corners) else None
+
+            observer.wait_for(lambda: is_of_a_mesh() is not None, "the skin where the core has it")
+            shown = np.array(one.place("plate", u, v))
+            assert shown[2] > RAISED
+            x, y = one.screen(shown)
+            one.page.mouse.move(x, y)
+            one.page.mouse.down()
+            one.page.mouse.move(x, y - 5)
+            one.page.mouse.move(x, y - 40, steps=4)
+            observer.wait_for(lambda: observer.targets, "a target")
+
+            def wanted():
+                at = observer.targets[-1].position[0]
+                return np.array([at.x, at.y, at.z])
+
+            observer.wait_for(
+                lambda: np.abs(np.subtract(one.screen(wanted()), (x, y - 40))).max() < 3.0, "a target under the mouse"
+            )
+            one.page.mouse.up()
+            assert list(observer.targets[-1].output) == ["plate"] and wanted()[2] > shown[2] + 0.005
+            observer.wait_for(
+                lambda: np.linalg.norm(place_on(skin, observer.targets[-1], observer) - wanted()) < 0.002,
+                "the skin's point where it is wanted",
+            )
+            assert observer.commands[-1].source == "inverse_kinematics" and max(observer.commands[-1].value) > 500.0
+            folder = Path(os.environ.get("SOFTFORM_SCREENSHOTS", tmp_path))
+            one.page.screenshot(path=folder / "skin.png")
+            assert one.outside == set() and one.complaints == []
+    finally:
+        observer.close()
+
+
+def test_a_point_of_the_skin_is_reached_and_led_by_goals(skinned, place):
+    robot = load_robot("membrane")
+    skin = load_skin("membrane", "plate", robot.fingerprint())
+    chosen = [over(skin, -0.05, 0.0), over(skin, 0.05, 0.04)]
+    uv = skin.parameters(np.array(chosen), np.array([[0.2, 0.3, 0.5], [0.6, 0.2, 0.2]]))
+    triangle, weights = skin.places(uv)
+    rest = np.einsum("mc,mcx->mx", weights, skin.vertices[skin.triangles[triangle]])
+    observer = Observer()
+    try:
+        observer.wait_for(lambda: observer.driver, "the driver")
+        observer.at_rest()
+    finally:
+        observer.close()
+    with ShapeClient() as client:
+        wanted = FeaturePoints.of(uv, rest + [[0.0, 0.0, 0.008], [0.0, 0.0, 0.012]], output=["plate"] * 2)
+        plan = client.reach(features=wanted, max_time=30.0)
+        # What stands 20 mm off a sheet moves sideways where that tilts: straight up is nearly in reach.
+        assert plan.solve.mean_error < 1e-3 and max(plan.actuators.value) > 100.0
+        path = PointPath(rest[0] + np.array([[0.0, 0.0, 0.004], [0.0, 0.0, 0.01]]), uv[0], "plate")
+        assert max(client.follow(path).errors) < 2e-3
+        with pytest.raises(GoalFailedError, match="no patch or frame 'hood'"):
+            client.follow(PointPath(path.points, uv[0], "hood"))
