@@ -53,7 +53,12 @@ def test_the_changelog_has_sixty_lines_a_release_at_most():
 
 COPIED_ALONE = [
     ROOT / "softform",
-    *(path for folder in ("examples", "launch", "config") for path in sorted((ROOT / folder).rglob("*.*"))),
+    *(  # JSON has no comments
+        path
+        for folder in ("examples", "launch", "config")
+        for path in sorted((ROOT / folder).rglob("*.*"))
+        if path.suffix != ".json"
+    ),
     *sorted(SRC.glob("softform_interfaces/*/*.*")),
 ]
 
