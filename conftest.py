@@ -34,7 +34,7 @@ for _number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
 
 _MARKS = {
     "stack": re.compile(
-        r"^(?:import|from) (?:subprocess|multiprocessing|rclpy|lifecycle_msgs|pty)\b"
+        r"^(?:import|from) (?:subprocess|multiprocessing|rclpy|lifecycle_msgs|pty|console_pages)\b"
         r"|\b(?:ShapeClient|BackgroundNode|PseudoTerminal|QuickRobot|ServoLoop|VirtualRig)\b|\bworkers=|\bprocesses=|\(stack\b",
         re.MULTILINE,
     ),

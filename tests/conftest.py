@@ -20,6 +20,8 @@ from softform_ros.stack_state import wait_until_active
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the helpers beside this file
 
+from console_pages import Observer, address_of  # noqa: E402
+
 AT_REST = 200.0  # Pa
 
 
@@ -136,6 +138,22 @@ def stacks(
 def stack(request: pytest.FixtureRequest, stacks: Stacks) -> RunningStack:
     """The stack, launched with the arguments in the module's `STACK`, if it has some."""
     return stacks.launched_with(getattr(request.module, "STACK", {}))
+
+
+@pytest.fixture
+def address(stack: RunningStack) -> str:
+    """The address of the operator's page."""
+    return address_of(stack)
+
+
+@pytest.fixture
+def observer(stack: RunningStack) -> Iterator[Observer]:
+    """What is heard of the robot on the ROS side, from rest on."""
+    one = Observer()
+    one.wait_for(lambda: one.driver, "the driver")
+    one.at_rest()
+    yield one
+    one.close()
 
 
 @pytest.fixture(autouse=True)

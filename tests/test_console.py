@@ -9,26 +9,12 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from console_pages import Observer, address_of, hill, page_of
+from console_pages import hill, page_of
 
 from softform_interfaces.msg import DriverState
 from softform_ros.service_calls import call_driver
 
 MIDDLE = ("sheet", 0.5, 0.5, (0.0, 0.0, 0.03))
-
-
-@pytest.fixture
-def observer(stack):
-    one = Observer()
-    one.wait_for(lambda: one.driver, "the driver")
-    one.at_rest()
-    yield one
-    one.close()
-
-
-@pytest.fixture
-def address(stack):
-    return address_of(stack)
 
 
 @pytest.fixture

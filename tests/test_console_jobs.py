@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from console_browser import browsers, tab
-from console_pages import Observer, address_of, page_of
+from console_pages import page_of
 
 from softform_interfaces.msg import DriverState
 
@@ -27,20 +27,6 @@ def stack(stacks, tmp_path_factory):
         patch.setenv("SOFTFORM_DATA", str(tmp_path_factory.mktemp("data")))
         patch.setenv("SOFTFORM_RUNS", str(tmp_path_factory.getbasetemp()))
         yield stacks.launched_with(STACK)
-
-
-@pytest.fixture
-def observer(stack):
-    one = Observer()
-    one.wait_for(lambda: one.driver, "the driver")
-    one.at_rest()
-    yield one
-    one.close()
-
-
-@pytest.fixture
-def address(stack):
-    return address_of(stack)
 
 
 def got(address, path):

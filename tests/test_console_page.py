@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from console_browser import browsers, tab
-from console_pages import Observer, address_of, hill, page_of
+from console_pages import address_of, hill, page_of
 
 from softform_interfaces.msg import DriverState
 
@@ -35,20 +35,6 @@ def browser(stack):
             first.wait("document.querySelector('.pins li') !== null", "a point")
             time.sleep(1.0)
         yield one
-
-
-@pytest.fixture
-def observer(stack):
-    one = Observer()
-    one.wait_for(lambda: one.driver, "the driver")
-    one.at_rest()
-    yield one
-    one.close()
-
-
-@pytest.fixture
-def address(stack):
-    return address_of(stack)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 from console_browser import browsers, tab
-from console_pages import Observer, address_of
+from console_pages import address_of
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 
@@ -18,15 +18,6 @@ from softform_ros.service_calls import call_service
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.ends_stack]
 PATIENCE = 60.0
-
-
-@pytest.fixture
-def observer(stack):
-    one = Observer()
-    one.wait_for(lambda: one.driver, "the driver")
-    one.at_rest()
-    yield one
-    one.close()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from console_browser import browsers, tab
-from console_pages import Observer, address_of
+from console_pages import address_of
 
 from softform_interfaces.msg import DriverState
 
@@ -70,15 +70,6 @@ def targets(observer):
 
 def nearest(places, place):
     return min(places, key=lambda one: np.linalg.norm(one - place))
-
-
-@pytest.fixture
-def observer(stack):
-    one = Observer()
-    one.wait_for(lambda: one.driver, "the driver")
-    one.at_rest()
-    yield one
-    one.close()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from console_pages import Observer, address_of, page_of
+from console_pages import address_of, page_of
 
 from softform_core.shapes.read import read_shape
 from softform_interfaces.msg import DriverState
@@ -20,15 +20,6 @@ LONG = "robot: membrane\nblocks:\n  - move_to_values: {low}\n  - wait: 60\n  - m
 LOW, HIGH = [700.0] * 9, [3000.0] * 9
 
 pytestmark = pytest.mark.timeout(240)
-
-
-@pytest.fixture
-def observer(stack):
-    one = Observer()
-    one.wait_for(lambda: one.driver, "the driver")
-    one.at_rest()
-    yield one
-    one.close()
 
 
 def begun(*words):

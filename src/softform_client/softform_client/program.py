@@ -1,5 +1,6 @@
 """Programs: what a robot does, block after block, as people write it in YAML."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
@@ -24,15 +25,15 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
 
-class Block(Part):
+class Block(Part, ABC):
     """A block; `title` says in a few words what it does."""
 
     moves: ClassVar[bool] = False
 
     @property
+    @abstractmethod
     def title(self) -> str:
         """What it does, for people."""
-        raise NotImplementedError
 
 
 class MoveToShape(Block):

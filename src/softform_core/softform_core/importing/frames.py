@@ -3,8 +3,9 @@
 import contextlib
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,7 @@ def import_frames(
     }
     place = ScannerPlace(robot, RigidTransform()) if scanner is None else scanner_place(scanner, robot)
     judge = ShapeJudge(robot)
+    usually_missing = cache(lambda: _usually_missing(files, unit))
     with only_writer(output, "importing"):
         store = _store(robot, commanded, settings, output)
         for number in store.captured:
@@ -89,7 +91,8 @@ def import_frames(
         for number in tqdm(store.pending, total=len(store), initial=done, desc="import", disable=not progress):
             try:
                 read = read_file(files[number], unit)
-                _check_missing(read, files, unit)
+                read.log_notes(files[number])
+                _check_missing(read, usually_missing)
                 points = measured_points(read.shape.points)
                 unmeasured += read.not_measured + len(read.shape.points) - len(points)
                 check_scale(robot, table, points)
@@ -119,26 +122,29 @@ def _first_readable(files: Sequence[Path], unit: Unit) -> Array:
     return read_shape(files[0], unit).points
 
 
-def _check_missing(read: ReadShape, files: Sequence[Path], unit: Unit) -> None:
-    """Let no scan pass that misses far more than the others; these are read only where it misses much.
+def _check_missing(read: ReadShape, usually_missing: Callable[[], float]) -> None:
+    """Let no scan pass that misses far more than the others; how much these miss is asked only where it misses much.
 
     Raises:
         SoftformError: With both shares.
     """
-    if _missing(read) <= _MORE_MISSING:
+    if (share := _missing(read)) <= _MORE_MISSING or share <= (usual := usually_missing()) + _MORE_MISSING:
         return
+    number = read.not_measured + len(read.shape.points)
+    raise SoftformError(
+        f"{read.not_measured} of its {number} points were not measured (NaN, or all zeros): {share:.0%}, "
+        f"and {usual:.0%} in the others.",
+        "Capture or export it again.",
+    )
+
+
+def _usually_missing(files: Sequence[Path], unit: Unit) -> float:
+    """Return the median of what some of the scans, over all of the table, miss."""
     shares = []
     for file in files[:: max(1, len(files) // _LOOKED_AT)]:
         with contextlib.suppress(SoftformError):
             shares.append(_missing(read_file(file, unit)))
-    usual = float(np.median(shares)) if shares else 0.0
-    if _missing(read) > usual + _MORE_MISSING:
-        number = read.not_measured + len(read.shape.points)
-        raise SoftformError(
-            f"{read.not_measured} of its {number} points were not measured (NaN, or all zeros): {_missing(read):.0%}, "
-            f"and {usual:.0%} in the others.",
-            "Capture or export it again.",
-        )
+    return float(np.median(shares))
 
 
 def _missing(read: ReadShape) -> float:

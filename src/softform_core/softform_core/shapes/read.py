@@ -83,12 +83,16 @@ class ReadShape:
     notes: tuple[str, ...]
     not_measured: int = 0
 
+    def log_notes(self, path: str | Path) -> None:
+        """Log what of the file was left out or mended."""
+        for note in self.notes:
+            logging.getLogger(__name__).warning("%s: %s", path, note)
+
 
 def read_shape(path: str | Path, unit: Unit = "m") -> Shape:
     """Read a shape as `read_file` does; what was left out or mended is logged."""
     read = read_file(path, unit)
-    for note in read.notes:
-        logging.getLogger(__name__).warning("%s: %s", path, note)
+    read.log_notes(path)
     return read.shape
 
 
