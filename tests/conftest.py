@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 import pytest
@@ -20,7 +21,8 @@ from softform_ros.stack_state import wait_until_active
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the helpers beside this file
 
-from console_pages import Observer, address_of  # noqa: E402
+if TYPE_CHECKING:
+    from console_pages import Observer
 
 AT_REST = 200.0  # Pa
 
@@ -143,12 +145,16 @@ def stack(request: pytest.FixtureRequest, stacks: Stacks) -> RunningStack:
 @pytest.fixture
 def address(stack: RunningStack) -> str:
     """The address of the operator's page."""
+    from console_pages import address_of
+
     return address_of(stack)
 
 
 @pytest.fixture
-def observer(stack: RunningStack) -> Iterator[Observer]:
+def observer(stack: RunningStack) -> Iterator["Observer"]:
     """What is heard of the robot on the ROS side, from rest on."""
+    from console_pages import Observer
+
     one = Observer()
     one.wait_for(lambda: one.driver, "the driver")
     one.at_rest()
