@@ -9,17 +9,18 @@ from pathlib import Path
 from softform_console.access import is_loopback, made_token, own_names
 from softform_console.certificate import certificate
 from softform_console.control_channel import ControlChannel
+from softform_console.goal_runner import GoalRunner
 from softform_console.job_commands import JobCommands
 from softform_console.job_desk import JobDesk, job_routes
 from softform_console.job_messages import Shelf
 from softform_console.job_records import JobStore
 from softform_console.job_runner import JobRunner
 from softform_console.model_shelf import ASKED, MODEL_NODE, TO_SWITCH, in_use, models_in
+from softform_console.motions import Motions
 from softform_console.operator_role import OperatorRole
 from softform_console.program_runs import PageFiles, ProgramRuns
 from softform_console.protocol import Notice
 from softform_console.qr_code import qr_code
-from softform_console.reach_goals import ReachGoals
 from softform_console.robot_desk import RobotDesk
 from softform_console.robot_link import RobotLink
 from softform_console.robot_view import RobotView
@@ -68,11 +69,12 @@ class ConsoleNode(SoftformLifecycleNode):
         robot = load_robot(values["robot"]).in_namespace(self.get_namespace())
         self._view, self._role, self._store = RobotView(robot), OperatorRole(), SceneStore()
         self._desk: RobotDesk
-        self._goals = ReachGoals(self.get_namespace(), robot.base_frame, self._tell, self._on_goal_end)
+        self._goals = GoalRunner(self.get_namespace(), robot.base_frame, self._tell, self._on_goal_end)
         self._targets = TargetFiles(robot)
         files = PageFiles(self._targets, _state_folder() / "captures")
         self._programs = ProgramRuns(self.get_namespace(), robot, files, self._tell, self._on_goal_end)
         self._link = RobotLink(self, robot, self._view, self._warn_pages, self._cancel_goals)
+        self._topics = SceneTopics(self, robot, self._store, self._view)
         self._steering = Steering(self._link, self._role, self._warn_pages)
         self._stops = StopRequests(self._link, self._steering.forget, self._tell_stopped)
         self._desk = RobotDesk(
@@ -82,6 +84,8 @@ class ConsoleNode(SoftformLifecycleNode):
             self._link,
             self._stops,
             self._goals,
+            Motions(robot, self._goals),
+            self._topics.foresee,
             self._programs,
             self._targets,
             self._store,
@@ -92,7 +96,6 @@ class ConsoleNode(SoftformLifecycleNode):
         self._jobs = JobRunner(JobStore(runs_dir()), self._tell)
         desk = JobDesk(self._desk, self._jobs, self._commands, self._check_may_move, values["replays"])
         self._control = ControlChannel(desk, self._role, time.time, _version())
-        self._topics = SceneTopics(self, robot, self._store, self._view)
         states = self.create_subscription(DriverState, "driver_state", self._on_driver, qos.LATCHED_STATE)
         timer = create_steady_timer(self, _LOOK_SECONDS, self._look)
         for close in (

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from softform_console.protocol import Message
+from softform_console.message import Message
 
 
 class JobOption(Message):

@@ -5,7 +5,31 @@ SI units throughout. An unknown field, an unknown type, NaN and infinity are ref
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
+
+from softform_console.message import (
+    Epoch,
+    Message,
+    Name,
+    Operator,
+    Place,
+    Pose,
+    RobotIndex,
+    TargetId,
+    Unit,
+    Values,
+    Vector,
+)
+from softform_console.motion_messages import (
+    Foresee,
+    Motion,
+    MotionState,
+    Obstacle,
+    Obstacles,
+    PlanMotion,
+    PlanPath,
+    RunMotion,
+)
 
 VERSION = 1
 """Grows with each change that an older page would not understand."""
@@ -15,22 +39,6 @@ BEAT_SECONDS = 0.2
 
 DEAD_MAN_SECONDS = 0.5
 """Silence of a page that moves the robot after which the motion is ended, s."""
-
-Name = Annotated[str, Field(min_length=1, max_length=100)]
-Metres = Annotated[float, Field(ge=-100.0, le=100.0)]
-Vector = tuple[float, float, float]
-Place = tuple[Metres, Metres, Metres]
-Unit = Annotated[float, Field(ge=0.0, le=1.0)]
-RobotIndex = Annotated[int, Field(ge=0, le=1000)]
-Epoch = Annotated[str, Field(pattern=r"^[0-9]{1,20}$")]
-TargetId = Annotated[int, Field(ge=1, le=1_000_000)]
-
-
-class Message(BaseModel):
-    """A message or a part of one."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True)
-
 
 # Page to server. What moves the robot has the `epoch` of the driver (`DriverInfo`) that its user was looking at: it is
 # dropped where the robot was stopped, at fault or reset since.
@@ -77,7 +85,7 @@ class Actuators(Message):
     type: Literal["actuators"] = "actuators"
     robot: RobotIndex = 0
     epoch: Epoch
-    values: Annotated[list[float], Field(min_length=1, max_length=1000)]
+    values: Values
 
 
 class Release(Message):
@@ -93,7 +101,7 @@ class Preview(Message):
     type: Literal["preview"] = "preview"
     robot: RobotIndex = 0
     target: TargetId
-    pose: Literal["fixed", "free", "place"]
+    pose: Pose
 
 
 class Reach(Message):
@@ -103,7 +111,7 @@ class Reach(Message):
     robot: RobotIndex = 0
     epoch: Epoch
     target: TargetId
-    pose: Literal["fixed", "free", "place"]
+    pose: Pose
     mode: Literal["plan", "move", "verify", "closed_loop"]
     partial: bool = False
     accept_unreachable: bool = False
@@ -167,6 +175,11 @@ ToServer = Annotated[
     | Release
     | Preview
     | Reach
+    | Obstacles
+    | PlanMotion
+    | PlanPath
+    | RunMotion
+    | Foresee
     | Program
     | Cancel
     | Reset
@@ -179,8 +192,6 @@ to_server: TypeAdapter[ToServer] = TypeAdapter(ToServer)
 
 
 # Server to page
-
-Operator = Literal["you", "other", "none"]
 
 
 class Actuator(Message):
@@ -276,7 +287,8 @@ class ServoInfo(Message):
 class RobotState(Message):
     """A robot now; values in the actuators' order and units, null where not known; `measured` also at rest.
 
-    `steering` is what this console does with it, for whichever page is the operator. `points` are those in force.
+    `steering` is what this console does with it, for whichever page is the operator. `points` are those in force,
+    `obstacles` those that motions are planned past.
     """
 
     robot: int
@@ -288,6 +300,7 @@ class RobotState(Message):
     frames: list[FramePlace]
     steering: Literal["none", "points", "held", "manual", "goal"]
     points: list[Point]
+    obstacles: list[Obstacle]
 
 
 class State(Message):
@@ -331,7 +344,7 @@ class Previewed(Message):
     type: Literal["previewed"] = "previewed"
     robot: int
     target: int
-    pose: Literal["fixed", "free", "place"]
+    pose: Pose
     beside: float | None
     text: str
 
@@ -397,7 +410,18 @@ class ProgramState(Message):
 
 
 FromServer = Annotated[
-    Hello | Pulse | State | Stopped | Notice | Previewed | GoalProgress | GoalResult | ProgramRead | ProgramState,
+    Hello
+    | Pulse
+    | State
+    | Stopped
+    | Notice
+    | Previewed
+    | GoalProgress
+    | GoalResult
+    | Motion
+    | MotionState
+    | ProgramRead
+    | ProgramState,
     Field(discriminator="type"),
 ]
 from_server: TypeAdapter[FromServer] = TypeAdapter(FromServer)

@@ -13,9 +13,10 @@ from tf2_msgs.msg import TFMessage
 from softform_client.actuator_values import values_to_message
 from softform_console.robot_info import outputs_of, skin_of
 from softform_console.robot_view import RobotView
-from softform_console.scene_frames import STALE, Kind, SceneItem
-from softform_console.scene_store import REST, SceneStore
+from softform_console.scene_frames import PREVIEW, STALE, Kind, SceneItem
+from softform_console.scene_store import FORESEEN, REST, SceneStore
 from softform_console.scene_topology import MeshGrid, SkinGrid
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_interfaces.msg import (
@@ -54,6 +55,7 @@ class SceneTopics:
         self._frames = {robot.frame_of(name): name for name in robot.frames}
         self._skin = skin_of(robot)
         self._grid: MeshGrid | SkinGrid | None = None
+        self._foreseen = 0
         self._wanted_at = time.monotonic()
         self._open: list[Any] = []
         self._predictions = node.create_client(PredictShape, "predict_shape")
@@ -106,6 +108,26 @@ class SceneTopics:
             asked = PredictShape.Request(actuators=values_to_message(rest, self._robot))
             self._predictions.call_async(asked).add_done_callback(self._on_rest)
 
+    def foresee(self, values: Array | None) -> None:
+        """Show the shape that is predicted at values (k,) as a preview; None: no more.
+
+        Raises:
+            SoftformError: If nothing predicts it.
+        """
+        self._foreseen += 1
+        if values is None:
+            self._store.put(SceneItem(Kind.GONE, 0, time.time(), flags=PREVIEW, gone=Kind.MESH), FORESEEN)
+            return
+        if self._grid is None or not self._predictions.service_is_ready():
+            raise SoftformError("Nothing predicts the robot's shape.", "See whether the node shape_predictor runs.")
+        number, asked = self._foreseen, PredictShape.Request(actuators=values_to_message(values, self._robot))
+
+        def show(done: Future) -> None:
+            if number == self._foreseen and (shape := self._predicted(done, PREVIEW)):
+                self._store.put(shape, FORESEEN)
+
+        self._predictions.call_async(asked).add_done_callback(show)
+
     def _skin_grid(self, topology: int, count: int) -> SkinGrid | None:
         if self._skin is None:
             return None
@@ -119,16 +141,19 @@ class SceneTopics:
         return SkinGrid(skin, topology, self._names.index(name))
 
     def _on_rest(self, done: Future) -> None:
-        """Show the mesh at rest: its points are those of the cloud that the service predicts."""
+        if rest := self._predicted(done, STALE):
+            self._store.put(rest, REST)
+
+    def _predicted(self, done: Future, flags: int) -> SceneItem | None:
+        """Return the mesh of an answer of `predict_shape`, whose cloud has its points; None if there is none."""
         answer, grid = None if done.exception() else done.result(), self._grid
         if grid is None or answer is None or not answer.success:
-            return
+            return None
         points = points_from_cloud(answer.cloud).astype(np.float32)
-        if len(points) == grid.count:
-            points = grid.shown(points)
-            stamp = seconds_from_stamp(answer.cloud.header.stamp)
-            rest = SceneItem(Kind.MESH, 0, stamp, points, STALE, topology=grid.topology, coarse=grid.coarse)
-            self._store.put(rest, REST)
+        if len(points) != grid.count:
+            return None
+        stamp = seconds_from_stamp(answer.cloud.header.stamp)
+        return SceneItem(Kind.MESH, 0, stamp, grid.shown(points), flags, topology=grid.topology, coarse=grid.coarse)
 
     def _on_mesh(self, message: PredictedMesh) -> None:
         grid = self._grid

@@ -61,6 +61,7 @@ class Desk:
                 frames=[],
                 steering="none",
                 points=[],
+                obstacles=[],
             )
         ]
 

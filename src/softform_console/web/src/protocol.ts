@@ -56,6 +56,13 @@ export interface DriverInfo {
   stopped: boolean
 }
 
+/** Show the shape that is predicted at values of the actuators, as a mesh that is a preview; null: no more. */
+export interface Foresee {
+  type: 'foresee'
+  robot?: number
+  values: number[] | null
+}
+
 /** Where a frame of the robot is, m and quaternion x, y, z, w in the robot's frame. */
 export interface FramePlace {
   name: string
@@ -149,12 +156,53 @@ export interface Model {
   card: string
 }
 
+/** A motion that was planned: values of the actuators at each waypoint, and its time, s after the start.
+ *
+ * `clearances` and `margins` m of a motion past obstacles: how far the surface is from them at each waypoint, and how
+ * far it must be. `path` and `errors` m of a path: where its point is wanted at each waypoint, and how far off it is
+ * predicted to be.
+ */
+export interface Motion {
+  type: 'motion'
+  robot: number
+  id: number
+  actuators: number[][]
+  times: number[]
+  clearances: number[]
+  margins: number[]
+  path: [number, number, number][]
+  errors: number[]
+}
+
+/** How planning or motion goes, in a line; `waypoint` is the one that was reached last. */
+export interface MotionState {
+  type: 'motion_state'
+  robot: number
+  stage: 'planning' | 'planned' | 'moving' | 'reached' | 'failed'
+  waypoint: number
+  text: string
+}
+
 /** Something to be read, with what to do about it; `about` is the type of the message that it answers, if any. */
 export interface Notice {
   type: 'notice'
   level: 'info' | 'warning' | 'error'
   about: string
   text: string
+}
+
+/** What the robot is to keep clear of: a box along the axes of its frame, or the ball (ellipsoid) in that; m. */
+export interface Obstacle {
+  kind: 'ball' | 'box'
+  centre: [number, number, number]
+  edges: [number, number, number]
+}
+
+/** All obstacles, in place of those before; they count for motions that are planned from then on. */
+export interface Obstacles {
+  type: 'obstacles'
+  robot?: number
+  obstacles: Obstacle[]
 }
 
 /** Become the operator, if there is none, or cease to be. */
@@ -168,6 +216,33 @@ export interface Output {
   name: string
   kind: 'patch' | 'frame' | 'skin'
   dimensions: number
+}
+
+/** Plan a motion past the obstacles to an uploaded target, or to values of the actuators; moves nothing.
+ *
+ * `clearance` m must stay between surface and obstacles, beside the model's uncertainty.
+ */
+export interface PlanMotion {
+  type: 'plan_motion'
+  robot?: number
+  target?: number | null
+  pose?: 'fixed' | 'free' | 'place'
+  values?: number[] | null
+  clearance?: number
+}
+
+/** Plan a motion that leads a point of the robot, by patch and (u, v) or by frame, along places, m; moves nothing.
+ *
+ * It lasts `seconds`, or longer where the robot is not so fast. Obstacles are not looked at.
+ */
+export interface PlanPath {
+  type: 'plan_path'
+  robot?: number
+  output: string
+  u?: number
+  v?: number
+  places: [number, number, number][]
+  seconds: number
 }
 
 /** A point of the robot, by patch and (u, v) or by frame, and where it is wanted, m in the robot's frame. */
@@ -301,7 +376,8 @@ export interface RobotInfo {
 
 /** A robot now; values in the actuators' order and units, null where not known; `measured` also at rest.
  *
- * `steering` is what this console does with it, for whichever page is the operator. `points` are those in force.
+ * `steering` is what this console does with it, for whichever page is the operator. `points` are those in force,
+ * `obstacles` those that motions are planned past.
  */
 export interface RobotState {
   robot: number
@@ -313,12 +389,21 @@ export interface RobotState {
   frames: FramePlace[]
   steering: 'none' | 'points' | 'held' | 'manual' | 'goal'
   points: Point[]
+  obstacles: Obstacle[]
 }
 
 /** A file to be had by GET /runs/PATH, with its size in bytes. */
 export interface RunFile {
   path: string
   size: number
+}
+
+/** Run the motion that was planned last, by its number. */
+export interface RunMotion {
+  type: 'run_motion'
+  robot?: number
+  epoch: string
+  motion: number
 }
 
 /** What the servo says; errors m, latency s; null where it says nothing. */
@@ -396,6 +481,11 @@ export type ToServer =
   | Release
   | Preview
   | Reach
+  | Obstacles
+  | PlanMotion
+  | PlanPath
+  | RunMotion
+  | Foresee
   | Program
   | Cancel
   | Reset
@@ -412,5 +502,7 @@ export type FromServer =
   | Previewed
   | GoalProgress
   | GoalResult
+  | Motion
+  | MotionState
   | ProgramRead
   | ProgramState
