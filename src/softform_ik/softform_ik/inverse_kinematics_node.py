@@ -13,6 +13,7 @@ from softform_ik.robot.commander import Commander
 from softform_ik.robot.steering_watch import SteeringWatch
 from softform_ik.surface_servers import SurfaceServers
 from softform_ik.tip_servers import TipServers
+from softform_ik.warm_up import warm_up
 from softform_interfaces.msg import DriverState, SteeringBeat
 from softform_ros import qos
 from softform_ros.action_goals import GoalLedger
@@ -89,7 +90,7 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         self._held = HeldCommand(self._lease.send)
         self._commander = Commander(self._held, self._lease, values["stale_after"])
         shared = self, robot, self._driver, self._commander, self._ledger
-        models = open_node_models(self, robot, open_models)
+        models = open_node_models(self, robot, open_models, lambda other: warm_up(other, robot))
         if isinstance(models, SurfaceModels):
             self._servers = SurfaceServers(*shared, models)
         elif isinstance(models, TipModels):

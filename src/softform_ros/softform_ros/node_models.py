@@ -1,11 +1,18 @@
-"""The models that the parameters of a node ask for; newly trained ones are taken into use while it runs."""
+"""The models that the parameters of a node ask for: kept fresh, and of another kind when that is asked for."""
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
-from softform_core.forward.robot_models import ModelRequest, RobotModels
+from rclpy.task import Future
+
+from softform_core.errors import SoftformError
+from softform_core.forward.model_choice import ChosenSurface
+from softform_core.forward.robot_models import GROUP, ModelRequest, RobotModels, SurfaceModels, open_surface_models
+from softform_core.plugins import plugin_kinds
 from softform_core.robots import Robot
+from softform_interfaces.srv import UseModel
 from softform_ros.lifecycle import SoftformLifecycleNode
 from softform_ros.timers import create_steady_timer
 
@@ -17,21 +24,36 @@ Models = TypeVar("Models", bound=RobotModels)
 
 
 def open_node_models(
-    node: SoftformLifecycleNode, robot: Robot, open_kind: Callable[[str, ModelRequest], Models]
+    node: SoftformLifecycleNode,
+    robot: Robot,
+    open_kind: Callable[[str, ModelRequest], Models],
+    warm_up: Callable[[SurfaceModels], None] = lambda models: None,
 ) -> Models:
     """Open the models that the parameters `MODEL_PARAMETERS` and `surface_points` of a node name, until its cleanup.
 
-    Once a second it is looked whether they were trained anew; what came into use, or was rejected, is logged.
+    Once a second it is looked whether they were trained anew; what came into use, or was rejected, is logged. Models of
+    a surface can be of another kind at any time: in a goal, or by the service `NODE/use_model`.
 
     Args:
         node: The node, which configures.
         robot: The robot.
         open_kind: Opens models of a kind: `open_models` or `open_surface_models`, whose errors are raised.
+        warm_up: Pays what the first use of models of another kind would pay; called in another thread.
     """
     values = node.parameters
     folder = Path(values["model_folder"]) if values["model_folder"] else None
     request = ModelRequest(robot, values["surface_points"], folder, values["sim_to_real"])
     models = open_kind(values["model"], request)
+    if isinstance(models, SurfaceModels):
+
+        def opened(kind: str) -> SurfaceModels:
+            other = open_surface_models(kind, ModelRequest(robot, values["surface_points"]))
+            warm_up(other)
+            return other
+
+        chosen = ChosenSurface(values["model"], models, opened)
+        _serve_choice(node, chosen)
+        models = cast(Models, chosen)
 
     def look() -> None:
         line = models.refresh()
@@ -46,3 +68,37 @@ def open_node_models(
 
     node.opened.callback(node.destroy_timer, create_steady_timer(node, PERIOD, look))
     return models
+
+
+def _serve_choice(node: SoftformLifecycleNode, models: ChosenSurface) -> None:
+    """Serve `NODE/use_model`: models are opened in another thread, and the executor goes on feeding the driver."""
+
+    async def use(request: UseModel.Request, response: UseModel.Response) -> UseModel.Response:
+        if request.model:
+            response.message = await _opened(node, models, request.model)
+            if not response.message and request.model != models.kind:
+                models.choose(request.model)
+                node.get_logger().info(f"model '{models.kind}' is in use")
+                node.diagnostics.publish()
+        response.success, response.model, response.models = not response.message, models.kind, plugin_kinds(GROUP)
+        return response
+
+    node.opened.callback(node.destroy_service, node.create_service(UseModel, f"{node.get_name()}/use_model", use))
+
+
+def _opened(node: SoftformLifecycleNode, models: ChosenSurface, kind: str) -> Future:
+    """Return the future of why a kind cannot be used, empty if it can."""
+    answer, executor = Future(), node.executor
+
+    def work() -> None:
+        try:
+            models.of(kind)
+            said = ""
+        except SoftformError as error:
+            said = str(error)
+        except Exception as error:  # a model of another package may raise anything
+            said = f"The model '{kind}' failed: {type(error).__name__}: {error}."
+        executor.create_task(answer.set_result, said)
+
+    threading.Thread(target=work, name="model", daemon=True).start()
+    return answer
