@@ -1,3 +1,4 @@
+import { takeMotion } from './motion'
 import { programEnded, takeProgram } from './program'
 import { BEAT_SECONDS, VERSION, type FromServer, type RobotState, type State, type ToServer } from './protocol'
 import { ReconnectingSocket } from './socket'
@@ -61,6 +62,10 @@ function take(message: FromServer): void {
       note(message.level, message.text, message.about)
       if (message.about === 'preview' || message.about === 'reach') setTarget({ busy: false })
       if (message.about === 'program') programEnded()
+      return
+    case 'motion':
+    case 'motion_state':
+      takeMotion(message)
       return
     case 'program_read':
     case 'program_state':

@@ -30,6 +30,7 @@ function robot(
     frames: [],
     steering: 'none',
     points: [],
+    obstacles: [],
   }
 }
 

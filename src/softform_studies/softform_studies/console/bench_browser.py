@@ -43,7 +43,7 @@ def picture_figures(address: str) -> dict[str, object]:
             with tab(browser) as one:
                 firsts.append(one.open(f"http://{address}"))
                 if not picks:
-                    picks = _picks(one)
+                    picks = _picks(one, _OUTPUT)
                 outside += len(one.outside)
         renderer = _renderer(browser)
     return {
@@ -52,6 +52,18 @@ def picture_figures(address: str) -> dict[str, object]:
         "pick_ms_p95": round(float(np.percentile(picks, 95)), 2),
         "outside_requests": outside,
         "renderer": renderer,
+    }
+
+
+def skin_figures(address: str, skin: str) -> dict[str, object]:
+    """Return times of picks on a skin, with meshes that move at 30 Hz."""
+    with chromium() as browser, tab(browser) as one:
+        one.open(f"http://{address}")
+        one.wait(f"window.softformPicture.place('{skin}', 0.5, 0.5)", "the skin")
+        picks = _picks(one, skin)
+    return {
+        "skin_pick_ms_median": round(float(np.median(picks)), 2),
+        "skin_pick_ms_p95": round(float(np.percentile(picks, 95)), 2),
     }
 
 
@@ -68,11 +80,11 @@ def _renderer(browser: Any) -> str:
     return str(found)
 
 
-def _picks(one: Tab) -> list[float]:
+def _picks(one: Tab, output: str) -> list[float]:
     """Return times of picks at places over the surface, ms, each of a mesh that has moved since the last."""
     rng, times = np.random.default_rng(0), []
     for u, v in rng.uniform(0.05, 0.95, (_PICKS + 10, 2)):
-        times.append(float(one.page.evaluate(_PICK, one.screen(one.place(_OUTPUT, u, v)))))
+        times.append(float(one.page.evaluate(_PICK, one.screen(one.place(output, u, v)))))
         time.sleep(0.04)
     return times[10:]
 

@@ -1,10 +1,11 @@
 /** What has come on the scene's socket, by robot; the scene draws it and is told of each change. */
 
 import { useSyncExternalStore } from 'react'
+import * as THREE from 'three'
 import { niceTop, steadyTop } from '../colours'
 import { decodeFrame, type Kind, type SceneFrame, type Topology } from '../frames'
 import { ReconnectingSocket } from '../socket'
-import { note, robotInfo, useStore, type Store } from '../store'
+import { note, robotInfo, robotState, useStore, type Store } from '../store'
 import { deformation, Surface } from './surface'
 
 /** Shortest colour scale of a deformation, of the robot's size, and of an uncertainty, m: what is smaller is noise. */
@@ -14,6 +15,8 @@ const LEAST_UNCERTAINTY = 1e-4
 /** What is shown of one robot. */
 export interface Picture {
   surface: Surface | null
+  /** Shape that a motion is predicted to have at the time that is looked at. */
+  foreseen: Surface | null
   rest: Map<number, Float32Array>
   cloud: SceneFrame | null
   /** Distance of the cloud's points from the surface as it was when they came, m; null where it is not asked for. */
@@ -33,6 +36,7 @@ export function pictureOf(robot: number): Picture {
   if (!picture) {
     picture = {
       surface: null,
+      foreseen: null,
       rest: new Map(),
       cloud: null,
       cloudDistances: null,
@@ -49,6 +53,15 @@ export function pictureOf(robot: number): Picture {
 export function onPicture(listener: () => void): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)
+}
+
+/** Box round the robot that is looked at, in its frame, m. */
+export function boundsOf(store: Store): THREE.Box3 {
+  const { surface } = pictureOf(store.robot)
+  const box = new THREE.Box3()
+  if (surface) box.setFromArray(surface.positions)
+  for (const frame of robotState(store)?.frames ?? []) box.expandByPoint(new THREE.Vector3(...frame.place))
+  return surface?.hasTriangles ? box : box.expandByPoint(new THREE.Vector3())
 }
 
 /** A part of a robot's picture, for components. */
@@ -87,10 +100,10 @@ function take(frame: SceneFrame): void {
     const topology = topologies.get(key)
     if (topology) takeMesh(picture, topology, frame)
   }
+  if (frame.kind === 'gone' && frame.gone === 'mesh') picture[frame.preview ? 'foreseen' : 'surface'] = null
   const slot = slotOf(frame.kind === 'gone' ? frame.gone : frame.kind, frame.preview)
   if (slot) picture[slot] = frame.kind === 'gone' ? null : frame
   if (slot === 'cloud') paint(picture, useStore.getState(), true)
-  if (frame.kind === 'gone' && frame.gone === 'mesh') picture.surface = null
   if (frame.robot === useStore.getState().robot) describe(picture)
 }
 
@@ -106,11 +119,13 @@ function slotOf(kind: Kind, preview: boolean): 'cloud' | 'markers' | 'target' | 
 }
 
 function takeMesh(picture: Picture, topology: Topology, frame: SceneFrame): void {
-  if (picture.surface?.topology !== topology) {
-    picture.surface?.dispose()
-    picture.surface = new Surface(topology)
+  const shown = frame.preview ? 'foreseen' : 'surface'
+  if (picture[shown]?.topology !== topology) {
+    picture[shown]?.dispose()
+    picture[shown] = new Surface(topology)
   }
-  picture.surface.apply(frame)
+  picture[shown].apply(frame)
+  if (frame.preview) return
   if (frame.stale) picture.rest.set(topology.id, frame.positions.slice())
   if (frame.robot === useStore.getState().robot) paint(picture, useStore.getState())
 }

@@ -1,0 +1,184 @@
+import { useEffect, useState } from 'react'
+import { send } from '../control'
+import { isUnderWay, useMotion, useObstacles } from '../motion'
+import {
+  addObstacle,
+  changeObstacle,
+  endMotion,
+  keepPose,
+  look,
+  planMotion,
+  removeObstacle,
+  runMotion,
+} from '../planning'
+import type { Obstacle } from '../protocol'
+import { useStore } from '../store'
+import { NumberField } from './NumberField'
+import { Choice, Cross } from './parts'
+
+/** Obstacles and motions past them, paths that are drawn: planned, looked at in time, then run. */
+export function MotionSection() {
+  const motion = useMotion()
+  const obstacles = useObstacles()
+  const robot = useStore((store) => store.robot)
+  const busy = isUnderWay(motion)
+  return (
+    <section className="section" aria-label="Motion">
+      <h2>Motion {motion.motion && !busy && <Cross label="Forget the motion" onClick={endMotion} />}</h2>
+      <ol className="pins">
+        {obstacles.map((obstacle, index) => (
+          <Row key={index} obstacle={obstacle} index={index} chosen={motion.chosen === index} />
+        ))}
+      </ol>
+      <div className="row" role="group" aria-label="Add an obstacle">
+        <span className="muted">Obstacle</span>
+        <button type="button" onClick={() => addObstacle('ball')}>
+          ball
+        </button>
+        <button type="button" onClick={() => addObstacle('box')}>
+          box
+        </button>
+      </div>
+      {obstacles.length > 0 && <PlanPast busy={busy} />}
+      <DrawPath busy={busy} />
+      {motion.state && (
+        <p role="status" className={motion.state.stage === 'failed' ? 'warning' : 'muted'}>
+          {motion.state.text}
+        </p>
+      )}
+      {busy && (
+        <button type="button" onClick={() => send({ type: 'cancel', robot })}>
+          Cancel
+        </button>
+      )}
+      {motion.motion && !busy && <Look />}
+    </section>
+  )
+}
+
+function Row({ obstacle, index, chosen }: { obstacle: Obstacle; index: number; chosen: boolean }) {
+  const change = (of: 'centre' | 'edges', k: number) => (value: number) =>
+    changeObstacle(index, { [of]: obstacle[of].with(k, value / 1e3) })
+  return (
+    <li data-selected={chosen || undefined}>
+      <div className="pin-head">
+        <button
+          type="button"
+          className="plain-button"
+          aria-expanded={chosen}
+          onClick={() => useMotion.setState({ chosen: chosen ? null : index })}
+        >
+          <b>{index + 1}</b> {obstacle.kind}
+        </button>
+        <span className="muted">{obstacle.edges.map((one) => (1e3 * one).toFixed(0)).join(' × ')} mm</span>
+        <Cross label={`Remove obstacle ${index + 1}`} onClick={() => removeObstacle(index)} />
+      </div>
+      {chosen && (
+        <div className="pin-fields">
+          {(['x', 'y', 'z'] as const).map((axis, k) => (
+            <NumberField
+              key={axis}
+              label={`${axis}, mm`}
+              value={1e3 * obstacle.centre[k]}
+              onChange={change('centre', k)}
+            />
+          ))}
+          {(['along x', 'along y', 'along z'] as const).map((axis, k) => (
+            <NumberField
+              key={axis}
+              label={axis}
+              value={1e3 * obstacle.edges[k]}
+              least={1}
+              onChange={change('edges', k)}
+            />
+          ))}
+        </div>
+      )}
+    </li>
+  )
+}
+
+function PlanPast({ busy }: { busy: boolean }) {
+  const kept = useMotion((motion) => motion.kept)
+  const uploaded = useStore((store) => store.target.uploaded)
+  const [wanted, setWanted] = useState<'target' | 'kept'>('kept')
+  const [clearance, setClearance] = useState(2)
+  const to = uploaded && (wanted === 'target' || !kept) ? 'target' : 'kept'
+  const keptOption: ['kept', string] = ['kept', kept ? 'the pose that was kept' : 'a pose: keep one first']
+  return (
+    <>
+      <Choice<'target' | 'kept'>
+        label="To"
+        value={to}
+        options={uploaded ? [['target', 'the target shape'], keptOption] : [keptOption]}
+        onChange={setWanted}
+      />
+      <div className="row">
+        <NumberField label="clear by, mm" value={clearance} least={0} most={1000} onChange={setClearance} />
+        <button type="button" onClick={keepPose} title="Remember what is commanded now, to plan a motion to it">
+          Keep this pose
+        </button>
+        <button
+          type="button"
+          className="primary"
+          disabled={busy || (to === 'kept' && !kept)}
+          onClick={() => planMotion(to, clearance / 1e3)}
+        >
+          Plan past them
+        </button>
+      </div>
+    </>
+  )
+}
+
+function DrawPath({ busy }: { busy: boolean }) {
+  const { drawing, seconds } = useMotion()
+  return (
+    <div className="row">
+      <button
+        type="button"
+        aria-pressed={drawing}
+        disabled={busy}
+        onClick={() => useMotion.setState({ drawing: !drawing })}
+      >
+        Draw a path
+      </button>
+      <NumberField
+        label="in s"
+        value={seconds}
+        least={1}
+        most={600}
+        onChange={(value) => useMotion.setState({ seconds: value })}
+      />
+      {drawing && <span className="muted">Press a point of the robot and draw.</span>}
+    </div>
+  )
+}
+
+/** The motion in time, before it runs. */
+function Look() {
+  const { motion, time } = useMotion()
+  useEffect(() => {
+    if (useStore.getState().state?.operator === 'you') look(motion!.times.at(-1)!)
+  }, [motion])
+  const last = motion!.times.at(-1)!
+  return (
+    <>
+      <label className="field wide">
+        <span>{time === null ? 'not looked at' : `at ${time.toFixed(1)} s`}</span>
+        <input
+          type="range"
+          min={0}
+          max={last}
+          step={last / 200}
+          value={time ?? last}
+          aria-label="Time of the motion that is looked at"
+          onChange={(event) => look(Number(event.target.value))}
+        />
+      </label>
+      <button type="button" className="primary" onClick={runMotion}>
+        Run it
+      </button>
+    </>
+  )
+}
