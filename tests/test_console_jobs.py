@@ -83,7 +83,7 @@ def test_frames_are_collected_and_judged_in_a_report(observer, address, stack, t
 
     shelf = json.loads(got(address, "/shelf"))
     assert any(one["path"].startswith(stack.run_dir.name) for one in shelf["recordings"])
-    assert shelf["in_use"] == "In use: model learned, folder the robot's own, sim_to_real auto."
+    assert shelf["in_use"] == "Started with: model learned, folder the robot's own, sim_to_real auto."
 
 
 def test_a_stop_ends_what_is_collected_and_the_job_says_so(observer, address):

@@ -15,6 +15,7 @@ from softform_console.job_desk import JobDesk, job_routes
 from softform_console.job_messages import Shelf
 from softform_console.job_records import JobStore
 from softform_console.job_runner import JobRunner
+from softform_console.model_choice import ModelChoice
 from softform_console.model_shelf import ASKED, MODEL_NODE, TO_SWITCH, in_use, models_in
 from softform_console.motions import Motions
 from softform_console.operator_role import OperatorRole
@@ -75,6 +76,7 @@ class ConsoleNode(SoftformLifecycleNode):
         self._programs = ProgramRuns(self.get_namespace(), robot, files, self._tell, self._on_goal_end)
         self._link = RobotLink(self, robot, self._view, self._warn_pages, self._cancel_goals)
         self._topics = SceneTopics(self, robot, self._store, self._view)
+        self._choice = ModelChoice(self, self._tell)
         self._steering = Steering(self._link, self._role, self._warn_pages)
         self._stops = StopRequests(self._link, self._steering.forget, self._tell_stopped)
         self._desk = RobotDesk(
@@ -87,6 +89,7 @@ class ConsoleNode(SoftformLifecycleNode):
             Motions(robot, self._goals),
             self._topics.foresee,
             self._programs,
+            self._choice,
             self._targets,
             self._store,
             self._tell,
@@ -107,6 +110,7 @@ class ConsoleNode(SoftformLifecycleNode):
             self._desk.close,
             self._jobs.close,
             self._topics.close,
+            self._choice.close,
             lambda: self.destroy_subscription(states),
             lambda: self.destroy_timer(timer),
         ):
@@ -167,6 +171,8 @@ class ConsoleNode(SoftformLifecycleNode):
 
     def _look(self) -> None:
         self._topics.update(self._control.pages > 0)
+        if self._control.pages:
+            self._choice.look()
 
     def _on_driver(self, message: DriverState) -> None:
         self._view.note_driver(message)

@@ -1,4 +1,4 @@
-"""Motions of pages: planned past obstacles or along a drawn path, kept to be looked at, then run as they were planned."""
+"""Motions of pages: planned past obstacles or along a drawn path, looked at, and then run as they were planned."""
 
 from collections.abc import Sequence
 from typing import Any, Literal

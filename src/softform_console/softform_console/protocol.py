@@ -161,6 +161,23 @@ class CancelJob(Message):
     id: Name
 
 
+class AnswerJob(Message):
+    """Answer the question of that number of a job, with a line of text, which may be empty."""
+
+    type: Literal["answer_job"] = "answer_job"
+    id: Name
+    number: int
+    text: Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+class UseModel(Message):
+    """Predict and solve with another kind of model, one of `RobotState.models`, from now on."""
+
+    type: Literal["use_model"] = "use_model"
+    robot: RobotIndex = 0
+    model: Name
+
+
 class Stop(Message):
     """Stop every robot; anybody may."""
 
@@ -185,6 +202,8 @@ ToServer = Annotated[
     | Reset
     | StartJob
     | CancelJob
+    | AnswerJob
+    | UseModel
     | Stop,
     Field(discriminator="type"),
 ]
@@ -281,6 +300,7 @@ class ServoInfo(Message):
     latency: float | None
     converged: bool
     commands: int
+    iterations: int
     deadlines_missed: int
 
 
@@ -288,7 +308,8 @@ class RobotState(Message):
     """A robot now; values in the actuators' order and units, null where not known; `measured` also at rest.
 
     `steering` is what this console does with it, for whichever page is the operator. `points` are those in force,
-    `obstacles` those that motions are planned past.
+    `obstacles` those that motions are planned past. `model` is the kind that predicts and solves, empty where nodes
+    differ or do not say; `models` are those that there are.
     """
 
     robot: int
@@ -301,6 +322,8 @@ class RobotState(Message):
     steering: Literal["none", "points", "held", "manual", "goal"]
     points: list[Point]
     obstacles: list[Obstacle]
+    model: str
+    models: list[str]
 
 
 class State(Message):

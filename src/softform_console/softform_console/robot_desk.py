@@ -8,6 +8,7 @@ import numpy as np
 
 from softform_console import protocol
 from softform_console.goal_runner import GoalRunner
+from softform_console.model_choice import ModelChoice
 from softform_console.motions import Motions
 from softform_console.program_runs import ProgramRuns
 from softform_console.reach_goals import begin_reaching
@@ -42,6 +43,7 @@ class RobotDesk:
         motions: Its motions.
         foresee: Shows the shape that is predicted at values (k,), or None any more.
         programs: Its programs.
+        models: Its models.
         targets: Target files.
         store: What is shown.
         tell: Takes messages for all pages.
@@ -58,13 +60,15 @@ class RobotDesk:
         motions: Motions,
         foresee: Callable[[Array | None], None],
         programs: ProgramRuns,
+        models: ModelChoice,
         targets: TargetFiles,
         store: SceneStore,
         tell: Callable[[protocol.FromServer], None],
     ) -> None:
         self._robot, self._view, self._steering, self._link, self._stops = robot, view, steering, link, stops
         self._goals, self._motions, self._foresee = goals, motions, foresee
-        self._programs, self._targets, self._store, self._tell = programs, targets, store, tell
+        self._programs, self._models, self._targets = programs, models, targets
+        self._store, self._tell = store, tell
         self._info = info_of(robot)
         self._outputs = {output.name for output in self._info.outputs}
         self._size = float(np.linalg.norm(robot.extent)) if robot.surfaces else robot.body.size
@@ -80,7 +84,9 @@ class RobotDesk:
 
     def states(self) -> list[protocol.RobotState]:
         """Return the robot's state."""
-        return [self._view.state(0, self._steering.mode, self._steering.points, self._motions.obstacles)]
+        steering, models = self._steering, self._models
+        obstacles = self._motions.obstacles
+        return [self._view.state(0, steering.mode, steering.points, obstacles, models.kind, models.kinds)]
 
     def page_lost(self) -> None:
         """End what the operator's page moved."""
@@ -128,6 +134,8 @@ class RobotDesk:
             self._foresee(None if message.values is None else self._robot.check_commands(np.asarray(message.values)))
         elif isinstance(message, protocol.Program):
             self._program(message)
+        elif isinstance(message, protocol.UseModel):
+            self._models.choose(message.model)
         elif isinstance(message, protocol.Cancel):
             self._link.cancel_goal()
         elif isinstance(message, protocol.Reset):

@@ -28,7 +28,7 @@ _QUIET_SECONDS = 0.8
 """Pause of the stream after the robot was made safe, s: the servo follows none that merely goes on (`stale_after`)."""
 
 _DEAD_MAN_SECONDS = 1.0
-"""Silence of this process after which the servo's node lets go, s: the driver's `command_timeout` of other commanders."""
+"""Silence of this process after which the servo's node lets go, s: as the `command_timeout` of the driver."""
 
 _PATIENCE_SECONDS = 2.0
 """Time within which the servo must follow, s."""

@@ -93,7 +93,13 @@ class RobotView:
         return -math.inf if self._driver is None else self._driver[1]
 
     def state(
-        self, index: int, steering: Mode, points: Sequence[Point], obstacles: Sequence[Obstacle] = ()
+        self,
+        index: int,
+        steering: Mode,
+        points: Sequence[Point],
+        obstacles: Sequence[Obstacle] = (),
+        model: str = "",
+        models: Sequence[str] = (),
     ) -> RobotState:
         """Return the robot's state, and what this console does with it."""
         return RobotState(
@@ -107,6 +113,8 @@ class RobotView:
             steering=steering,
             points=list(points),
             obstacles=list(obstacles),
+            model=model,
+            models=list(models),
         )
 
     def _driver_info(self) -> DriverInfo:
@@ -150,6 +158,7 @@ class RobotView:
             latency=_finite(message.latency) if is_fresh else None,
             converged=message.converged,
             commands=message.commands,
+            iterations=message.iterations,
             deadlines_missed=message.deadlines_missed,
         )
 

@@ -62,6 +62,8 @@ class Desk:
                 steering="none",
                 points=[],
                 obstacles=[],
+                model="learned",
+                models=["fem", "learned"],
             )
         ]
 
