@@ -22,6 +22,14 @@ export interface Actuators {
   values: number[]
 }
 
+/** Answer the question of that number of a job, with a line of text, which may be empty. */
+export interface AnswerJob {
+  type: 'answer_job'
+  id: string
+  number: number
+  text: string
+}
+
 /** Sent every `beat` s of hello; `t` comes back in `beat`, so that the page knows how long a round takes. */
 export interface Beat {
   type: 'beat'
@@ -111,7 +119,8 @@ export interface Hello {
 
 /** A job; times s since the epoch. `done` 0 … 1 and `left` s are of the step that it is at, null if not said.
  *
- * `files` are what it made, paths of GET /runs. `lost`: the console that started it ended, and it with that.
+ * `files` are what it made, paths of GET /runs. `question` waits for an `answer_job`; null if none does.
+ * `lost`: the console that started it ended, and it with that.
  */
 export interface Job {
   id: string
@@ -124,6 +133,7 @@ export interface Job {
   left: number | null
   text: string
   files: string[]
+  question: Question | null
 }
 
 /** A command that can be a job; `moves`: it moves the robot. */
@@ -327,6 +337,13 @@ export interface Pulse {
   t: number
 }
 
+/** What a job asks; `number` goes back with the answer. `choices` are words that it takes, if it says so. */
+export interface Question {
+  number: number
+  text: string
+  choices: string[]
+}
+
 /** Bring the robot to an uploaded target. */
 export interface Reach {
   type: 'reach'
@@ -377,7 +394,8 @@ export interface RobotInfo {
 /** A robot now; values in the actuators' order and units, null where not known; `measured` also at rest.
  *
  * `steering` is what this console does with it, for whichever page is the operator. `points` are those in force,
- * `obstacles` those that motions are planned past.
+ * `obstacles` those that motions are planned past. `model` is the kind that predicts and solves, empty where nodes
+ * differ or do not say; `models` are those that there are.
  */
 export interface RobotState {
   robot: number
@@ -390,6 +408,8 @@ export interface RobotState {
   steering: 'none' | 'points' | 'held' | 'manual' | 'goal'
   points: Point[]
   obstacles: Obstacle[]
+  model: string
+  models: string[]
 }
 
 /** A file to be had by GET /runs/PATH, with its size in bytes. */
@@ -415,6 +435,7 @@ export interface ServoInfo {
   latency: number | null
   converged: boolean
   commands: number
+  iterations: number
   deadlines_missed: number
 }
 
@@ -473,6 +494,13 @@ export interface Uploaded {
   text: string
 }
 
+/** Predict and solve with another kind of model, one of `RobotState.models`, from now on. */
+export interface UseModel {
+  type: 'use_model'
+  robot?: number
+  model: string
+}
+
 export type ToServer =
   | Beat
   | Operate
@@ -491,6 +519,8 @@ export type ToServer =
   | Reset
   | StartJob
   | CancelJob
+  | AnswerJob
+  | UseModel
   | Stop
 
 export type FromServer =

@@ -31,6 +31,8 @@ function robot(
     steering: 'none',
     points: [],
     obstacles: [],
+    model: 'learned',
+    models: ['learned'],
   }
 }
 

@@ -14,7 +14,7 @@ import {
 import type { Obstacle } from '../protocol'
 import { useStore } from '../store'
 import { NumberField } from './NumberField'
-import { Choice, Cross } from './parts'
+import { Choice, Cross, Item, Lengths } from './parts'
 
 /** Obstacles and motions past them, paths that are drawn: planned, looked at in time, then run. */
 export function MotionSection() {
@@ -56,46 +56,36 @@ export function MotionSection() {
   )
 }
 
-function Row({ obstacle, index, chosen }: { obstacle: Obstacle; index: number; chosen: boolean }) {
-  const change = (of: 'centre' | 'edges', k: number) => (value: number) =>
-    changeObstacle(index, { [of]: obstacle[of].with(k, value / 1e3) })
+function Row({ obstacle: { kind, centre, edges }, index, chosen }: RowProps) {
   return (
-    <li data-selected={chosen || undefined}>
-      <div className="pin-head">
-        <button
-          type="button"
-          className="plain-button"
-          aria-expanded={chosen}
-          onClick={() => useMotion.setState({ chosen: chosen ? null : index })}
-        >
-          <b>{index + 1}</b> {obstacle.kind}
-        </button>
-        <span className="muted">{obstacle.edges.map((one) => (1e3 * one).toFixed(0)).join(' × ')} mm</span>
-        <Cross label={`Remove obstacle ${index + 1}`} onClick={() => removeObstacle(index)} />
-      </div>
-      {chosen && (
-        <div className="pin-fields">
-          {(['x', 'y', 'z'] as const).map((axis, k) => (
-            <NumberField
-              key={axis}
-              label={`${axis}, mm`}
-              value={1e3 * obstacle.centre[k]}
-              onChange={change('centre', k)}
-            />
-          ))}
-          {(['along x', 'along y', 'along z'] as const).map((axis, k) => (
-            <NumberField
-              key={axis}
-              label={axis}
-              value={1e3 * obstacle.edges[k]}
-              least={1}
-              onChange={change('edges', k)}
-            />
-          ))}
-        </div>
-      )}
-    </li>
+    <Item
+      number={index + 1}
+      name={kind}
+      about={`${edges.map((one) => (1e3 * one).toFixed(0)).join(' × ')} mm`}
+      chosen={chosen}
+      kind="obstacle"
+      onChoose={() => useMotion.setState({ chosen: chosen ? null : index })}
+      onRemove={() => removeObstacle(index)}
+    >
+      <Lengths
+        labels={['x, mm', 'y, mm', 'z, mm']}
+        value={centre}
+        onChange={(to) => changeObstacle(index, { centre: to })}
+      />
+      <Lengths
+        labels={['along x', 'along y', 'along z']}
+        value={edges}
+        least={1}
+        onChange={(to) => changeObstacle(index, { edges: to })}
+      />
+    </Item>
   )
+}
+
+interface RowProps {
+  obstacle: Obstacle
+  index: number
+  chosen: boolean
 }
 
 function PlanPast({ busy }: { busy: boolean }) {

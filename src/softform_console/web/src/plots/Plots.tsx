@@ -12,7 +12,7 @@ const COLOURS = ['#0072b2', '#e69f00', '#009e73', '#d55e00', '#56b4e9', '#cc79a7
 const HEIGHT = 190
 const REFRESH = 200
 
-type Kind = 'actuators' | 'errors' | 'latency'
+type Kind = 'actuators' | 'errors' | 'latency' | 'iterations'
 
 /** Command, measured, errors and latency over time; drag to zoom, twice to see all. */
 export function Plots() {
@@ -33,6 +33,7 @@ export function Plots() {
               <option value="actuators">Actuators: measured, commanded dashed</option>
               <option value="errors">Errors of what is followed</option>
               <option value="latency">Latency of the servo</option>
+              <option value="iterations">Iterations of the solver</option>
             </select>
             <button type="button" onClick={save}>
               CSV
@@ -114,6 +115,7 @@ function line(label: string, at: number, dash?: number[]): uPlot.Series {
 function chosen({ actuators }: History, kind: Kind): Chosen {
   const k = actuators.length
   if (kind === 'latency') return { indices: [3 + 2 * k], series: [line('latency', 0)], unit: 'ms', factor: 1e3 }
+  if (kind === 'iterations') return { indices: [4 + 2 * k], series: [line('a second', 0)], unit: '1/s', factor: 1 }
   if (kind === 'errors') {
     return { indices: [1 + 2 * k, 2 + 2 * k], series: [line('mean', 0), line('largest', 3)], unit: 'mm', factor: 1e3 }
   }
