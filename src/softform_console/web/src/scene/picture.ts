@@ -3,7 +3,7 @@
 import { useSyncExternalStore } from 'react'
 import * as THREE from 'three'
 import { niceTop, steadyTop } from '../colours'
-import { decodeFrame, type Kind, type SceneFrame, type Topology } from '../frames'
+import { decodeFrame, lastSeen, type Kind, type SceneFrame, type Topology } from '../frames'
 import { ReconnectingSocket } from '../socket'
 import { note, robotInfo, robotState, useStore, type Store } from '../store'
 import { deformation, Surface } from './surface'
@@ -22,6 +22,8 @@ export interface Picture {
   /** Distance of the cloud's points from the surface as it was when they came, m; null where it is not asked for. */
   cloudDistances: Float32Array | null
   markers: SceneFrame | null
+  /** Where each marker was seen last (3 n), m; NaN where it never was. */
+  markersSeen: Float32Array
   target: SceneFrame | null
   preview: SceneFrame | null
 }
@@ -41,6 +43,7 @@ export function pictureOf(robot: number): Picture {
       cloud: null,
       cloudDistances: null,
       markers: null,
+      markersSeen: new Float32Array(0),
       target: null,
       preview: null,
     }
@@ -103,6 +106,7 @@ function take(frame: SceneFrame): void {
   if (frame.kind === 'gone' && frame.gone === 'mesh') picture[frame.preview ? 'foreseen' : 'surface'] = null
   const slot = slotOf(frame.kind === 'gone' ? frame.gone : frame.kind, frame.preview)
   if (slot) picture[slot] = frame.kind === 'gone' ? null : frame
+  if (slot === 'markers') picture.markersSeen = lastSeen(picture.markersSeen, frame.positions)
   if (slot === 'cloud') paint(picture, useStore.getState(), true)
   if (frame.robot === useStore.getState().robot) describe(picture)
 }
