@@ -9,6 +9,12 @@ import { Models, Recordings } from './Shelf'
 
 const PAGES = { jobs: Running, commission: Commission, recordings: Recordings, models: Models }
 type Which = keyof typeof PAGES
+const TITLES: [Which, string][] = [
+  ['jobs', 'Jobs: simulate, learn, judge'],
+  ['commission', 'Commission: the first hour on hardware'],
+  ['recordings', 'Recordings'],
+  ['models', 'Models'],
+]
 
 /** Jobs, recordings and models, below the picture. */
 export function Jobs() {
@@ -21,14 +27,7 @@ export function Jobs() {
         <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
           Jobs
         </button>
-        {open && (
-          <select aria-label="What is shown" value={which} onChange={(event) => setWhich(event.target.value as Which)}>
-            <option value="jobs">Jobs: simulate, learn, judge</option>
-            <option value="commission">Commission: the first hour on hardware</option>
-            <option value="recordings">Recordings</option>
-            <option value="models">Models</option>
-          </select>
-        )}
+        {open && <Choice label="What is shown" quiet value={which} options={TITLES} onChange={setWhich} />}
       </div>
       {open && <Content />}
     </section>

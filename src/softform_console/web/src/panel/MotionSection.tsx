@@ -97,7 +97,7 @@ function PlanPast({ busy }: { busy: boolean }) {
   const keptOption: ['kept', string] = ['kept', kept ? 'the pose that was kept' : 'a pose: keep one first']
   return (
     <>
-      <Choice<'target' | 'kept'>
+      <Choice
         label="To"
         value={to}
         options={uploaded ? [['target', 'the target shape'], keptOption] : [keptOption]}

@@ -5,7 +5,7 @@ import { featurePoint } from '../scene/Pins'
 import { addPin, changePin, removePin, setOptimise } from '../steering'
 import { note, robotInfo, shownPins, useStore, type Pin } from '../store'
 import { NumberField } from './NumberField'
-import { Item, Lengths } from './parts'
+import { Choice, Item, Lengths } from './parts'
 
 /** The points that are wanted; all that can be done to them by mouse can be done here by keys. */
 export function Points() {
@@ -98,14 +98,12 @@ function AddPin() {
       <summary>Add a point by numbers</summary>
       <div className="pin-fields">
         {info.outputs.length > 1 && (
-          <label className="field">
-            <span>output</span>
-            <select value={chosen.name} onChange={(event) => setOutput(event.target.value)}>
-              {info.outputs.map((one) => (
-                <option key={one.name}>{one.name}</option>
-              ))}
-            </select>
-          </label>
+          <Choice
+            label="output"
+            value={chosen.name}
+            options={info.outputs.map(({ name }) => [name, name] as const)}
+            onChange={setOutput}
+          />
         )}
         {chosen.kind === 'patch' &&
           (['u', 'v'] as const).map((name, k) => (

@@ -5,16 +5,17 @@ import { NumberField } from './NumberField'
 /** Three numbers of one kind: a place, or edges. */
 export type Triple = [number, number, number]
 
-/** One of a few, by name. */
+/** One of a few, by name; a label that is `quiet` is not shown. */
 export function Choice<T extends string>(props: {
   label: string
+  quiet?: boolean
   value: T
   options: readonly (readonly [T, string])[]
-  onChange(value: T): void
+  onChange(value: NoInfer<T>): void
 }) {
   return (
-    <label className="field wide">
-      <span>{props.label}</span>
+    <label className={props.quiet ? 'quiet' : 'field wide'}>
+      <span className={props.quiet ? 'visually-hidden' : undefined}>{props.label}</span>
       <select value={props.value} onChange={(event) => props.onChange(event.target.value as T)}>
         {props.options.map(([value, text]) => (
           <option key={value} value={value}>

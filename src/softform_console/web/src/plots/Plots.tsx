@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
+import { Choice } from '../panel/parts'
 import { display } from '../quantities'
 import { saveBlob } from '../screenshot'
 import { robotInfo, robotState, useStore } from '../store'
@@ -13,6 +14,12 @@ const HEIGHT = 190
 const REFRESH = 200
 
 type Kind = 'actuators' | 'errors' | 'latency' | 'iterations'
+const KINDS: [Kind, string][] = [
+  ['actuators', 'Actuators: measured, commanded dashed'],
+  ['errors', 'Errors of what is followed'],
+  ['latency', 'Latency of the servo'],
+  ['iterations', 'Iterations of the solver'],
+]
 
 /** Command, measured, errors and latency over time; drag to zoom, twice to see all. */
 export function Plots() {
@@ -29,12 +36,7 @@ export function Plots() {
         </button>
         {open && (
           <>
-            <select aria-label="What is plotted" value={kind} onChange={(event) => setKind(event.target.value as Kind)}>
-              <option value="actuators">Actuators: measured, commanded dashed</option>
-              <option value="errors">Errors of what is followed</option>
-              <option value="latency">Latency of the servo</option>
-              <option value="iterations">Iterations of the solver</option>
-            </select>
+            <Choice label="What is plotted" quiet value={kind} options={KINDS} onChange={setKind} />
             <button type="button" onClick={save}>
               CSV
             </button>
