@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from softform_console.access import is_loopback, made_token, own_names
+from softform_console.access import Links, is_loopback, own_names
 from softform_console.certificate import certificate
 from softform_console.control_channel import ControlChannel
 from softform_console.goal_runner import GoalRunner
@@ -124,19 +124,17 @@ class ConsoleNode(SoftformLifecycleNode):
         is_open = not is_loopback(host)
         names = own_names(host)
         files = certificate(_state_folder(), names) if is_open else None
-        token = made_token() if is_open else ""
         listening = bound_socket(host, port)
         others = job_routes(self._jobs, self._commands, self._runs, self._shelf)
+        shown = max(names - {"localhost", "127.0.0.1", "[::1]"}, default="localhost") if is_open else "127.0.0.1"
+        self._url = f"{'https' if is_open else 'http'}://{shown}:{listening.getsockname()[1]}/"
+        if not is_open:
+            self.get_logger().info(f"the page: {self._url}")
+        links = Links(self._print_link) if is_open else None
         self._routes = Routes(
-            page_folder(), self._control, self._store, self._stops, self._targets.upload, names, token, others
+            page_folder(), self._control, self._store, self._stops, self._targets.upload, names, links, others
         )
         self._server = ServerThread(self._routes.app, listening, files)
-        shown = max(names - {"localhost", "127.0.0.1", "[::1]"}, default="localhost") if is_open else "127.0.0.1"
-        scheme, ask = ("https", f"?token={token}") if is_open else ("http", "")
-        self._url = f"{scheme}://{shown}:{listening.getsockname()[1]}/"
-        self.get_logger().info(f"the page: {self._url}{ask}")
-        if is_open and (code := qr_code(self._url + ask)):
-            self.get_logger().info(f"the same for a tablet or headset:\n{code}")
         if self.parameters["open_page"] and not is_open:  # the token is not for the list of processes
             threading.Thread(target=self._open_page, name="browser", daemon=True).start()
 
@@ -151,6 +149,12 @@ class ConsoleNode(SoftformLifecycleNode):
         if self.is_active and not (self._server.is_alive and self._steering.is_alive and self._stops.is_alive):
             return Health(WARN, "a thread of the server has ended; see the log, and start the node again", values)
         return Health(OK, "serving" if self.is_active else "inactive", values)
+
+    def _print_link(self, token: str) -> None:
+        address = f"{self._url}?token={token}"
+        self.get_logger().info(f"the page, for one browser: {address}")
+        if code := qr_code(address):
+            self.get_logger().info(f"the same for a tablet or headset:\n{code}")
 
     def _open_page(self) -> None:
         if open_in_browser(self._url):

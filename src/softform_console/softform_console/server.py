@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from softform_console.access import Access
+from softform_console.access import Access, Links
 from softform_console.control_channel import ControlChannel
 from softform_console.protocol import Stopped, Uploaded
 from softform_console.scene_store import Line, SceneStore, Waker
@@ -43,7 +43,7 @@ class Routes:
         stops: Carries out stops.
         upload: Takes name, unit and bytes of a target's file, in a thread of its own.
         names: Names under which the server may be called.
-        token: See `access.Access`.
+        links: See `access.Access`.
         others: Routes beside these.
     """
 
@@ -55,7 +55,7 @@ class Routes:
         stops: StopRequests,
         upload: Callable[[str, str, bytes], Uploaded],
         names: frozenset[str],
-        token: str,
+        links: Links | None,
         others: Iterable[Route] = (),
     ) -> None:
         self._dist, self._control, self._store, self._stops, self._upload = dist, control, store, stops, upload
@@ -73,7 +73,7 @@ class Routes:
             *others,
             *([Mount("/", StaticFiles(directory=dist))] if dist.is_dir() else []),
         ]
-        self.app: ASGIApp = Access(Starlette(routes=routes, lifespan=self._life), names, token)
+        self.app: ASGIApp = Access(Starlette(routes=routes, lifespan=self._life), names, links)
 
     def tell_stopped(self, result: Stopped) -> None:
         """Tell a stage of a stop to all pages, on both channels; from any thread."""

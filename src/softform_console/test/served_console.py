@@ -81,14 +81,14 @@ class Desk:
 
 
 class Served:
-    def __init__(self, dist, token="", certificate=None):
+    def __init__(self, dist, links=None, certificate=None):
         self.desk, self.driver, self.role, self.store = Desk(), Driver(), OperatorRole(), SceneStore()
         self.stops = self.desk.stops = StopRequests(
             self.driver, lambda: None, lambda one: self.routes.tell_stopped(one)
         )
         self.control = self.channel(self.desk)
         names = own_names("127.0.0.1")
-        self.routes = Routes(dist, self.control, self.store, self.stops, self.upload, names, token, self.others())
+        self.routes = Routes(dist, self.control, self.store, self.stops, self.upload, names, links, self.others())
         listening = bound_socket("127.0.0.1", 0)
         self.port = listening.getsockname()[1]
         self.server = ServerThread(self.routes.app, listening, certificate)
