@@ -50,36 +50,27 @@ function take(message: FromServer): void {
       }))
       return
     case 'beat':
-      useStore.setState({ roundTrip: (performance.now() - message.t) / 1e3 })
-      return
+      return useStore.setState({ roundTrip: (performance.now() - message.t) / 1e3 })
     case 'state':
-      takeState(message)
-      return
+      return takeState(message)
     case 'stopped':
-      useStore.setState({ stopped: message })
-      return
+      return useStore.setState({ stopped: message })
     case 'notice':
-      note(message.level, message.text, message.about)
       if (message.about === 'preview' || message.about === 'reach') setTarget({ busy: false })
       if (message.about === 'program') programEnded()
-      return
+      return note(message.level, message.text, message.about)
     case 'motion':
     case 'motion_state':
-      takeMotion(message)
-      return
+      return takeMotion(message)
     case 'program_read':
     case 'program_state':
-      takeProgram(message)
-      return
+      return takeProgram(message)
     case 'previewed':
-      setTarget({ preview: message, busy: false })
-      return
+      return setTarget({ preview: message, busy: false })
     case 'goal':
-      setTarget({ progress: message, busy: true })
-      return
+      return setTarget({ progress: message, busy: true })
     case 'goal_result':
-      setTarget({ result: message, progress: null, busy: false })
-      return
+      return setTarget({ result: message, progress: null, busy: false })
   }
 }
 

@@ -12,32 +12,29 @@ export interface Stroke {
   places: [number, number, number][]
 }
 
-export interface MotionStore {
-  /** Obstacles as this page has placed them; null where it has placed none. */
-  obstacles: Obstacle[] | null
-  chosen: number | null
-  /** Whether the next drag draws a path. */
-  drawing: boolean
-  stroke: Stroke | null
-  /** How long a motion along it is to last, s. */
-  seconds: number
-  motion: Motion | null
-  state: MotionState | null
+const NOTHING = {
+  motion: null as Motion | null,
+  state: null as MotionState | null,
   /** Time of the motion that is looked at, s; null: none is. */
-  time: number | null
-  /** A pose to come back to: values of the actuators. */
-  kept: number[] | null
+  time: null as number | null,
+  stroke: null as Stroke | null,
+  /** Whether the next drag draws a path. */
+  drawing: false,
 }
 
-const NOTHING = { motion: null, state: null, time: null, stroke: null, drawing: false }
-
-export const useMotion = create<MotionStore>(() => ({
-  obstacles: null,
-  chosen: null,
-  kept: null,
-  seconds: 10,
+const BEGIN = {
   ...NOTHING,
-}))
+  /** Obstacles as this page has placed them; null where it has placed none. */
+  obstacles: null as Obstacle[] | null,
+  chosen: null as number | null,
+  /** A pose to come back to: values of the actuators. */
+  kept: null as number[] | null,
+  /** How long a motion along a path is to last, s. */
+  seconds: 10,
+}
+export type MotionStore = typeof BEGIN
+
+export const useMotion = create<MotionStore>(() => BEGIN)
 
 /** Take what the server says of motions. */
 export function takeMotion(message: Motion | MotionState): void {

@@ -109,7 +109,8 @@ function Input({ option: { name, kind, choices, default: usual } }: { option: Jo
     return <input name={name} inputMode={kind === 'number' ? 'decimal' : 'text'} placeholder={usual} />
   return (
     <select name={name || 'argument'} required={name === ''}>
-      <option value="">{usual || '–'}</option>
+      {/* A default that is no choice is that of a terminal. */}
+      {(usual === '' || choices.includes(usual)) && <option value="">{usual || '–'}</option>}
       {choices.map((choice) => choice !== usual && <option key={choice}>{choice}</option>)}
     </select>
   )

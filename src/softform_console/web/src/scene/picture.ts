@@ -12,44 +12,32 @@ import { deformation, Surface } from './surface'
 const LEAST_SHARE = 0.015
 const LEAST_UNCERTAINTY = 1e-4
 
-/** What is shown of one robot. */
-export interface Picture {
-  surface: Surface | null
+/** What is shown of one robot; empty as long as nothing came. */
+const nothing = () => ({
+  surface: null as Surface | null,
   /** Shape that a motion is predicted to have at the time that is looked at. */
-  foreseen: Surface | null
-  rest: Map<number, Float32Array>
-  cloud: SceneFrame | null
+  foreseen: null as Surface | null,
+  /** The shape at rest, by topology. */
+  rest: new Map<number, Float32Array>(),
+  cloud: null as SceneFrame | null,
   /** Distance of the cloud's points from the surface as it was when they came, m; null where it is not asked for. */
-  cloudDistances: Float32Array | null
-  markers: SceneFrame | null
+  cloudDistances: null as Float32Array | null,
+  markers: null as SceneFrame | null,
   /** Where each marker was seen last (3 n), m; NaN where it never was. */
-  markersSeen: Float32Array
-  target: SceneFrame | null
-  preview: SceneFrame | null
-}
+  markersSeen: new Float32Array(0) as Float32Array,
+  target: null as SceneFrame | null,
+  preview: null as SceneFrame | null,
+})
+export type Picture = ReturnType<typeof nothing>
 
 const topologies = new Map<string, Topology>()
 const pictures = new Map<number, Picture>()
 const listeners = new Set<() => void>()
 
-/** The picture of a robot; empty as long as nothing came. */
+/** The picture of a robot. */
 export function pictureOf(robot: number): Picture {
-  let picture = pictures.get(robot)
-  if (!picture) {
-    picture = {
-      surface: null,
-      foreseen: null,
-      rest: new Map(),
-      cloud: null,
-      cloudDistances: null,
-      markers: null,
-      markersSeen: new Float32Array(0),
-      target: null,
-      preview: null,
-    }
-    pictures.set(robot, picture)
-  }
-  return picture
+  if (!pictures.has(robot)) pictures.set(robot, nothing())
+  return pictures.get(robot)!
 }
 
 /** Be told when a picture has changed; returns what ends it. */
