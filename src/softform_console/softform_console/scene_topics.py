@@ -90,9 +90,10 @@ class SceneTopics:
         listen(MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS)
         if self._frames:
             listen(TFMessage, "/tf", self._on_transforms, qos.TF)
-        if self._robot.surfaces:
+        if self._robot.surfaces or self._skin is not None:
             listen(MeshTopology, "predicted_topology", self._on_topology, qos.LATCHED_STATE)
             listen(PredictedMesh, "predicted_mesh", self._on_mesh, qos.PREDICTED_SURFACE)
+        if self._robot.surfaces:
             listen(PointCloud2, "captured_cloud", self._on_cloud, qos.CAPTURED_CLOUD)
             listen(PointCloud2, "target_shape", self._on_target_cloud, qos.TARGET_READER)
             listen(TargetMesh, "target_mesh", self._on_target_mesh, qos.TARGET_READER)
@@ -100,9 +101,10 @@ class SceneTopics:
     def _on_topology(self, message: MeshTopology) -> None:
         triangles = np.frombuffer(message.triangles, dtype=np.uint32).reshape(-1, 3)
         count = int(sum(message.vertices))
-        self._grid = self._skin_grid(message.id & 0xFFFFFFFF, count) or MeshGrid(
-            self._robot, message.id & 0xFFFFFFFF, count, triangles, self._names
-        )
+        number = message.id & 0xFFFFFFFF
+        self._grid = self._skin_grid(number, count)
+        if self._grid is None and self._robot.surfaces:
+            self._grid = MeshGrid(self._robot, number, count, triangles, self._names)
         if self._predictions.service_is_ready():
             rest = self._robot.actuators_of(self._robot.rest_actuation)
             asked = PredictShape.Request(actuators=values_to_message(rest, self._robot))
@@ -134,11 +136,12 @@ class SceneTopics:
         name, skin = self._skin
         if skin.samples != count:
             self._node.get_logger().warning(
-                f"The skin '{name}' rides on {skin.samples} points and {count} are predicted: the robot's own surface "
-                f"is shown. Bind it anew with --samples {count}."
+                f"The skin '{name}' rides on {skin.samples} points and {count} are predicted: it is not shown. Bind it "
+                f"anew{f' with --samples {count}' if self._robot.surfaces else ''}."
             )
             return None
-        return SkinGrid(skin, topology, self._names.index(name))
+        # What is picked of a skin that rides on a body's elements is the robot's frame.
+        return SkinGrid(skin, topology, self._names.index(name) if self._robot.surfaces else 0)
 
     def _on_rest(self, done: Future) -> None:
         if rest := self._predicted(done, STALE):

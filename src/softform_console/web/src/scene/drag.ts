@@ -5,7 +5,7 @@ import * as THREE from 'three'
 import { useMotion, type Stroke } from '../motion'
 import { planPath } from '../planning'
 import { addPin, beginGesture, changePin, mayOperate, removePin } from '../steering'
-import { robotInfo, useStore, type Pin } from '../store'
+import { robotInfo, robotState, useStore, type Pin } from '../store'
 import { pictureOf } from './picture'
 
 /** What a pointer can have in hand, in the robot's frame, m. */
@@ -76,7 +76,7 @@ function rayOf(event: Pointer): THREE.Ray {
 
 function normalOf({ output, u, v }: Pick<Pin, 'output' | 'u' | 'v'>): THREE.Vector3 | null {
   const store = useStore.getState()
-  const index = robotInfo(store)?.outputs.findIndex((one) => one.name === output) ?? -1
+  const index = robotInfo(store)?.outputs.findIndex((one) => one.name === output && one.kind !== 'frame') ?? -1
   return pictureOf(store.robot).surface?.normalAt(index, [u, v], new THREE.Vector3()) ?? null
 }
 
@@ -128,8 +128,10 @@ export function pickSurface(event: ThreeEvent<PointerEvent>): void {
   beginGesture()
   const point = local(event.point)
   const { output, uv } = surface.whereOn(event.faceIndex, point)
-  const name = robotInfo(store)?.outputs[output]?.name
-  if (name !== undefined) pick(event, { output: name, u: uv[0], v: uv[1] }, point.toArray())
+  const picked = robotInfo(store)?.outputs[output]
+  const frame = robotState(store)?.frames.find((one) => one.name === picked?.name)
+  if (frame) pickFrame(event, frame.name, frame.place)
+  else if (picked) pick(event, { output: picked.name, u: uv[0], v: uv[1] }, point.toArray())
 }
 
 /** Press on a frame of the robot. */
