@@ -9,6 +9,7 @@ from pathlib import Path
 from softform_console.access import Links, is_loopback, own_names
 from softform_console.certificate import certificate
 from softform_console.control_channel import ControlChannel
+from softform_console.foxglove_bridge import FoxgloveBridge
 from softform_console.goal_runner import GoalRunner
 from softform_console.job_commands import JobCommands
 from softform_console.job_desk import JobDesk, job_routes
@@ -49,6 +50,9 @@ PARAMETERS = (
     Parameter("host", "127.0.0.1", "address to listen on; beyond this computer (`0.0.0.0`) with TLS and a token"),
     Parameter("port", 8765, "TCP port; the next one that is free is taken, 0: any", 0, 65535),
     Parameter("replays", False, "whether a recording stands in for the robot; the page says so"),
+    Parameter(
+        "foxglove_port", 0, "port on which Foxglove is served, on this computer alone; 0: none", 0, 65535
+    ),
     Parameter("open_page", False, "whether the page is opened in the browser, where there is a display"),
 )
 
@@ -63,11 +67,13 @@ class ConsoleNode(SoftformLifecycleNode):
     def __init__(self) -> None:
         super().__init__("console", PARAMETERS, hardware_id="console")
         self._url = ""
+        self._foxglove: FoxgloveBridge | None = None
 
     def configure(self) -> None:
         """Load the robot; open its topics and services."""
         values = self.parameters
         robot = load_robot(values["robot"]).in_namespace(self.get_namespace())
+        self._frame = robot.base_frame
         self._view, self._role, self._store = RobotView(robot), OperatorRole(), SceneStore()
         self._desk: RobotDesk
         self._goals = GoalRunner(self.get_namespace(), robot.base_frame, self._tell, self._on_goal_end)
@@ -123,6 +129,7 @@ class ConsoleNode(SoftformLifecycleNode):
         host, port = self.parameters["host"], self.parameters["port"]
         is_open = not is_loopback(host)
         names = own_names(host)
+        self._foxglove = self._opened_foxglove(self.parameters["foxglove_port"])
         files = certificate(_state_folder(), names) if is_open else None
         listening = bound_socket(host, port)
         others = job_routes(self._jobs, self._commands, self._runs, self._shelf)
@@ -141,6 +148,8 @@ class ConsoleNode(SoftformLifecycleNode):
     def deactivate(self) -> None:
         """Serve no more; what a page moved is ended."""
         self._steering.end()
+        if self._foxglove is not None:
+            self._foxglove.close()
         self._server.close()
 
     def health(self) -> Health:
@@ -149,6 +158,13 @@ class ConsoleNode(SoftformLifecycleNode):
         if self.is_active and not (self._server.is_alive and self._steering.is_alive and self._stops.is_alive):
             return Health(WARN, "a thread of the server has ended; see the log, and start the node again", values)
         return Health(OK, "serving" if self.is_active else "inactive", values)
+
+    def _opened_foxglove(self, port: int) -> FoxgloveBridge | None:
+        if port == 0:
+            return None
+        bridge = FoxgloveBridge(self._store, lambda: self._desk.states()[0].model_dump_json(), self._frame, port)
+        self.get_logger().info(f"for Foxglove: ws://127.0.0.1:{bridge.port}")
+        return bridge
 
     def _print_link(self, token: str) -> None:
         address = f"{self._url}?token={token}"
@@ -174,8 +190,9 @@ class ConsoleNode(SoftformLifecycleNode):
         )
 
     def _look(self) -> None:
-        self._topics.update(self._control.pages > 0)
-        if self._control.pages:
+        is_watched = self._control.pages > 0 or (self._foxglove is not None and self._foxglove.is_watched)
+        self._topics.update(is_watched)
+        if is_watched:
             self._choice.look()
 
     def _on_driver(self, message: DriverState) -> None:

@@ -89,7 +89,9 @@ def console(seconds: float, browsers: bool, json_path: str | None) -> None:
     with _launched("softform", {"run_dir": str(folder / "stack")}, folder / "stack.log") as (address, _):
         figures.update(_drags(address))
         if browsers:
-            steered = steering_figures(address, seconds, lambda: _steering(address))
+            steered = steering_figures(
+                address, seconds, lambda: _steering(address), lambda pages: _watching(address, pages, True)
+            )
             asked = int(str(figures["outside_requests"])) + int(str(steered["outside_requests"]))
             figures.update({**steered, "outside_requests": asked})
     report_figures(figures, json_path or "-")
