@@ -1,4 +1,4 @@
-import { takeMotion } from './motion'
+import { takeMotion, useMotion } from './motion'
 import { programEnded, takeProgram } from './program'
 import { BEAT_SECONDS, VERSION, type FromServer, type RobotState, type State, type ToServer } from './protocol'
 import { ReconnectingSocket } from './socket'
@@ -17,6 +17,7 @@ const socket = new ReconnectingSocket('control', {
   },
   close: () => {
     programEnded()
+    useMotion.setState({ state: null })
     useStore.setState({ connected: false, state: null, pins: [], selected: null, manual: null, stopped: null })
   },
 })

@@ -85,7 +85,7 @@ export function planPath(): void {
 /** Show the shape that is predicted at a time of the motion, s; null: none. */
 export function look(time: number | null): void {
   const { motion } = useMotion.getState()
-  if (!motion || !mayOperate()) return
+  if (!motion || !robotInfo(useStore.getState())?.has_surface || !mayOperate()) return
   useMotion.setState({ time })
   const values = time === null ? null : valuesAt(motion, time)
   looking(() => send({ type: 'foresee', robot: useStore.getState().robot, values }))

@@ -12,15 +12,18 @@ import {
   runMotion,
 } from '../planning'
 import type { Obstacle } from '../protocol'
-import { useStore } from '../store'
+import { robotInfo, useStore } from '../store'
 import { NumberField } from './NumberField'
 import { Choice, Cross, Item, Lengths } from './parts'
+
+const KINDS = ['ball', 'box'] as const
 
 /** Obstacles and motions past them, paths that are drawn: planned, looked at in time, then run. */
 export function MotionSection() {
   const motion = useMotion()
   const obstacles = useObstacles()
   const robot = useStore((store) => store.robot)
+  const hasSurface = useStore((store) => robotInfo(store)?.has_surface)
   const busy = isUnderWay(motion)
   return (
     <section className="section" aria-label="Motion">
@@ -30,15 +33,16 @@ export function MotionSection() {
           <Row key={index} obstacle={obstacle} index={index} chosen={motion.chosen === index} />
         ))}
       </ol>
-      <div className="row" role="group" aria-label="Add an obstacle">
-        <span className="muted">Obstacle</span>
-        <button type="button" onClick={() => addObstacle('ball')}>
-          ball
-        </button>
-        <button type="button" onClick={() => addObstacle('box')}>
-          box
-        </button>
-      </div>
+      {hasSurface && (
+        <div className="row" role="group" aria-label="Add an obstacle">
+          <span className="muted">Obstacle</span>
+          {KINDS.map((kind) => (
+            <button key={kind} type="button" onClick={() => addObstacle(kind)}>
+              {kind}
+            </button>
+          ))}
+        </div>
+      )}
       {obstacles.length > 0 && <PlanPast busy={busy} />}
       <DrawPath busy={busy} />
       {motion.state && (
@@ -51,7 +55,12 @@ export function MotionSection() {
           Cancel
         </button>
       )}
-      {motion.motion && !busy && <Look />}
+      {motion.motion && !busy && hasSurface && <Look />}
+      {motion.motion && !busy && (
+        <button type="button" className="primary" onClick={runMotion}>
+          Run it
+        </button>
+      )}
     </section>
   )
 }
@@ -153,22 +162,17 @@ function Look() {
   }, [motion])
   const last = motion!.times.at(-1)!
   return (
-    <>
-      <label className="field wide">
-        <span>{time === null ? 'not looked at' : `at ${time.toFixed(1)} s`}</span>
-        <input
-          type="range"
-          min={0}
-          max={last}
-          step={last / 200}
-          value={time ?? last}
-          aria-label="Time of the motion that is looked at"
-          onChange={(event) => look(Number(event.target.value))}
-        />
-      </label>
-      <button type="button" className="primary" onClick={runMotion}>
-        Run it
-      </button>
-    </>
+    <label className="field wide">
+      <span>{time === null ? 'not looked at' : `at ${time.toFixed(1)} s`}</span>
+      <input
+        type="range"
+        min={0}
+        max={last}
+        step={last / 200}
+        value={time ?? last}
+        aria-label="Time of the motion that is looked at"
+        onChange={(event) => look(Number(event.target.value))}
+      />
+    </label>
   )
 }
