@@ -38,7 +38,7 @@ export const useMotion = create<MotionStore>(() => BEGIN)
 
 /** Take what the server says of motions. */
 export function takeMotion(message: Motion | MotionState): void {
-  if (message.type === 'motion') useMotion.setState({ motion: message, stroke: null, time: message.times.at(-1) })
+  if (message.type === 'motion') useMotion.setState({ motion: message, stroke: null, time: null })
   else useMotion.setState({ state: message })
 }
 
