@@ -27,10 +27,11 @@ class Motions:
     Args:
         robot: The robot.
         runner: Carries out one goal at a time.
+        index: Number of the robot for pages.
     """
 
-    def __init__(self, robot: Robot, runner: GoalRunner) -> None:
-        self._robot, self._runner, self._count = robot, runner, 0
+    def __init__(self, robot: Robot, runner: GoalRunner, index: int = 0) -> None:
+        self._robot, self._runner, self._index, self._count = robot, runner, index, 0
         self._motion: Motion | None = None
         self.obstacles: tuple[Obstacle, ...] = ()
 
@@ -136,7 +137,7 @@ class Motions:
         empty: dict[str, list[float]] = {"clearances": [], "margins": [], "path": [], "errors": []}
         lists = {name: list(more.get(name, value)) for name, value in empty.items()}
         rows = [[float(one) for one in row] for row in values]
-        return Motion(robot=0, id=self._count, actuators=rows, times=[float(one) for one in times], **lists)
+        return Motion(robot=self._index, id=self._count, actuators=rows, times=[float(one) for one in times], **lists)
 
     def _keep(self, motion: Motion, text: str) -> None:
         self._motion = motion
@@ -146,7 +147,7 @@ class Motions:
     def _tell(
         self, stage: Literal["planning", "planned", "moving", "reached", "failed"], text: str, waypoint: int = 0
     ) -> None:
-        self._runner.tell(MotionState(robot=0, stage=stage, waypoint=waypoint, text=text))
+        self._runner.tell(MotionState(robot=self._index, stage=stage, waypoint=waypoint, text=text))
 
 
 def _times(places: Array, values: Array, seconds: float, slew_rate: Array) -> Array:

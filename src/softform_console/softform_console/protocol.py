@@ -258,6 +258,13 @@ class Hello(Message):
     robots: list[RobotInfo]
 
 
+class Robots(Message):
+    """The robots, where another one has come since hello."""
+
+    type: Literal["robots"] = "robots"
+    robots: list[RobotInfo]
+
+
 class Pulse(Message):
     """Answer to a beat."""
 
@@ -434,6 +441,7 @@ class ProgramState(Message):
 
 FromServer = Annotated[
     Hello
+    | Robots
     | Pulse
     | State
     | Stopped

@@ -18,7 +18,6 @@ from softform_console.robot_view import RobotView
 from softform_console.scene_frames import PREVIEW, Kind, SceneItem
 from softform_console.scene_store import SceneStore
 from softform_console.steering import Steering
-from softform_console.stop_request import StopRequests
 from softform_console.target_files import TargetFiles, scene_item
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
@@ -31,14 +30,14 @@ PREVIEWS = 1
 
 
 class RobotDesk:
-    """`control_channel.Desk` of one robot.
+    """What pages ask of one robot.
 
     Args:
         robot: The robot.
+        index: Its number for pages.
         view: What the stack says of it.
         steering: Moves it.
         link: The robot itself.
-        stops: Stops it.
         goals: Carries out its goals.
         motions: Its motions.
         foresee: Shows the shape that is predicted at values (k,), or None any more.
@@ -47,15 +46,18 @@ class RobotDesk:
         targets: Target files.
         store: What is shown.
         tell: Takes messages for all pages.
+
+    Attributes:
+        info: What pages are told of it.
     """
 
     def __init__(
         self,
         robot: Robot,
+        index: int,
         view: RobotView,
         steering: Steering,
         link: RobotLink,
-        stops: StopRequests,
         goals: GoalRunner,
         motions: Motions,
         foresee: Callable[[Array | None], None],
@@ -65,12 +67,12 @@ class RobotDesk:
         store: SceneStore,
         tell: Callable[[protocol.FromServer], None],
     ) -> None:
-        self._robot, self._view, self._steering, self._link, self._stops = robot, view, steering, link, stops
+        self._robot, self._index, self._view, self._steering, self._link = robot, index, view, steering, link
         self._goals, self._motions, self._foresee = goals, motions, foresee
         self._programs, self._models, self._targets = programs, models, targets
         self._store, self._tell = store, tell
-        self._info = info_of(robot)
-        self._outputs = {output.name for output in self._info.outputs}
+        self.info = info_of(robot, index)
+        self._outputs = {output.name for output in self.info.outputs}
         self._size = float(np.linalg.norm(robot.extent)) if robot.surfaces else robot.body.size
         self._workers = ThreadPoolExecutor(1, thread_name_prefix="preview")
 
@@ -78,15 +80,11 @@ class RobotDesk:
         """End what is at work."""
         self._workers.shutdown(wait=False, cancel_futures=True)
 
-    def hello(self) -> list[protocol.RobotInfo]:
-        """Return the robot."""
-        return [self._info]
-
-    def states(self) -> list[protocol.RobotState]:
+    def state(self) -> protocol.RobotState:
         """Return the robot's state."""
         steering, models = self._steering, self._models
         obstacles = self._motions.obstacles
-        return [self._view.state(0, steering.mode, steering.points, obstacles, models.kind, models.kinds)]
+        return self._view.state(self._index, steering.mode, steering.points, obstacles, models.kind, models.kinds)
 
     def page_lost(self) -> None:
         """End what the operator's page moved."""
@@ -100,14 +98,10 @@ class RobotDesk:
         Raises:
             SoftformError: If it cannot be done.
         """
-        if getattr(message, "robot", 0) != 0:
-            raise SoftformError("There is one robot, of index 0.")
         moves = protocol.Points | protocol.Actuators | protocol.Reach | protocol.RunMotion
         if isinstance(message, moves) or (isinstance(message, protocol.Program) and message.run):
             self._link.check_epoch(int(message.epoch))
-        if isinstance(message, protocol.Stop):
-            self._stops.ask()
-        elif isinstance(message, protocol.Points):
+        if isinstance(message, protocol.Points):
             self._steer(message)
         elif isinstance(message, protocol.Actuators):
             self._steering.set_values(self._robot.check_commands(np.asarray(message.values)))

@@ -47,10 +47,11 @@ class SceneTopics:
         robot: The robot.
         store: Takes what is shown.
         view: Takes what is told.
+        index: Number of the robot for pages.
     """
 
-    def __init__(self, node: GuardedNode, robot: Robot, store: SceneStore, view: RobotView) -> None:
-        self._node, self._robot, self._store, self._view = node, robot, store, view
+    def __init__(self, node: GuardedNode, robot: Robot, store: SceneStore, view: RobotView, index: int = 0) -> None:
+        self._node, self._robot, self._store, self._view, self._index = node, robot, store, view, index
         self._names = [output.name for output in outputs_of(robot)]
         self._frames = {robot.frame_of(name): name for name in robot.frames}
         self._skin = skin_of(robot)
@@ -118,7 +119,7 @@ class SceneTopics:
         """
         self._foreseen += 1
         if values is None:
-            self._store.put(SceneItem(Kind.GONE, 0, time.time(), flags=PREVIEW, gone=Kind.MESH), FORESEEN)
+            self._store.put(SceneItem(Kind.GONE, self._index, time.time(), flags=PREVIEW, gone=Kind.MESH), FORESEEN)
             return
         if self._grid is None or not self._predictions.service_is_ready():
             raise SoftformError("Nothing predicts the robot's shape.", "See whether the node shape_predictor runs.")
@@ -156,7 +157,9 @@ class SceneTopics:
         if len(points) != grid.count:
             return None
         stamp = seconds_from_stamp(answer.cloud.header.stamp)
-        return SceneItem(Kind.MESH, 0, stamp, grid.shown(points), flags, topology=grid.topology, coarse=grid.coarse)
+        return SceneItem(
+            Kind.MESH, self._index, stamp, grid.shown(points), flags, topology=grid.topology, coarse=grid.coarse
+        )
 
     def _on_mesh(self, message: PredictedMesh) -> None:
         grid = self._grid
@@ -166,7 +169,7 @@ class SceneTopics:
         values = np.frombuffer(message.values, dtype=np.float32)
         item = SceneItem(
             Kind.MESH,
-            0,
+            self._index,
             seconds_from_stamp(message.header.stamp),
             grid.shown(points),
             STALE if message.stale else 0,
@@ -189,18 +192,18 @@ class SceneTopics:
             points = points_from_cloud(message)
             points = points[np.isfinite(points).all(axis=1)][:: 1 + len(points) // _MOST_POINTS]
             stamp = seconds_from_stamp(message.header.stamp)
-            self._store.put(SceneItem(kind, 0, stamp, points.astype(np.float32)))
+            self._store.put(SceneItem(kind, self._index, stamp, points.astype(np.float32)))
 
     def _on_target_mesh(self, message: TargetMesh) -> None:
         if message.header.frame_id == self._robot.base_frame:
             points = unpacked_vertices(message.vertices).astype(np.float32)
             triangles = np.frombuffer(message.triangles, dtype=np.uint32).reshape(-1, 3)
             stamp = seconds_from_stamp(message.header.stamp)
-            self._store.put(SceneItem(Kind.TARGET, 0, stamp, points, triangles=triangles))
+            self._store.put(SceneItem(Kind.TARGET, self._index, stamp, points, triangles=triangles))
 
     def _on_markers(self, message: MarkerFrame) -> None:
         points = positions_from_markers(message).astype(np.float32)
-        self._store.put(SceneItem(Kind.MARKERS, 0, seconds_from_stamp(message.header.stamp), points))
+        self._store.put(SceneItem(Kind.MARKERS, self._index, seconds_from_stamp(message.header.stamp), points))
 
     def _on_transforms(self, message: TFMessage) -> None:
         for one in message.transforms:

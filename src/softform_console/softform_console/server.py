@@ -41,7 +41,7 @@ class Routes:
         control: Serves /control.
         store: What is shown.
         stops: Carries out stops.
-        upload: Takes name, unit and bytes of a target's file, in a thread of its own.
+        upload: Takes robot, name, unit and bytes of a target's file, in a thread of its own.
         names: Names under which the server may be called.
         links: See `access.Access`.
         others: Routes beside these.
@@ -53,7 +53,7 @@ class Routes:
         control: ControlChannel,
         store: SceneStore,
         stops: StopRequests,
-        upload: Callable[[str, str, bytes], Uploaded],
+        upload: Callable[[int, str, str, bytes], Uploaded],
         names: frozenset[str],
         links: Links | None,
         others: Iterable[Route] = (),
@@ -171,9 +171,10 @@ class Routes:
                 content += part
                 if len(content) > MOST_BYTES:
                     return JSONResponse({"message": f"The file is larger than {MOST_BYTES >> 20} MB."}, 413)
-        name, unit = request.query_params.get("name", ""), request.query_params.get("unit", "")
+        given = request.query_params
+        robot, name, unit = given.get("robot", "0"), given.get("name", ""), given.get("unit", "")
         try:
-            told = await run_in_threadpool(self._upload, name, unit, bytes(content))
+            told = await run_in_threadpool(self._upload, _index(robot), name, unit, bytes(content))
         except SoftformError as error:
             return JSONResponse({"message": str(error)}, 400)
         return Response(told.model_dump_json(), media_type="application/json")
@@ -253,3 +254,8 @@ def bound_socket(host: str, port: int, tries: int = 10) -> sockets.socket:
             continue
         return made
     raise AssertionError("port 0 is taken, or the host is not")
+
+
+def _index(given: str) -> int:
+    """Return the robot's index that a page gives; -1, which there is not, for what is none."""
+    return int(given) if given.isascii() and given.isdecimal() and len(given) < 5 else -1

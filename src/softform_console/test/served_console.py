@@ -101,7 +101,7 @@ class Served:
     def others(self):
         return []
 
-    def upload(self, name, unit, content):
+    def upload(self, robot, name, unit, content):
         if unit != "mm":
             raise SoftformError("The unit is not given.", "Choose one.")
         self.uploads.append((name, content))

@@ -412,6 +412,12 @@ export interface RobotState {
   models: string[]
 }
 
+/** The robots, where another one has come since hello. */
+export interface Robots {
+  type: 'robots'
+  robots: RobotInfo[]
+}
+
 /** A file to be had by GET /runs/PATH, with its size in bytes. */
 export interface RunFile {
   path: string
@@ -525,6 +531,7 @@ export type ToServer =
 
 export type FromServer =
   | Hello
+  | Robots
   | Pulse
   | State
   | Stopped
