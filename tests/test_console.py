@@ -224,7 +224,8 @@ def let_go(observer, begun):
     assert time.monotonic() - begun < LET_GO_SECONDS
     assert not observer.driver[-1].holder
     observer.wait_for(lambda: observer.state == DriverState.SAFE and all(observer.driver[-1].at_rest), "at rest", 10.0)
-    assert np.nanmax(np.abs(observer.driver[-1].rest_value)) < 400.0
+    observer.values.clear()
+    observer.wait_for(lambda: observer.values and np.abs(observer.measured).max() < 400.0, "measured empty", 10.0)
 
 
 @pytest.mark.parametrize("how", STEERED)
