@@ -16,7 +16,7 @@ NODES = ("shape_predictor", "inverse_kinematics", "motion_planner")
 _ANSWER_SECONDS = 90.0
 """Time within which a node has opened another model, s: a simulator is compiled and solved with once."""
 
-_ASK_SECONDS = 2.0
+_ASK_SECONDS, _POLL_SECONDS = 2.0, 0.1
 
 
 class ModelChoice:
@@ -90,15 +90,24 @@ class ModelChoice:
 
     def _use(self, name: str, kind: str) -> str:
         """Have a node use a kind; returns why it does not, if so."""
+        deadline, wanted = time.monotonic() + _ANSWER_SECONDS, kind
+        while time.monotonic() < deadline:
+            answer, wanted = self._asked(name, wanted), ""
+            if answer is not None and not answer.success:
+                return str(answer.message)
+            if answer is not None and (answer.model == kind or not kind):
+                return ""
+            time.sleep(_POLL_SECONDS)
+        return f"It did not answer, or was not ready, within {_ANSWER_SECONDS:g} s."
+
+    def _asked(self, name: str, kind: str) -> UseModel.Response | None:
         ended = threading.Event()
         future = self._clients[name].call_async(UseModel.Request(model=kind))
         future.add_done_callback(lambda _: ended.set())
-        if not ended.wait(_ANSWER_SECONDS):
-            return f"It did not answer within {_ANSWER_SECONDS:g} s."
-        if future.exception() is not None:
-            return str(future.exception())
+        if not ended.wait(_ASK_SECONDS):
+            return None
         self._note(name, future)
-        return "" if future.result().success else str(future.result().message)
+        return None if future.exception() is not None else future.result()
 
     def _note(self, name: str, done: Any) -> None:
         if done.cancelled() or done.exception() is not None:

@@ -3,9 +3,7 @@
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar, cast
-
-from rclpy.task import Future
+from typing import Any, TypeVar, cast
 
 from softform_core.errors import SoftformError
 from softform_core.forward.model_choice import ChosenSurface
@@ -52,7 +50,7 @@ def open_node_models(
             return other
 
         chosen = ChosenSurface(values["model"], models, opened)
-        _serve_choice(node, chosen)
+        _ModelService(node, chosen)
         models = cast(Models, chosen)
 
     def look() -> None:
@@ -70,35 +68,46 @@ def open_node_models(
     return models
 
 
-def _serve_choice(node: SoftformLifecycleNode, models: ChosenSurface) -> None:
-    """Serve `NODE/use_model`: models are opened in another thread, and the executor goes on feeding the driver."""
+class _ModelService:
+    """Serves `NODE/use_model`: models are opened in another thread, and the executor goes on feeding the driver."""
 
-    async def use(request: UseModel.Request, response: UseModel.Response) -> UseModel.Response:
-        if request.model:
-            response.message = await _opened(node, models, request.model)
-            if not response.message and request.model != models.kind:
-                models.choose(request.model)
-                node.get_logger().info(f"model '{models.kind}' is in use")
-                node.diagnostics.publish()
-        response.success, response.model, response.models = not response.message, models.kind, plugin_kinds(GROUP)
+    def __init__(self, node: SoftformLifecycleNode, models: ChosenSurface) -> None:
+        self._node, self._models = node, models
+        self._opening = self._failure = ""
+        service = node.create_service(UseModel, f"{node.get_name()}/use_model", self._on_request)
+        node.opened.callback(node.destroy_service, service)
+
+    def _on_request(self, request: UseModel.Request, response: UseModel.Response) -> UseModel.Response:
+        models = self._models
+        if self._opening and request.model not in ("", self._opening):
+            response.message = f"The model '{self._opening}' is being opened. Wait until that has ended."
+        elif request.model and not self._opening:
+            self._failure = ""
+            if request.model != models.kind:
+                self._opening = request.model
+                wanted = request.model, self._node.executor
+                threading.Thread(target=self._open, args=wanted, name="model", daemon=True).start()
+        response.success = not (response.message or self._failure)
+        opening = f"The model '{self._opening}' is being opened." if self._opening else ""
+        response.message = response.message or self._failure or opening
+        response.model, response.models = models.kind, plugin_kinds(GROUP)
         return response
 
-    node.opened.callback(node.destroy_service, node.create_service(UseModel, f"{node.get_name()}/use_model", use))
-
-
-def _opened(node: SoftformLifecycleNode, models: ChosenSurface, kind: str) -> Future:
-    """Return the future of why a kind cannot be used, empty if it can."""
-    answer, executor = Future(), node.executor
-
-    def work() -> None:
+    def _open(self, kind: str, executor: Any) -> None:
         try:
-            models.of(kind)
-            said = ""
+            self._models.of(kind)
+            failure = ""
         except SoftformError as error:
-            said = str(error)
+            failure = str(error)
         except Exception as error:  # a model of another package may raise anything
-            said = f"The model '{kind}' failed: {type(error).__name__}: {error}."
-        executor.create_task(answer.set_result, said)
+            failure = f"The model '{kind}' failed: {type(error).__name__}: {error}."
+        executor.create_task(self._opened, kind, failure)
 
-    threading.Thread(target=work, name="model", daemon=True).start()
-    return answer
+    def _opened(self, kind: str, failure: str) -> None:
+        self._opening, self._failure = "", failure
+        if failure:
+            self._node.get_logger().warning(f"model '{kind}' is not used: {failure}")
+        else:
+            self._models.choose(kind)
+            self._node.get_logger().info(f"model '{kind}' is in use")
+        self._node.diagnostics.publish()
