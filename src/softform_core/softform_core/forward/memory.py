@@ -80,8 +80,6 @@ class Commands:
 
 WIDEST = 0.2
 """Largest width of the play that is learned, as a share of half the range."""
-REMEMBERED = 4
-"""Commands before a captured frame that are stored: a random one is all but forgotten after so many."""
 _DEAD_BAND = 0.1
 """Deviation of a target for which the command stays, as a share of the width: noise must not reverse the command,
 by twice the width, again and again."""
@@ -112,12 +110,12 @@ class Play(Memory):
     def effective_after(self, past: Array, actuation: Array) -> Array:
         """Return the effective actuation (..., m) at one (..., m) after others (..., h, m), the oldest first.
 
-        The oldest is taken to have been in effect as commanded.
+        NaN stands for what is not known; the oldest that is known is taken to have been in effect as commanded.
         """
         effective = past[..., 0, :] if past.shape[-2] else actuation
-        for place in range(1, past.shape[-2]):
-            effective = self.follow(effective, past[..., place, :])
-        return self.follow(effective, actuation)
+        for commanded in [*np.moveaxis(past, -2, 0)[1:], actuation]:
+            effective = self.follow(np.where(np.isnan(effective), commanded, effective), commanded)
+        return effective
 
     def state_after(self, history: History, actuation: Array) -> PlayState:
         """See `Memory.state_after`."""
@@ -136,9 +134,3 @@ class Play(Memory):
         ahead = wanted - state.effective
         moved = wanted + np.copysign(self.width, ahead)
         return np.where(np.abs(ahead) <= _DEAD_BAND * self.width, state.commanded, moved)
-
-
-def pasts(commands: Array, rest: Array) -> Array:
-    """Return the `REMEMBERED` commands before each of (n, k), which begin at rest (k,), oldest first: (n, h, k)."""
-    padded = np.concatenate([np.tile(rest, (REMEMBERED, 1)), commands])
-    return np.stack([padded[place : place + len(commands)] for place in range(REMEMBERED)], axis=1)

@@ -47,6 +47,11 @@ class ActuationStore:
         return actuation[np.isfinite(actuation).all(axis=1)]  # a growth that was cut short leaves rows of NaN
 
     @property
+    def past(self) -> NDArray[np.float64] | None:
+        """Actuations before that of every row, (n, h, k), the oldest first, NaN where not known; None: none is."""
+        return self._read("past")[: len(self)] if "past" in self._group else None
+
+    @property
     def status(self) -> NDArray[np.uint8]:
         """Status of every row, (n,)."""
         return self._read("status")[: len(self)]
@@ -76,8 +81,10 @@ class ActuationStore:
         """Return why rows are not to be used, by row."""
         return {int(row): str(reason) for row, reason in self.attributes[attribute].items()}
 
-    def _append(self, actuations: NDArray[np.float64], names: Iterable[str]) -> None:
-        """Grow by rows for actuations, (m, k) Pa; `names` are the arrays with a row each.
+    def _append(
+        self, actuations: NDArray[np.float64], names: Iterable[str], past: NDArray[np.float64] | None = None
+    ) -> None:
+        """Grow by rows for actuations, (m, k), after others (m, h, k); `names` are the other arrays with a row each.
 
         Raises:
             OSError: If the disk is full or cannot be written.
@@ -89,6 +96,9 @@ class ActuationStore:
         for name in names:
             array = self._array(name)
             array.resize((after, *array.shape[1:]))
+        if past is not None:
+            self._array("past").resize((after, *past.shape[1:]))
+            self._array("past")[before:] = past
         sync(self._group)
         actuation = self._array("actuation")
         actuation.resize((after, actuations.shape[1]))

@@ -9,8 +9,9 @@ from hypothesis.extra.numpy import arrays
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.history import History, HistoryKeeper
-from softform_core.forward.memory import NO_MEMORY, REMEMBERED, WIDEST, Commands, Memory, Play, pasts
+from softform_core.forward.memory import NO_MEMORY, WIDEST, Commands, Memory, Play
 from softform_core.robots import load_robot
+from softform_core.stores.past import REMEMBERED, pasts
 
 ROBOT = load_robot("membrane")
 LOW, HIGH = np.zeros(9), np.full(9, 5000.0)
@@ -150,3 +151,11 @@ def test_a_robot_of_unknown_history_feels_what_is_measured() -> None:
     first = commands_from(PLAY, np.full(9, 1000.0))
     assert first.effective == pytest.approx(1000.0)
     np.testing.assert_allclose(first.command(wanted), wanted + PLAY.width)
+
+
+def test_of_an_unknown_past_the_oldest_known_is_taken_as_commanded():
+    play, unknown = Play(np.array([1.0])), np.full((1, 1), np.nan)
+    known = np.array([[5.0], [9.0]])
+    behind = play.effective_after(known, np.array([3.0]))
+    np.testing.assert_array_equal(play.effective_after(np.concatenate([unknown, known]), np.array([3.0])), behind)
+    np.testing.assert_array_equal(play.effective_after(np.concatenate([unknown, unknown]), np.array([3.0])), [3.0])
