@@ -34,11 +34,11 @@ class TipServers(RobotServers[TipModels]):
         tip, self._tip = self.models.tip, TipRecord()
         hardware = self.hardware(CaptureWatch(), np.asarray)
         self.serve_stream(TIP_UV, pull_mm2(tip), tip.dimensions)
-        self.serve_goals(hardware, TipPathSolver(self.robot, tip), self._tip)
+        self.serve_goals(hardware, TipPathSolver(self.robot, tip, self.driver), self._tip)
 
         def predict(still: MeasuredValues) -> Array:
             place = np.zeros(3)
-            place[: tip.dimensions] = tip.tip(self.robot.nearest_actuation(still.values)) / MM_PER_M
+            place[: tip.dimensions] = tip.tip(self.driver.effective(tip.memory, still.values)) / MM_PER_M
             return place
 
         capture = Capture(hardware, predict, {MOCAP: MotionCapture(self.robot, hardware, self.markers)})

@@ -5,7 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from softform_client.driver_watch import DriverWatch
 from softform_client.follow_messages import ActuatorPath, FollowGoal, PointPath
+from softform_core.forward.history import History
+from softform_core.forward.memory import NO_MEMORY, Memory, Play
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.halton import halton_actuations
 from softform_core.inverse.follow_path import follow_path
@@ -30,6 +33,7 @@ class Fingers:
     sim_to_real: float | None = None
     dimensions: int = 2
     workspace_width_mm: float = 700.0
+    memory: Memory = NO_MEMORY
 
     @property
     def without_sim_to_real(self):
@@ -60,7 +64,7 @@ def model(robot):
 
 @pytest.fixture(scope="module")
 def solver(robot, model):
-    return TipPathSolver(robot, model)
+    return TipPathSolver(robot, model, DriverWatch(robot, 60.0))
 
 
 def eight(model, waypoints=60):
@@ -124,6 +128,22 @@ def test_where_the_robots_posture_does_not_keep_to_the_path_another_is_taken(rob
     assert errors_mm.max() < 0.001 * model.workspace_width_mm
 
 
+def test_a_tip_that_remembers_is_commanded_so_that_the_path_is_in_effect(robot, model):
+    play = Play(0.04 * robot.actuation_max)
+    solver = TipPathSolver(robot, replace(model, memory=play), DriverWatch(robot, 60.0))
+    commanded, errors_mm = solved(solver, FollowGoal(PointPath(eight(model))), here=robot.actuators_of(POSTURE))
+    state = play.state_after(History(), POSTURE)
+    tips = []
+    for one in commanded:
+        tips.append(model.tip(play.effective(state, one)))
+        state = play.advance(state, one)
+    missed = np.linalg.norm(np.array(tips) - 1000.0 * eight(model)[:, :2], axis=1)
+    uncorrected = np.linalg.norm(model.tip(commanded) - 1000.0 * eight(model)[:, :2], axis=1)
+    assert errors_mm.max() < 0.0018 * model.workspace_width_mm
+    # A command stays where the wanted is nearly in effect, so that noise does not reverse it.
+    assert missed.max() < 0.005 * model.workspace_width_mm < 0.5 * uncorrected.mean()
+
+
 def test_a_point_out_of_reach_keeps_its_error(robot, solver):
     actuations, errors_mm = solved(solver, FollowGoal(PointPath(np.array([[2.0, 0.0, 0.0]]))))
     assert errors_mm[0] > 1500.0
@@ -161,7 +181,7 @@ def test_what_a_tip_can_reach_passes_and_what_lies_half_a_metre_beyond_does_not(
 
     def check(place_mm):
         goal = FollowGoal(PointPath(place_mm[None] / MM_PER_M))
-        one = next(TipPathSolver(robot, model).solve(goal, None, lambda: False))
+        one = next(TipPathSolver(robot, model, DriverWatch(robot, 60.0)).solve(goal, None, lambda: False))
         check_reachable(one.error_mm, one.miss_mm, most_mm, "waypoint 1")
 
     for tip in tips:

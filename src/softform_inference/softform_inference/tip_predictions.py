@@ -42,7 +42,12 @@ class TipPredictions:
         self._node.destroy_publisher(self._frames)
 
     def publish(self, history: History, actuation: Array, stamp: Time, stale: bool) -> None:
-        """Tell where the tip is at an actuation (m,), in z = 0 if planar; a frame cannot say that it is `stale`."""
+        """Tell where the tip is at an actuation (m,) after a history, in z = 0 if planar.
+
+        A frame cannot say that it is `stale`.
+        """
+        memory = self._model.memory
+        actuation = memory.effective(memory.state_after(history, actuation), actuation)
         place = np.zeros(3)
         place[: self._model.dimensions] = self._model.tip(actuation) / MM_PER_M
         robot = self._robot

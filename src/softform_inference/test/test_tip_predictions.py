@@ -1,5 +1,6 @@
 """The frames of a tip whose body is imported, and of a surface's named points."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,6 +8,7 @@ from builtin_interfaces.msg import Time
 
 from softform_core.bodies.imported.description import ImportedBody
 from softform_core.forward.history import History
+from softform_core.forward.memory import Play
 from softform_core.forward.robot_models import TipModels
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.forward.tip_model import load_tip_model
@@ -33,6 +35,22 @@ def test_the_axes_of_an_imported_tip_stay_those_of_the_base():
     turn, place = frame.transform.rotation, frame.transform.translation
     assert (turn.x, turn.y, turn.z, turn.w) == (0.0, 0.0, 0.0, 1.0)
     np.testing.assert_allclose([place.x, place.y, place.z], model.tip(actuation) / 1e3, atol=1e-12)
+
+
+def test_a_tip_that_remembers_stands_where_its_history_has_left_it():
+    robot = load_robot("three_chamber")
+    model = load_tip_model(robot, models_dir() / "three_chamber")
+    play = Play(np.full(3, 2e3))
+    told, node = [], SimpleNamespace()
+    node.create_publisher = lambda *_: SimpleNamespace(publish=told.append)
+    predictions = tip_predictions.TipPredictions(node, robot, TipModels(replace(model, memory=play), "in use"))
+    actuation = np.array([3e4, 1e4, 1e4])
+    came = tuple(((0.0, 0.0), (1.0, beyond)) for beyond in (5e4, 1e4, 0.0))
+    predictions.publish(History(came, True), actuation, Time(), stale=False)
+    place = told[0].transforms[0].transform.translation
+    # The first turned back at 50 kPa, so that 2 kPa more are in effect; the others have come up.
+    expected = model.tip(actuation + [2e3, -2e3, -2e3]) / 1e3
+    np.testing.assert_allclose([place.x, place.y, place.z], expected, atol=1e-9)
 
 
 def test_named_points_of_a_surface_stand_and_turn_where_it_is_predicted():

@@ -30,6 +30,13 @@ class Memory:
         """Return the state of a robot with this history that is at an actuation now."""
         return None
 
+    def effective_after(self, past: Array, actuation: Array) -> Array:
+        """Return the effective actuation (..., m) at one (..., m) after others (..., h, m), the oldest first.
+
+        NaN stands for what is not known; the oldest that is known is taken to have been in effect as commanded.
+        """
+        return actuation
+
     def advance(self, state: State, commanded: Array) -> State:
         """Return the state once the robot has gone straight to a commanded actuation."""
         return None
@@ -108,10 +115,7 @@ class Play(Memory):
         return np.clip(effective, actuation - self.width, actuation + self.width)
 
     def effective_after(self, past: Array, actuation: Array) -> Array:
-        """Return the effective actuation (..., m) at one (..., m) after others (..., h, m), the oldest first.
-
-        NaN stands for what is not known; the oldest that is known is taken to have been in effect as commanded.
-        """
+        """See `Memory.effective_after`."""
         effective = past[..., 0, :] if past.shape[-2] else actuation
         for commanded in [*np.moveaxis(past, -2, 0)[1:], actuation]:
             effective = self.follow(np.where(np.isnan(effective), commanded, effective), commanded)

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from softform_core.arrays import Array
 from softform_core.forward.forward_model import DerivedState, ForwardModel
+from softform_core.forward.memory import Memory, State
 from softform_core.geometry.rigid import RigidTransform, centroid, kabsch
 from softform_core.surface.anchors import Anchors
 from softform_core.units import MM_PER_M
@@ -26,6 +27,10 @@ class TipMap(Protocol):
     @property
     def workspace_width_mm(self) -> float:
         """Unit of tolerances."""
+
+    @property
+    def memory(self) -> Memory:
+        """Memory that converts commands to the actuations that the map takes."""
 
     def tip(self, actuation: ArrayLike) -> Array:
         """Return tips (…, n) mm at actuations (…, m)."""
@@ -70,6 +75,11 @@ class TipPoint(ForwardModel):
         self._model = model
         self._inputs = tuple(f"actuation_{number + 1}" for number in range(len(model.actuation_min)))
 
+    @property
+    def memory(self) -> Memory:
+        """Memory of the tip's map."""
+        return self._model.memory
+
     def forward(self, actuation: Array) -> TipState:
         """Evaluate (1, m); N_J gives the Jacobian (paper 001, Eq. 4) for little more."""
         tip, jacobian = self._model.tip_and_jacobian(actuation[0])
@@ -96,6 +106,15 @@ class MeanPoint(ForwardModel):
 
     def __init__(self, model: ForwardModel, place: Anchors | None = None) -> None:
         self._model, self._place, self._inputs = model, place, model.inputs
+
+    @property
+    def memory(self) -> Memory:
+        """Memory of the other model."""
+        return self._model.memory
+
+    def given(self, state: State) -> "MeanPoint":
+        """Return the mean of the shapes that follow a state of the other model's memory."""
+        return MeanPoint(self._model.given(state), self._place)
 
     def forward(self, actuation: Array) -> DerivedState:
         """Evaluate (n, k)."""

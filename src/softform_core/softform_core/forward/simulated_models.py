@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import ForwardModel, SplineModel, batch_of
+from softform_core.forward.memory import NO_MEMORY
 from softform_core.forward.robot_models import AUTO, NONE, FixedSurface, ModelRequest, RobotModels, TipModels
 from softform_core.halton import halton_actuations
 from softform_core.robots import TIP, Robot
@@ -135,6 +136,7 @@ class SimulatedTip:
         return cls(robot, SimulatedModel(robot, robot.body.simulator()))
 
     sim_to_real = None
+    memory = NO_MEMORY
 
     @property
     def without_sim_to_real(self) -> "SimulatedTip":

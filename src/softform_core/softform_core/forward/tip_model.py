@@ -2,18 +2,24 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from softform_core.arrays import Array
 from softform_core.forward.forward_model import batch_of
+from softform_core.forward.memory import NO_MEMORY, Memory, Play
 from softform_core.forward.mlp import AffineLayers, fold
 from softform_core.forward.robot_models import AUTO, NONE
 from softform_core.networks.mlp_weights import extract_mlp
+from softform_core.networks.saved_network import SavedNetwork, arrays_of
 from softform_core.networks.store import TIP_KINEMATICS, TIP_SIM_TO_REAL, load_tip_sim_to_real
 from softform_core.paths import models_of
 from softform_core.robots import Robot, load_robot
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,7 @@ class TipModel:
         actuation_min: (m,).
         actuation_max: (m,).
         workspace_width_mm: Width of the simulated workspace, mm.
+        memory: What it has learned of how the body stays behind its actuations; actuations here are the effective ones.
     """
 
     forward_kinematics: AffineLayers
@@ -36,6 +43,7 @@ class TipModel:
     actuation_min: Array
     actuation_max: Array
     workspace_width_mm: float
+    memory: Memory = NO_MEMORY
 
     @property
     def actuations(self) -> int:
@@ -50,7 +58,13 @@ class TipModel:
     @property
     def without_sim_to_real(self) -> "TipModel":
         """The same model for the simulated tip."""
-        return replace(self, sim_to_real=None)
+        return replace(self, sim_to_real=None, memory=NO_MEMORY)
+
+    def with_transfer(self, transfer: "SavedNetwork | nn.Module") -> "TipModel":
+        """Return the same model for the real tip by an N_s2r, a `TipTransfer` or what was read of its export."""
+        width = arrays_of(transfer).get("play_width", np.empty(0))
+        memory = Play(width) if len(width) else NO_MEMORY
+        return replace(self, sim_to_real=fold(extract_mlp(transfer)), memory=memory)
 
     def tip(self, actuation: ArrayLike) -> Array:
         """Return tips r(p^s(c)) (…, n) mm at actuations (…, m).
@@ -106,17 +120,17 @@ def load_tip_model(
     robot = load_robot(robot, "tip") if isinstance(robot, str) else robot
     place = models_of(robot.name) if folder is None else Path(folder)
     kinematics, card = TIP_KINEMATICS.load(place, robot)
-    real = None
-    if sim_to_real is not None:
-        real = fold(extract_mlp(load_tip_sim_to_real(robot, Path(sim_to_real), card)[0]))
-    return TipModel(
+    simulated = TipModel(
         fold(extract_mlp(kinematics.forward_kinematics)),
         fold(extract_mlp(kinematics.jacobian)),
-        real,
+        None,
         robot.actuation_min,
         robot.actuation_max,
         card.workspace_width_mm,
     )
+    if sim_to_real is None:
+        return simulated
+    return simulated.with_transfer(load_tip_sim_to_real(robot, Path(sim_to_real), card)[0])
 
 
 def tip_model_in_use(robot: Robot, folder: Path | None, sim_to_real: str) -> TipModel:

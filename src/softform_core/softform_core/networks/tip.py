@@ -47,6 +47,24 @@ class TipNetwork(nn.Module):
         return self.output_offset + self.output_scale * self.layers((x - self.input_offset) / self.input_scale)
 
 
+class TipTransfer(TipNetwork):
+    """N_s2r: the simulated tip, mm, and the actuation, both of the effective actuation, to the real tip, mm.
+
+    Args:
+        inputs: (s, a) samples of the input.
+        outputs: (s, b) samples of the output.
+        hidden: Widths of the hidden layers.
+        play_width: (m,) how far the effective actuation may be from the commanded one (`forward.memory.Play`); (0,) if
+            the body has no memory, or none was learned.
+    """
+
+    play_width: Tensor
+
+    def __init__(self, inputs: Tensor, outputs: Tensor, hidden: Sequence[int], play_width: Tensor) -> None:
+        super().__init__(inputs, outputs, hidden, one_scale=True)
+        self.register_buffer("play_width", play_width)
+
+
 class TipKinematics(nn.Module):
     """N_fk and N_J of one robot, which ship together.
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from softform_core.networks.card import Count, Entry, KinematicsReference, Millimetres, ModelCard, Split
+from softform_core.networks.card import Count, Entry, KinematicsReference, Millimetres, ModelCard, Share, Split
 
 Percent = Annotated[float, Field(ge=0.0)]
 
@@ -107,7 +107,11 @@ root mean square Jacobian.
 
 
 class TipSimToRealCard(ModelCard):
-    """Everything about an N_s2r of a tip that is not in its weights."""
+    """Everything about an N_s2r of a tip that is not in its weights.
+
+    `play` is the part of its range by which the body stays behind each actuation that turns back; empty without a
+    memory.
+    """
 
     model: Literal["tip sim-to-real"] = "tip sim-to-real"
     forward_kinematics: KinematicsReference
@@ -115,12 +119,22 @@ class TipSimToRealCard(ModelCard):
     split: Split
     seed: int
     network: NetworkEntry
+    play: list[Share] = []
     before_mean_percent: Percent
     before_max_percent: Percent
+
+    @property
+    def memory(self) -> str:
+        """The play in words; empty without one."""
+        if not self.play:
+            return ""
+        each = ", ".join(f"{share:.1%}" for share in self.play)
+        return f"the body stays up to {each} of the range behind its actuations that turn back"
 
     def to_markdown(self) -> str:
         """Return the card for people."""
         n, d = self.network, self.data
+        memory = f"| memory | {self.memory} |\n" if self.play else ""
         return f"""{self._head("Sim-to-real transfer of the tip")}
 
 | | |
@@ -128,7 +142,7 @@ class TipSimToRealCard(ModelCard):
 | takes | the simulated tip, {n.outputs} coordinates, mm, and {self._takes()} |
 | gives | the real one, mm (paper 001, Sec. II-B) |
 | network | N_s2r: {n.inputs} → {n.hidden} → {n.outputs}, {n.activation}, {n.parameters} parameters |
-| N_fk | sha256 `{self.forward_kinematics.weights_sha256}`: the model is rejected beside any other |
+{memory}| N_fk | sha256 `{self.forward_kinematics.weights_sha256}`: the model is rejected beside any other |
 {self._files()}
 
 ## Errors

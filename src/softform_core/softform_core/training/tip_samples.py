@@ -1,17 +1,33 @@
 """Captured tips on disk: what the sim-to-real transfer of a tip is learned from. One Zarr v3 group, SI units.
 
-Arrays: `actuation` (n, m) as commanded, `tip` (n, d) m as captured, in the robot's frame. Attributes: schema and
-provenance.
+Arrays: `actuation` (n, m) as commanded, `tip` (n, d) m as captured, in the robot's frame, and where it is known what
+was commanded before, `past` (n, h, m), the oldest first, NaN where not known. Attributes: schema and provenance.
 """
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
+from softform_core.stores.past import check_past
 from softform_core.stores.zarr_stores import Shapes, StoreKind, new_group, open_group
+
+
+class TipSamples(NamedTuple):
+    """Captured tips.
+
+    Attributes:
+        actuation: (n, m), commanded.
+        tips: (n, d) m in the robot's frame.
+        past: (n, h, m) commanded before each, the oldest first, NaN where not known; None if nothing is.
+    """
+
+    actuation: Array
+    tips: Array
+    past: Array | None = None
 
 
 def _misshapen(shapes: Shapes) -> list[str]:
@@ -29,35 +45,40 @@ TIP_SAMPLES = StoreKind(
 )
 
 
-def write_tip_samples(path: Path, robot: Robot, actuations: Array, tips: Array, provenance: dict[str, str]) -> None:
+def write_tip_samples(path: Path, robot: Robot, samples: TipSamples, provenance: dict[str, str]) -> None:
     """Write captured tips; the store appears at `path` complete or not at all.
 
     Args:
         path: Directory of the store, which must not exist.
         robot: Robot that was captured.
-        actuations: (n, m), commanded.
-        tips: (n, d) m in the robot's frame.
+        samples: The tips.
         provenance: `source, created`.
 
     Raises:
-        SoftformError: If there is such a store already, or the disk is full or cannot be written.
+        SoftformError: If there is such a store already, the past does not fit the actuations, or the disk is full or
+            cannot be written.
     """
     if path.exists():
         raise SoftformError(f"{path} is there already.", "Give another --output, or remove it.")
+    check_past(samples.past, samples.actuation)
     with new_group(path, TIP_SAMPLES, robot) as group:
         group.attrs.update(provenance)
-        group.create_array("actuation", data=actuations)
-        group.create_array("tip", data=tips)
+        group.create_array("actuation", data=samples.actuation)
+        group.create_array("tip", data=samples.tips)
+        if samples.past is not None:
+            group.create_array("past", data=samples.past)
 
 
-def read_tip_samples(path: Path, robot: Robot) -> tuple[Array, Array, dict[str, str]]:
-    """Return actuations (n, m), tips (n, d) m, and provenance.
+def read_tip_samples(path: Path, robot: Robot) -> tuple[TipSamples, dict[str, str]]:
+    """Return captured tips, and their provenance.
 
     Raises:
         SoftformError: If there is no store, it is of another robot, or holds too few tips or what is no number.
     """
     group = open_group(path, TIP_SAMPLES, robot, writable=False)
-    actuations, tips = (np.asarray(group[name], dtype=np.float64) for name in ("actuation", "tip"))
-    if tips.shape[1] != robot.tip_dimensions or not (np.isfinite(actuations).all() and np.isfinite(tips).all()):
+    actuation, tips = (np.asarray(group[name], dtype=np.float64) for name in ("actuation", "tip"))
+    if tips.shape[1] != robot.tip_dimensions or not (np.isfinite(actuation).all() and np.isfinite(tips).all()):
         raise SoftformError(f"The tips in {path} are misshapen or no numbers.", "Capture them again.")
-    return actuations, tips, {name: str(group.attrs[name]) for name in ("source", "created")}
+    past = np.asarray(group["past"], dtype=np.float64) if "past" in group else None
+    check_past(past, actuation)
+    return TipSamples(actuation, tips, past), {name: str(group.attrs[name]) for name in ("source", "created")}

@@ -1,19 +1,21 @@
 """Training of N_fk, N_J and N_s2r of a tip (paper 001, Sec. III-D), and of models from stores: `softform train`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.networks.card import KinematicsReference
-from softform_core.networks.mlp_weights import extract_mlp
+from softform_core.networks.mlp_weights import MlpWeights, extract_mlp
 from softform_core.networks.saved_network import export
 from softform_core.networks.store import TIP_KINEMATICS, TIP_SIM_TO_REAL
-from softform_core.networks.tip import ACTIVATION, TipKinematics, TipNetwork
+from softform_core.networks.tip import ACTIVATION, TipKinematics, TipNetwork, TipTransfer
 from softform_core.networks.tip_card import NetworkEntry, RealData, SimulatedData, TipKinematicsCard, TipSimToRealCard
 from softform_core.paths import models_of
 from softform_core.robots import Robot
@@ -21,7 +23,8 @@ from softform_core.simulation.store import open_simulation
 from softform_core.training.cards import card_identity, card_split
 from softform_core.training.least_squares import fit
 from softform_core.training.split import Split, split_rows
-from softform_core.training.tip_samples import read_tip_samples
+from softform_core.training.tip_memory import fit_play
+from softform_core.training.tip_samples import TipSamples, read_tip_samples
 from softform_core.units import MM_PER_M
 
 FORWARD_KINEMATICS_STEPS = 4000
@@ -48,7 +51,7 @@ class TrainedKinematics:
 class TrainedTipTransfer:
     """N_s2r with what a card says about it; errors in percent of the workspace's width."""
 
-    network: TipNetwork
+    network: TipTransfer
     split: Split
     entry: NetworkEntry
     before_mean_percent: float
@@ -94,72 +97,91 @@ def train_kinematics(
     width = workspace_width(millimetres)
     layers = robot.tip
     fk, fk_entry = _fitted(
-        "N_fk", actuations, millimetres, layers.forward_kinematics, split, seed, forward_kinematics_steps,
-        True, width, progress,
+        "N_fk", lambda x, y: TipNetwork(x, y, layers.forward_kinematics, one_scale=True), actuations, millimetres,
+        layers.forward_kinematics, split, seed, forward_kinematics_steps, width, progress,
     )  # fmt: skip
     flattened = (_derivatives(fk, actuations) if jacobians is None else MM_PER_M * jacobians).reshape(len(tips), -1)
     norm = float(np.sqrt((flattened**2).sum(axis=1).mean()))
     jacobian, jacobian_entry = _fitted(
-        "N_J", actuations, flattened, layers.jacobian, split, seed, jacobian_steps, False, norm, progress
-    )
+        "N_J", lambda x, y: TipNetwork(x, y, layers.jacobian, one_scale=False), actuations, flattened,
+        layers.jacobian, split, seed, jacobian_steps, norm, progress,
+    )  # fmt: skip
     return TrainedKinematics(TipKinematics(fk, jacobian), split, fk_entry, jacobian_entry, width)
 
 
 def train_tip_transfer(
-    simulated: Array,
-    actuations: Array,
-    tips: Array,
+    robot: Robot,
+    kinematics: MlpWeights,
+    samples: TipSamples,
     workspace_width_mm: float,
     seed: int,
     *,
     by_tip_alone: bool = False,
+    with_memory: bool = True,
     progress: bool = True,
 ) -> TrainedTipTransfer:
     """Fit N_s2r: to the captured tips, one hidden layer of samples / 4 neurons.
 
     The paper's takes the tip that N_fk predicts. A redundant robot brings its simulated tip to one place in many ways,
-    which in reality lead to different places, so ours takes the actuation beside it.
+    which in reality lead to different places, so ours takes the actuation beside it. Where it is known what was
+    commanded before, a play is fitted first, and both are those of the effective actuation.
 
     Args:
-        simulated: (s, n) mm, of N_fk.
-        actuations: (s, m), commanded.
-        tips: (s, n) m, captured.
+        robot: The robot.
+        kinematics: N_fk, (s, m) -> (s, n) mm.
+        samples: Captured tips.
         workspace_width_mm: Width of the simulated workspace, mm.
         seed: Seed of the split and the first weights.
         by_tip_alone: Whether N_s2r takes the simulated tip alone, as in the paper.
+        with_memory: Whether a play is fitted where the past is known.
         progress: Whether to show a progress bar on stderr.
 
     Raises:
         SoftformError: If there are too few samples or the loss becomes NaN.
     """
-    split = split_rows(len(actuations), seed)
-    real = MM_PER_M * tips
-    inputs = simulated if by_tip_alone else np.concatenate([simulated, actuations], axis=1)
+    split = split_rows(len(samples.tips), seed)
+    real, actuation, play = MM_PER_M * samples.tips, samples.actuation, None
+    if with_memory and samples.past is not None:
+        known = np.sort(np.concatenate([split.train, split.validation]))  # the test part must not choose anything
+        limits = robot.actuation_min, robot.actuation_max
+        play = fit_play(kinematics.forward, limits, actuation[known], samples.past[known], real[known])
+        if play is not None:
+            actuation = play.effective_after(samples.past, actuation)
+    simulated = kinematics.forward(actuation)
+    inputs = simulated if by_tip_alone else np.concatenate([simulated, actuation], axis=1)
+    hidden, width = [max(1, round(NEURONS_PER_SAMPLE * len(real)))], np.empty(0) if play is None else play.width
+
+    def network_of(x: Tensor, y: Tensor) -> TipTransfer:
+        return TipTransfer(x, y, hidden, torch.from_numpy(width))
+
     network, entry = _fitted(
-        "N_s2r", inputs, real, [max(1, round(NEURONS_PER_SAMPLE * len(actuations)))], split, seed, SIM_TO_REAL_STEPS,
-        True, workspace_width_mm, progress,
-    )  # fmt: skip
-    before = 100.0 * np.linalg.norm(simulated - real, axis=1)[split.test] / workspace_width_mm
+        "N_s2r", network_of, inputs, real, hidden, split, seed, SIM_TO_REAL_STEPS, workspace_width_mm, progress
+    )
+    missed = np.linalg.norm(kinematics.forward(samples.actuation) - real, axis=1)
+    before = 100.0 * missed[split.test] / workspace_width_mm
     return TrainedTipTransfer(network, split, entry, float(before.mean()), float(before.max()))
+
+
+Network = TypeVar("Network", bound=TipNetwork)
 
 
 def _fitted(
     label: str,
+    network_of: Callable[[Tensor, Tensor], Network],
     inputs: Array,
     outputs: Array,
     hidden: Sequence[int],
     split: Split,
     seed: int,
     steps: int,
-    one_scale: bool,
     norm: float,
     progress: bool,
-) -> tuple[TipNetwork, NetworkEntry]:
-    """Return a network and its card entry; errors over `norm`."""
+) -> tuple[Network, NetworkEntry]:
+    """Return a network made of inputs and outputs, fitted, and its card entry; errors over `norm`."""
     x, y = torch.from_numpy(inputs), torch.from_numpy(outputs)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = TipNetwork(x, y, hidden, one_scale=one_scale)
+        network = network_of(x, y)
     done = fit(network, x, y, split, steps, patience=_PATIENCE, label=label, progress=progress)
     predicted = extract_mlp(network).forward(inputs[split.test])
     errors = 100.0 * np.linalg.norm(predicted - outputs[split.test], axis=1) / norm
@@ -225,20 +247,22 @@ def learn_tip_sim_to_real(robot: Robot, store: Path, folder: Path, seed: int) ->
     Raises:
         SoftformError: If the store is not this robot's, or a model cannot be read or written.
     """
-    actuations, tips, origin = read_tip_samples(store, robot)
+    samples, origin = read_tip_samples(store, robot)
     kinematics, simulated = TIP_KINEMATICS.load(models_of(robot.name), robot)
     model = extract_mlp(kinematics.forward_kinematics)
-    trained = train_tip_transfer(model.forward(actuations), actuations, tips, simulated.workspace_width_mm, seed)
+    trained = train_tip_transfer(robot, model, samples, simulated.workspace_width_mm, seed)
+    width = trained.network.play_width.numpy()
     weights = export(trained.network)
     card = TipSimToRealCard(
         **card_identity(robot, weights),
         weights_file=TIP_SIM_TO_REAL.weights_file,
         command=f"softform train s2r --robot {robot.given_as} --frames {store.name} --seed {seed}",
         forward_kinematics=KinematicsReference(weights_sha256=simulated.weights_sha256),
-        data=RealData(store=store.name, samples=len(tips), source=origin["source"], created=origin["created"]),
+        data=RealData(store=store.name, samples=len(samples.tips), source=origin["source"], created=origin["created"]),
         split=card_split(trained.split),
         seed=seed,
         network=trained.entry,
+        play=(width / (robot.actuation_max - robot.actuation_min)).tolist() if len(width) else [],
         before_mean_percent=trained.before_mean_percent,
         before_max_percent=trained.before_max_percent,
     )

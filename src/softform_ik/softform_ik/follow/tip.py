@@ -1,7 +1,9 @@
 """Paths of a robot with a tip: the algorithm of paper 001, Sec. II, from a start that keeps to the whole path."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
+from softform_client.driver_watch import DriverWatch
 from softform_client.follow_messages import FollowGoal, PointPath, ShapePath
 from softform_core.arrays import Array
 from softform_core.forward.one_point import ServedTip
@@ -19,9 +21,9 @@ class TipPathSolver(PathSolver):
     the other is filled.
     """
 
-    def __init__(self, robot: Robot, model: ServedTip) -> None:
+    def __init__(self, robot: Robot, model: ServedTip, driver: DriverWatch) -> None:
         super().__init__(robot)
-        self._model = model
+        self._model, self._driver = model, driver
 
     def _solve(
         self, goal: FollowGoal, path: PointPath | ShapePath, here: Array | None, should_stop: Callable[[], bool]
@@ -29,6 +31,14 @@ class TipPathSolver(PathSolver):
         assert isinstance(path, PointPath)  # shapes are rejected with the goal
         model = self._model.without_sim_to_real if goal.without_sim_to_real else self._model
         points = path.points[:, : model.dimensions] * MM_PER_M
+        commands = self._driver.commands(model.memory, here)
+        for solved in self._effective(goal, points, None if here is None else commands.effective, model, should_stop):
+            yield replace(solved, actuation=commands.command(solved.actuation))
+
+    def _effective(
+        self, goal: FollowGoal, points: Array, here: Array | None, model: ServedTip, should_stop: Callable[[], bool]
+    ) -> Iterator[SolvedWaypoint]:
+        """Solve for the actuations (m,) that are to be in effect, from the one that is now, if it is known."""
         begun: list[SolvedWaypoint] = []
         last: Array | None = None  # where all starts miss the first point, the first of them is where the robot is
         for start in self._starts(goal, here, model, points[0]):
@@ -57,9 +67,9 @@ class TipPathSolver(PathSolver):
         Which solution of a redundant robot is found depends on the start, and not every one can be kept to along the
         whole path (paper 001, Sec. IV-C2).
         """
-        given = goal.seed if goal.seed is not None else here
+        given = here if goal.seed is None else self.robot.actuation_of(goal.seed)
         if given is not None:
-            yield self.robot.actuation_of(given)
+            yield given
         yield start_near(model, point)
         yield from halton_actuations(self.robot.actuation_min, self.robot.actuation_max, _OTHER_STARTS, seed=0)
 

@@ -17,12 +17,18 @@ from softform_core.errors import SoftformError
 from softform_core.halton import halton_actuations
 from softform_core.paths import data_dir
 from softform_core.robots import TIP, Robot, load_robot
-from softform_core.training.tip_samples import write_tip_samples
-from softform_rig.live_body import LiveBody
+from softform_core.stores.past import pasts
+from softform_core.training.tip_samples import TipSamples, write_tip_samples
+from softform_rig.live_body import HELD_S, LiveBody
 from softform_rig.reality import Reality, load_reality, true_values
 
 PAPER_SAMPLES = {"three_chamber": 343, "planar_fingers": 620}
 """Numbers of samples in the paper (Sec. III-D)."""
+
+
+def tips_of_paper(robot: Robot) -> int:
+    """Return as many tips as the paper took of a robot; 500 of one that it has not."""
+    return PAPER_SAMPLES.get(robot.name, 500)
 
 
 def real_tips(
@@ -44,21 +50,22 @@ def real_tips(
     tips = np.empty((len(actuations), robot.tip_dimensions))
     tip_point = live.simulated.frames[TIP]
     for tip, values in zip(tips, true_values(reality, robot, robot.actuators_of(actuations)), strict=True):
-        tip[:] = live.shape(values)[tip_point, : robot.tip_dimensions]
+        tip[:] = live.shape(values, HELD_S)[tip_point, : robot.tip_dimensions]
         if live.failure is not None:
             raise SoftformError(f"Reality '{reality.name}' has no tip: {live.failure}", "Soften its differences.")
     return tips + noise * np.random.default_rng(seed).standard_normal(tips.shape)
 
 
-def capture_tips(robot: Robot, reality: Reality, samples: int, seed: int = 0) -> tuple[Array, Array]:
-    """Return actuations (n, m) Pa spread over the working range, and their captured tips (n, d) m.
+def capture_tips(robot: Robot, reality: Reality, samples: int, seed: int = 0) -> TipSamples:
+    """Return tips captured one after the other from rest, at actuations spread over the working range.
 
     Raises:
         SoftformError: If an actuation has no equilibrium in this reality.
     """
     actuations = halton_actuations(robot.actuation_min, robot.actuation_max, samples, seed)
     live = LiveBody(robot, reality)
-    return actuations, real_tips(robot, reality, live, actuations, reality.motion_capture.noise, seed)
+    tips = real_tips(robot, reality, live, actuations, reality.motion_capture.noise, seed)
+    return TipSamples(actuations, tips, pasts(actuations, robot.rest_actuation))
 
 
 @click.command()
@@ -73,16 +80,16 @@ def main(robot_name: str, reality_name: str, samples: int | None, output: Path |
         robot = load_robot(robot_name, "tip")
         reality = load_reality(reality_name, robot)
         path = data_dir() / robot.name / "tips.zarr" if output is None else output
-        count = PAPER_SAMPLES.get(robot.name, 500) if samples is None else samples
-        actuations, tips = capture_tips(robot, reality, count, seed)
+        count = tips_of_paper(robot) if samples is None else samples
+        captured = capture_tips(robot, reality, count, seed)
         provenance = {
             "source": f"reality '{reality.name}' by softform_studies.waypoints.capture_tips, seed {seed}",
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        write_tip_samples(path, robot, actuations, tips, provenance)
+        write_tip_samples(path, robot, captured, provenance)
     except SoftformError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(f"{path}: {len(tips)} tips.")
+    click.echo(f"{path}: {len(captured.tips)} tips.")
 
 
 if __name__ == "__main__":
