@@ -1,5 +1,6 @@
 """Forward models of one point: a robot's tip, and the mean of some points of a surface, which is a frame, too."""
 
+from copy import copy
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -57,11 +58,11 @@ class ServedTip(TipMap, Protocol):
 
 
 class TipState(NamedTuple):
-    """A tip at one actuation.
+    """A tip at one actuation, as often as it was asked for.
 
     Attributes:
-        points: (1, 1, 3) mm; z is 0 for a robot in a plane.
-        slope: (1, 1, 3, m) mm/Pa.
+        points: (1, P, 3) mm; z is 0 for a robot in a plane.
+        slope: (1, P, 3, m) mm per unit.
     """
 
     points: Array
@@ -72,7 +73,7 @@ class TipPoint(ForwardModel):
     """The one point of a tip."""
 
     def __init__(self, model: TipMap) -> None:
-        self._model = model
+        self._model, self._count = model, 1
         self._inputs = tuple(f"actuation_{number + 1}" for number in range(len(model.actuation_min)))
 
     @property
@@ -80,15 +81,23 @@ class TipPoint(ForwardModel):
         """Memory of the tip's map."""
         return self._model.memory
 
+    def at(self, uv: Array) -> "TipPoint":
+        """Return the tip once for each of the parameters (P, 2), which do not count."""
+        if len(uv) == self._count:
+            return self
+        other = copy(self)
+        other._count = len(uv)
+        return other
+
     def forward(self, actuation: Array) -> TipState:
         """Evaluate (1, m); N_J gives the Jacobian (paper 001, Eq. 4) for little more."""
         tip, jacobian = self._model.tip_and_jacobian(actuation[0])
-        points, slope = np.zeros((1, 1, 3)), np.zeros((1, 1, 3, len(self._inputs)))
-        points[0, 0, : len(tip)], slope[0, 0, : len(tip)] = tip, jacobian
+        points, slope = np.zeros((1, self._count, 3)), np.zeros((1, self._count, 3, len(self._inputs)))
+        points[..., : len(tip)], slope[:, :, : len(tip)] = tip, jacobian
         return TipState(points, slope)
 
     def jacobian(self, state: TipState) -> Array:
-        """Return the derivative of the tip, (1, 1, 3, m) mm/Pa."""
+        """Return the derivative of the tip, (1, P, 3, m) mm/Pa."""
         return state.slope
 
 

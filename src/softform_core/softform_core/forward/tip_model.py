@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softform_core.arrays import Array
+from softform_core.forward.centre_line import LearnedLine
 from softform_core.forward.forward_model import batch_of
 from softform_core.forward.memory import NO_MEMORY, Memory, Play
 from softform_core.forward.mlp import AffineLayers, fold
 from softform_core.forward.robot_models import AUTO, NONE
 from softform_core.networks.mlp_weights import extract_mlp
+from softform_core.networks.model_files import ModelError
 from softform_core.networks.saved_network import SavedNetwork, arrays_of
 from softform_core.networks.store import TIP_KINEMATICS, TIP_SIM_TO_REAL, load_tip_sim_to_real
 from softform_core.paths import models_of
@@ -131,6 +133,24 @@ def load_tip_model(
     if sim_to_real is None:
         return simulated
     return simulated.with_transfer(load_tip_sim_to_real(robot, Path(sim_to_real), card)[0])
+
+
+def load_line(robot: Robot, folder: Path | None = None) -> LearnedLine:
+    """Return the learned centre line of a robot; `folder` as of `load_tip_model`.
+
+    Raises:
+        ModelError: If the model is missing, corrupt, made for another robot, or holds no such line.
+    """
+    place = models_of(robot.name) if folder is None else folder
+    kinematics, _ = TIP_KINEMATICS.load(place, robot)
+    count, again = 3 * robot.line_learning.control_points, TIP_KINEMATICS.train_again(robot)
+    network = getattr(kinematics, "centre_line", None)
+    if network is None:
+        raise ModelError(f"The model in {place} holds no centre line, which '{robot.name}' has.", again)
+    layers = fold(extract_mlp(network))
+    if len(layers.biases[-1]) != count:
+        raise ModelError(f"The centre line in {place} has {len(layers.biases[-1])} numbers, not {count}.", again)
+    return LearnedLine(robot, layers)
 
 
 def tip_model_in_use(robot: Robot, folder: Path | None, sim_to_real: str) -> TipModel:

@@ -66,17 +66,22 @@ class TipTransfer(TipNetwork):
 
 
 class TipKinematics(nn.Module):
-    """N_fk and N_J of one robot, which ship together.
+    """N_fk and N_J of one robot, which ship together, with the network of its centre line if that is learned.
 
     Attributes:
         forward_kinematics: actuation (s, m) -> tip (s, n) mm.
         jacobian: actuation (s, m) -> flattened Jacobian (s, n m) mm/Pa, row by row.
+        centre_line: actuation (s, m) -> flattened control points (s, 3 C) mm.
     """
 
-    def __init__(self, forward_kinematics: TipNetwork, jacobian: TipNetwork) -> None:
+    def __init__(
+        self, forward_kinematics: TipNetwork, jacobian: TipNetwork, centre_line: TipNetwork | None = None
+    ) -> None:
         super().__init__()
         self.forward_kinematics = forward_kinematics
         self.jacobian = jacobian
+        if centre_line is not None:
+            self.centre_line = centre_line
 
     def forward(self, actuation: Tensor) -> Tensor:
         """Return tips (s, n) mm at actuations (s, m)."""

@@ -57,7 +57,10 @@ class RealData(Entry):
 
 
 class TipKinematicsCard(ModelCard):
-    """Everything about N_fk and N_J of a tip that is not in their weights."""
+    """Everything about N_fk and N_J of a tip that is not in their weights, and about the network of a centre line.
+
+    Errors of a centre line are distances of its nodes over the workspace's width.
+    """
 
     model: Literal["tip kinematics"] = "tip kinematics"
     workspace_width_mm: Millimetres
@@ -66,17 +69,20 @@ class TipKinematicsCard(ModelCard):
     seed: int
     forward_kinematics: NetworkEntry
     jacobian: NetworkEntry
+    centre_line: NetworkEntry | None = None
 
     def to_markdown(self) -> str:
         """Return the card for people."""
         d, f, j = self.data, self.forward_kinematics, self.jacobian
         derivatives = "with exact Jacobians" if d.segments else "(Jacobians: the derivative of N_fk)"
+        line = "" if self.centre_line is None else ", of the nodes of the centre line in percent of the width"
         grid = f" ({d.segments} values of each actuation)" if d.segments else ""
         rows = "\n".join(
             f"| {name} | {n.inputs} → {n.hidden} → {n.outputs}, {n.activation}, {n.parameters} parameters "
             f"| {n.test_mean_percent:.3f} | {n.test_max_percent:.3f} "
             f"| {n.best_step} of {n.steps} steps, {n.seconds:.0f} s |"
-            for name, n in (("N_fk", f), ("N_J", j))
+            for name, n in (("N_fk", f), ("N_J", j), ("centre line", self.centre_line))
+            if n is not None
         )
         return f"""{self._head("Kinematics of the tip")}
 
@@ -91,7 +97,7 @@ class TipKinematicsCard(ModelCard):
 ## Networks and their errors
 
 On the {self.split.test} samples of the test part; of N_fk in percent of the workspace's width, of N_J in percent of the
-root mean square Jacobian.
+root mean square Jacobian{line}.
 
 | network | layers | mean, % | largest, % | fit |
 |---|---|---|---|---|

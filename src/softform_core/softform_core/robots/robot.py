@@ -28,6 +28,9 @@ INTERFACE_VERSION = 1
 TIP = "tip"
 """Name of the frame whose place is learned and asked for."""
 
+CENTRE_LINE = "centre_line"
+"""Name of the output that is the robot's centre line."""
+
 TIP_MARKER = "tip"
 """Name of the motion-capture marker at that frame."""
 
@@ -56,6 +59,33 @@ class TipLearning(Description):
     segments: Annotated[int, Field(ge=2)]
     forward_kinematics: Layers
     jacobian: Layers
+
+
+class LineLearning(Description):
+    """How a centre line is learned for itself: a B-spline curve, whose control points a network predicts.
+
+    Attributes:
+        control_points: Their number.
+        forward_kinematics: Hidden layers of the network.
+    """
+
+    control_points: Annotated[int, Field(ge=4, le=100)]
+    forward_kinematics: Layers
+
+
+class TubeLine(Description):
+    """A centre line that the surface predicts: the middles of the rings of a tube, from its base on."""
+
+    patch: str
+
+
+def _kind_of_line(given: Any) -> str:
+    return "tube" if isinstance(given, TubeLine) or (isinstance(given, dict) and "patch" in given) else "learned"
+
+
+Line = Annotated[
+    Annotated[LineLearning, Tag("learned")] | Annotated[TubeLine, Tag("tube")], Discriminator(_kind_of_line)
+]
 
 
 def _kind_of_frame(given: Any) -> str:
@@ -103,6 +133,8 @@ class Robot(Description):
         networks: Networks that learn its surfaces.
         frames: Named points of the body that are asked for: where on a surface they are, or, without surfaces, how
             their kinematics are learned.
+        centre_line: How its centre line is predicted: by a tube of its surfaces, or, without surfaces, learned for
+            itself beside the tip; None if it is not asked for.
         devices: Board and channel of each actuator.
         given_tolerances: Tolerances of the driver that are not the usual ones (`tolerances` of the description): one
             value for all actuators, or a list with one for each.
@@ -121,6 +153,7 @@ class Robot(Description):
     surfaces: list[SurfaceDescription] = []
     networks: SurfaceLearning = SurfaceLearning()
     frames: dict[Name, Frame] = {}
+    centre_line: Line | None = None
     given_tolerances: Annotated[dict[Tolerance, float | list[float]], Field(alias="tolerances")] = {}
     markers: Annotated[int, Field(ge=4, le=2000)] = 34
     base_markers: dict[str, Place] = {}
@@ -167,6 +200,7 @@ class Robot(Description):
             raise ValueError("surfaces: each patch may be named once")
         for name, frame in self.frames.items():
             self._check_frame(name, frame)
+        self._check_line()
         _ = self.actuator_tolerances
         for (one, place), (other, beside) in combinations(self.base_markers.items(), 2):
             if (distance := dist(place, beside)) < _MARKERS_APART:
@@ -202,6 +236,21 @@ class Robot(Description):
             raise ValueError(f"frames: the body has no frame '{name}' (known: {known})")
         if name in _OTHER_FRAMES:
             raise ValueError(f"frames: '{name}' is the name of another frame; choose a name of its own")
+
+    def _check_line(self) -> None:
+        if CENTRE_LINE in (*self.body.patches, *self.frames):
+            raise ValueError(f"'{CENTRE_LINE}' is the name of the centre line; call patch or frame by another")
+        if self.centre_line is None:
+            return
+        measured = [surface.patch for surface in self.surfaces]
+        if isinstance(self.centre_line, TubeLine):
+            if self.centre_line.patch not in measured or not self.body.patches[self.centre_line.patch]:
+                tubes = ", ".join(name for name in measured if self.body.patches[name]) or "none"
+                raise ValueError(f"centre_line: '{self.centre_line.patch}' is no tube of its surfaces (known: {tubes})")
+        elif measured:
+            raise ValueError("centre_line: name the patch, a tube, whose middle it is, as the robot has surfaces")
+        elif not self.body.has_centre_line or TIP not in self.frames:
+            raise ValueError("centre_line: it is learned beside a tip, of a body whose simulator tells it")
 
     @property
     def given_as(self) -> str:
@@ -395,6 +444,47 @@ class Robot(Description):
             )
         patch = [surface.patch for surface in self.surfaces].index(point.patch)
         return self.patches.joined(patch, point.parameters)
+
+    def line_parameters(self, along: float) -> Array:
+        """Parameters (M, 2) of the point at `along`, 0 ... 1, of the centre line: the mean of a ring of the surface.
+
+        Of a robot without surfaces they are those of `forward.outputs`, (1, 2).
+
+        Raises:
+            SoftformError: If it has no centre line, or no such point.
+        """
+        if self.centre_line is None:
+            raise SoftformError(f"Robot '{self.name}' has no centre line.", "Name one in its description.")
+        if not 0.0 <= along <= 1.0:
+            raise SoftformError(
+                f"The centre line has no point v = {along:g}.", "Give v between 0, its base, and 1, its end."
+            )
+        from softform_core.surface.patch_set import APART
+
+        if not isinstance(self.centre_line, TubeLine):
+            return np.array([[APART, along]])
+        ring = SurfacePoint(patch=self.centre_line.patch, v=along)
+        patch = [surface.patch for surface in self.surfaces].index(ring.patch)
+        return self.patches.joined(patch, ring.parameters)
+
+    @property
+    def line_learning(self) -> LineLearning:
+        """How its centre line is learned for itself.
+
+        Raises:
+            SoftformError: If it has none, or one that its surface predicts.
+        """
+        if not isinstance(self.centre_line, LineLearning):
+            raise SoftformError(
+                f"Robot '{self.name}' has no centre line that is learned for itself.",
+                "Name its control_points and forward_kinematics in centre_line of its description.",
+            )
+        return self.centre_line
+
+    @property
+    def learns_line(self) -> bool:
+        """Whether its centre line is learned for itself."""
+        return isinstance(self.centre_line, LineLearning)
 
     @property
     def tip(self) -> TipLearning:

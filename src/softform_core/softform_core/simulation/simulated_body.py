@@ -12,6 +12,7 @@ from softform_core.simulation.problem import EquilibriumProblem
 __all__ = [
     "BodyOfData",
     "BodyOfSurfaces",
+    "LinedBody",
     "PulledBody",
     "SimulatedBody",
     "Surface",
@@ -58,6 +59,21 @@ class TurningBody(SimulatedBody, Protocol):
 
     def turns(self, unknowns: Array) -> Array:
         """Rotations (n, F, 3, 3) of the F frames, in their order, from rest to unknowns (n, m)."""
+
+
+@runtime_checkable
+class LinedBody(SimulatedBody, Protocol):
+    """A body that tells where its centre line is."""
+
+    @property
+    def along(self) -> Array:
+        """Where its N nodes are along the body at rest, (N,), rising from 0 at its base to 1 at its end."""
+
+    def line(self, unknowns: Array) -> Array:
+        """Nodes (n, N, 3) m of its centre line for unknowns (n, m)."""
+
+    def moved_line(self, unknowns: Array, moves: Array) -> Array:
+        """Derivatives (n, N, 3, k) m of the nodes as the unknowns (n, m) move by `moves` (n, m, k)."""
 
 
 class Surface(NamedTuple):

@@ -2,12 +2,13 @@
 
 Arrays with a row for each sample: `actuation` (n, m), `status` (n,), `iterations` (n,), `solve_seconds` (n,), and what
 was solved: `vertices` (n, V, 3) m of a surface, or `tip` (n, d) m and `jacobian` (n, d, m) m per unit of the actuation,
-which imported tips lack. Where it is known what was before, `past` (n, h, m): the actuations before each, the oldest
-first, NaN where not known. A sample is then its history and its actuation: three ways to one actuation are three
-samples. Of a surface, `rest_vertices` (V, 3) m and `faces` (F, 3) beside them. Attributes: schema and
-provenance, `failures` (sample -> reason), `solvers`, and `solved_singly` (samples that a solver of many at
-once left to the single one). A sample's status is written after its outputs, and each chunk replaces the old one at
-once and is on disk by then, so whatever stops a run leaves a store in which everything marked as done is there.
+which imported tips lack, and `centre_line` (n, N, 3) m of a robot that learns it. Where it is known what was before,
+`past` (n, h, m): the actuations before each, the oldest first, NaN where not known. A sample is then its history and
+its actuation: three ways to one actuation are three samples. Of a surface, `rest_vertices` (V, 3) m and `faces` (F, 3)
+beside them; of a centre line `along` (N,), where its nodes are, 0 at the base and 1 at the end. Attributes: schema and
+provenance, `failures` (sample -> reason), `solvers`, and `solved_singly` (samples that a solver of many at once left to
+the single one). A sample's status is written after its outputs, and each chunk replaces the old one at once and is on
+disk by then, so whatever stops a run leaves a store in which everything marked as done is there.
 """
 
 from collections.abc import Mapping
@@ -30,12 +31,15 @@ from softform_core.stores.zarr_stores import Rows, Shapes, StoreKind, disk_error
 _EACH_SAMPLE = {"status": "u1", "iterations": "i4", "solve_seconds": "f8"}
 _ROWS = 4096
 """Of a chunk of these, which is written anew with each block: of all samples, a million took four times as long."""
-_SURFACE, _TIP = ("vertices",), ("tip", "jacobian")
+_SURFACE, _TIP = ("vertices",), ("tip", "jacobian", "centre_line")
 
 
 def _misshapen(shapes: Shapes) -> list[str]:
     tip, inputs = shapes.get("tip", ())[-1:], shapes.get("actuation", ())[-1:]
-    outputs = {"tip": tip, "jacobian": (*tip, *inputs), "vertices": shapes.get("rest_vertices", ())}
+    nodes = *shapes.get("along", ()), 3
+    outputs = {
+        "tip": tip, "jacobian": (*tip, *inputs), "centre_line": nodes, "vertices": shapes.get("rest_vertices", ())
+    }  # fmt: skip
     rows: Rows = {name: ((), kind) for name, kind in _EACH_SAMPLE.items()}
     if "past" in shapes:
         rows["past"] = ((*shapes["past"][1:2], *inputs), "f8")
@@ -77,7 +81,7 @@ class SimulationStore(ActuationStore):
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Names of what was solved: `vertices`, or `tip` and, unless tips were imported, `jacobian`."""
+        """Names of what was solved: `vertices`, or `tip`, `jacobian` unless tips were imported, and `centre_line`."""
         return _outputs(self._group)
 
     @property
@@ -94,6 +98,11 @@ class SimulationStore(ActuationStore):
     def rest_vertices(self) -> Array:
         """Rest shape of a surface, (V, 3) m."""
         return self._read("rest_vertices")
+
+    @property
+    def along(self) -> Array:
+        """Where the nodes of a centre line are along the body, (N,), 0 ... 1."""
+        return self._read("along")
 
     @property
     def faces(self) -> NDArray[np.int32]:
@@ -119,10 +128,11 @@ class SimulationStore(ActuationStore):
         """Vertices of one converged sample, (V, 3) m."""
         return self._row("vertices", sample)
 
-    def converged(self) -> tuple[Array, ...]:
-        """Actuations (s, m) of all converged samples, and their outputs in the order of `outputs`."""
+    def converged(self, *outputs: str) -> tuple[Array, ...]:
+        """Actuations (s, m) of all converged samples, and outputs by name; by default all, in the order of `outputs`."""
         done = np.flatnonzero(self.status == SampleStatus.CONVERGED)
-        return self.actuation[done], *(np.asarray(self._array(name).oindex[done]) for name in self.outputs)
+        names = outputs or self.outputs
+        return self.actuation[done], *(np.asarray(self._array(name).oindex[done]) for name in names)
 
     def write(self, samples: NDArray[np.int64], solved: Solved, seconds: float) -> None:
         """Keep what became of samples (b,), `seconds` each.

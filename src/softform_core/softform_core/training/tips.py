@@ -20,6 +20,7 @@ from softform_core.networks.tip_card import NetworkEntry, RealData, SimulatedDat
 from softform_core.paths import models_of
 from softform_core.robots import Robot
 from softform_core.simulation.store import open_simulation
+from softform_core.surface.curve import curve_basis, fit_curve
 from softform_core.training.cards import card_identity, card_split
 from softform_core.training.least_squares import fit
 from softform_core.training.split import Split, split_rows
@@ -38,13 +39,14 @@ _PATIENCE = 500
 
 @dataclass(frozen=True)
 class TrainedKinematics:
-    """N_fk and N_J with what a card says about them."""
+    """N_fk and N_J with what a card says about them, and about the centre line if that is learned."""
 
     network: TipKinematics
     split: Split
     forward_kinematics: NetworkEntry
     jacobian: NetworkEntry
     workspace_width_mm: float
+    centre_line: NetworkEntry | None = None
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,12 @@ def train_kinematics(
     jacobians: Array | None,
     seed: int,
     *,
+    line: tuple[Array, Array] | None = None,
     forward_kinematics_steps: int = FORWARD_KINEMATICS_STEPS,
     jacobian_steps: int = JACOBIAN_STEPS,
     progress: bool = True,
 ) -> TrainedKinematics:
-    """Fit N_fk to the tips and N_J to the exact Jacobians of the simulator.
+    """Fit N_fk to the tips, N_J to the exact Jacobians of the simulator, and a network to the centre line.
 
     Args:
         robot: Gives the layers.
@@ -85,7 +88,8 @@ def train_kinematics(
         tips: (s, n) m.
         jacobians: (s, n, m) m/Pa, or None: those of N_fk then.
         seed: Seed of the split and the first weights.
-        forward_kinematics_steps: Most steps of L-BFGS for N_fk.
+        line: Nodes (s, N, 3) m of the centre line, and where they are along it, (N,); None if it is not learned.
+        forward_kinematics_steps: Most steps of L-BFGS for N_fk, and for the centre line.
         jacobian_steps: Most steps of L-BFGS for N_J.
         progress: Whether to show progress bars on stderr.
 
@@ -106,7 +110,35 @@ def train_kinematics(
         "N_J", lambda x, y: TipNetwork(x, y, layers.jacobian, one_scale=False), actuations, flattened,
         layers.jacobian, split, seed, jacobian_steps, norm, progress,
     )  # fmt: skip
-    return TrainedKinematics(TipKinematics(fk, jacobian), split, fk_entry, jacobian_entry, width)
+    if line is None:
+        return TrainedKinematics(TipKinematics(fk, jacobian), split, fk_entry, jacobian_entry, width)
+    of_line, line_entry = _fitted_line(robot, actuations, *line, split, seed, forward_kinematics_steps, width, progress)
+    return TrainedKinematics(TipKinematics(fk, jacobian, of_line), split, fk_entry, jacobian_entry, width, line_entry)
+
+
+def _fitted_line(
+    robot: Robot,
+    actuations: Array,
+    nodes: Array,
+    along: Array,
+    split: Split,
+    seed: int,
+    steps: int,
+    width: float,
+    progress: bool,
+) -> tuple[TipNetwork, NetworkEntry]:
+    """Return the network of the centre line and its card entry: distances of the nodes (s, N, 3) m over the width."""
+    layers, count = robot.line_learning.forward_kinematics, robot.line_learning.control_points
+    control = fit_curve(MM_PER_M * nodes, along, count).reshape(len(nodes), -1)
+    network, entry = _fitted(
+        "centre line", lambda x, y: TipNetwork(x, y, layers, one_scale=True), actuations, control, layers, split, seed,
+        steps, width, progress,
+    )  # fmt: skip
+    predicted = extract_mlp(network).forward(actuations[split.test]).reshape(-1, count, 3)
+    points = np.stack([curve_basis(along, count) @ one for one in predicted])
+    missed = 100.0 * np.linalg.norm(points - MM_PER_M * nodes[split.test], axis=2) / width
+    errors = {"test_mean_percent": float(missed.mean()), "test_max_percent": float(missed.max())}
+    return network, entry.model_copy(update=errors)
 
 
 def train_tip_transfer(
@@ -215,9 +247,17 @@ def learn_tip_kinematics(robot: Robot, store: Path, folder: Path, seed: int) -> 
     tips = open_simulation(store, robot)
     if len(tips.pending):
         raise SoftformError(f"The tip simulation {store} is not finished.", f"Go on with: {tips.attributes['command']}")
-    actuations, places, *given = tips.converged()
-    jacobians = given[0] if given else None
-    trained = train_kinematics(robot, actuations, places, jacobians, seed)
+    actuations, places = tips.converged("tip")
+    jacobians = tips.converged("jacobian")[1] if "jacobian" in tips.outputs else None
+    line = None
+    if robot.learns_line:
+        if "centre_line" not in tips.outputs:
+            raise SoftformError(
+                f"{store} holds no centre line, which '{robot.name}' learns.",
+                f"Make another one: {robot.first_command} --output NEW; or leave centre_line out of its description.",
+            )
+        line = tips.converged("centre_line")[1], tips.along
+    trained = train_kinematics(robot, actuations, places, jacobians, seed, line=line)
     weights, origin = export(trained.network), tips.attributes
     card = TipKinematicsCard(
         **card_identity(robot, weights),
@@ -236,6 +276,7 @@ def learn_tip_kinematics(robot: Robot, store: Path, folder: Path, seed: int) -> 
         seed=seed,
         forward_kinematics=trained.forward_kinematics,
         jacobian=trained.jacobian,
+        centre_line=trained.centre_line,
     )
     TIP_KINEMATICS.save(folder, weights, card)
     return card
