@@ -9,15 +9,18 @@ from softform_client.driver_watch import DriverWatch
 from softform_client.follow_messages import ActuatorPath, FollowGoal, PointPath
 from softform_core.forward.history import History
 from softform_core.forward.memory import NO_MEMORY, Memory, Play
+from softform_core.forward.robot_models import ModelRequest, open_models
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.halton import halton_actuations
 from softform_core.inverse.follow_path import follow_path
 from softform_core.inverse.out_of_reach import largest_deformation
 from softform_core.inverse.timing import fastest_schedule
-from softform_core.robots import load_robot
+from softform_core.robots import CENTRE_LINE, load_robot
+from softform_core.robots.robot import LineLearning
 from softform_core.units import MM_PER_M
+from softform_ik.follow.surface import SurfacePathSolver
 from softform_ik.follow.tip import TipPathSolver
-from softform_ik.goals.reach_limit import TIP_REACH_PARAMETER, check_reachable
+from softform_ik.goals.reach_limit import TIP_REACH_PARAMETER, ReachSettings, check_reachable
 from softform_ros.goal_error import GoalCode, GoalError
 
 FINGER_MM = 120.0
@@ -142,6 +145,22 @@ def test_a_tip_that_remembers_is_commanded_so_that_the_path_is_in_effect(robot, 
     assert errors_mm.max() < 0.0018 * model.workspace_width_mm
     # A command stays where the wanted is nearly in effect, so that noise does not reverse it.
     assert missed.max() < 0.005 * model.workspace_width_mm < 0.5 * uncorrected.mean()
+
+
+def test_a_point_of_the_centre_line_is_led_along_points():
+    line = LineLearning(control_points=8, forward_kinematics=[20])
+    rod = load_robot("three_chamber").model_copy(update={"centre_line": line})
+    models, driver = open_models("fem", ModelRequest(rod, 9)), DriverWatch(rod, 60.0)
+    along_line = SurfacePathSolver(rod, models, ReachSettings(), driver, 0.01)
+    solver = TipPathSolver(rod, models.tip, driver, along_line)
+    middle = models.current.at(np.array([[2.0, 0.5]]))
+    hidden = np.linspace([2e4, 0.5e4, 0.0], [2.4e4, 0.0, 1e4], 4)
+    points = np.array([middle.forward(one[None]).points[0, 0] for one in hidden]) / MM_PER_M
+    goal = FollowGoal(PointPath(points, np.array([0.0, 0.5]), CENTRE_LINE))
+    actuations, errors_mm = solved(solver, goal, here=hidden[0])
+    assert errors_mm.max() < 0.1
+    reached = np.array([middle.forward(one[None]).points[0, 0] for one in actuations])
+    assert np.linalg.norm(reached - MM_PER_M * points, axis=1) == pytest.approx(errors_mm, abs=1e-6)
 
 
 def test_a_point_out_of_reach_keeps_its_error(robot, solver):

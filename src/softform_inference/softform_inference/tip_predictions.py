@@ -12,6 +12,7 @@ from softform_core.robots import TIP, Robot
 from softform_core.simulation.newton import find_equilibria
 from softform_core.simulation.simulated_body import TurningBody
 from softform_core.units import MM_PER_M
+from softform_inference.centre_line import CentreLineTopic
 from softform_ros import qos
 from softform_ros.conversions import seconds_from_stamp
 from softform_ros.frames import transform_message
@@ -22,7 +23,8 @@ class TipPredictions:
     """The frame `ROBOT/tip` on `/tf`: the place by the learned model, the axes by the simulated body.
 
     The axes are the base's at rest, and turn with the tip as that of the simulation does; sim-to-real does not change
-    them. If a body does not tell how its frames turn, they keep the base's rotation.
+    them. If a body does not tell how its frames turn, they keep the base's rotation. Where the robot has a centre line,
+    `predicted_centre_line`, too.
 
     Raises:
         SoftformError: If its model cannot be used.
@@ -30,7 +32,8 @@ class TipPredictions:
 
     def __init__(self, node: SoftformLifecycleNode, robot: Robot, models: TipModels) -> None:
         self._node, self._robot = node, robot
-        self._model = models.tip
+        self._model, self._models = models.tip, models
+        self._line = None if robot.centre_line is None else CentreLineTopic(node, robot)
         body = robot.body.simulator() if robot.body.is_simulated else None
         self._body = body if isinstance(body, TurningBody) else None
         self._unknowns = np.empty(0) if body is None else body.rest
@@ -38,7 +41,9 @@ class TipPredictions:
         self._frames = node.create_publisher(TFMessage, "/tf", qos.TF)
 
     def close(self) -> None:
-        """Close the topic."""
+        """Close the topics."""
+        if self._line is not None:
+            self._line.close()
         self._node.destroy_publisher(self._frames)
 
     def publish(self, history: History, actuation: Array, stamp: Time, stale: bool) -> None:
@@ -48,6 +53,8 @@ class TipPredictions:
         """
         memory = self._model.memory
         actuation = memory.effective(memory.state_after(history, actuation), actuation)
+        if self._line is not None:
+            self._line.publish(self._models.current, actuation, stamp)
         place = np.zeros(3)
         place[: self._model.dimensions] = self._model.tip(actuation) / MM_PER_M
         robot = self._robot

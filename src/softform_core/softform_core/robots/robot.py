@@ -74,7 +74,7 @@ class LineLearning(Description):
 
 
 class TubeLine(Description):
-    """A centre line that the surface predicts: the middles of the rings of a tube, from its base on."""
+    """A centre line that the surface predicts: the middles of the rings of a tube, at its v."""
 
     patch: str
 
@@ -456,9 +456,7 @@ class Robot(Description):
         if self.centre_line is None:
             raise SoftformError(f"Robot '{self.name}' has no centre line.", "Name one in its description.")
         if not 0.0 <= along <= 1.0:
-            raise SoftformError(
-                f"The centre line has no point v = {along:g}.", "Give v between 0, its base, and 1, its end."
-            )
+            raise SoftformError(f"The centre line has no point v = {along:g}.", "Give v between 0 and 1, its ends.")
         from softform_core.surface.patch_set import APART
 
         if not isinstance(self.centre_line, TubeLine):

@@ -129,7 +129,7 @@ class SimulationStore(ActuationStore):
         return self._row("vertices", sample)
 
     def converged(self, *outputs: str) -> tuple[Array, ...]:
-        """Actuations (s, m) of all converged samples, and outputs by name; by default all, in the order of `outputs`."""
+        """Actuations (s, m) of all converged samples, and outputs by name, by default all of `outputs`."""
         done = np.flatnonzero(self.status == SampleStatus.CONVERGED)
         names = outputs or self.outputs
         return self.actuation[done], *(np.asarray(self._array(name).oindex[done]) for name in names)

@@ -9,26 +9,31 @@ from softform_core.arrays import Array
 from softform_core.forward.one_point import ServedTip
 from softform_core.halton import halton_actuations
 from softform_core.inverse.follow_path import follow_path, start_near
-from softform_core.robots import Robot
+from softform_core.robots import CENTRE_LINE, Robot
 from softform_core.units import MM_PER_M
 from softform_ik.follow.solver import PathSolver, SolvedWaypoint
 
 
 class TipPathSolver(PathSolver):
-    """Leads the tip of a robot along points by N_fk, N_J and, if there is one, N_s2r.
+    """Leads the tip of a robot along points by N_fk, N_J and, if there is one, N_s2r, and its line as a surface is led.
 
     Between waypoints it moves straight in its actuations: where a pair of chambers changes sides, one is empty before
     the other is filled.
     """
 
-    def __init__(self, robot: Robot, model: ServedTip, driver: DriverWatch) -> None:
+    def __init__(
+        self, robot: Robot, model: ServedTip, driver: DriverWatch, along_line: PathSolver | None = None
+    ) -> None:
         super().__init__(robot)
-        self._model, self._driver = model, driver
+        self._model, self._driver, self._along_line = model, driver, along_line
 
     def _solve(
         self, goal: FollowGoal, path: PointPath | ShapePath, here: Array | None, should_stop: Callable[[], bool]
     ) -> Iterator[SolvedWaypoint]:
         assert isinstance(path, PointPath)  # shapes are rejected with the goal
+        if path.output == CENTRE_LINE and self._along_line is not None:
+            yield from self._along_line.solve(goal, here, should_stop)
+            return
         model = self._model.without_sim_to_real if goal.without_sim_to_real else self._model
         points = path.points[:, : model.dimensions] * MM_PER_M
         commands = self._driver.commands(model.memory, here)
