@@ -14,6 +14,7 @@ from softform_core.robots.actuators import Quantity
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, find_equilibria
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
 from softform_core.simulation.simulated_body import (
+    LinedBody,
     PulledBody,
     SimulatedBody,
     TendonLoads,
@@ -121,6 +122,13 @@ class LiveBody:
         if solved is None or not isinstance(self.simulated, PulledBody):
             return None
         return self.simulated.tendon_loads(solved.unknowns[None], solved.effective[None])
+
+    def centre_line(self) -> Array | None:
+        """Nodes (N, 3) m of the centre line at the last equilibrium; None before one, and of a body that tells none."""
+        solved = self._solved
+        if solved is None or not isinstance(self.simulated, LinedBody):
+            return None
+        return self.simulated.line(solved.unknowns[None])[0]
 
     def commanded_shape(self, actuation: Array) -> Array:
         """Points (P, 3) m once the devices have held their readings at an actuation (m,) for `HELD_S`.

@@ -6,12 +6,17 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from softform_core.forward.conformance import CHECKS
+from softform_core.forward.robot_models import ModelRequest, open_models
 from softform_core.robots import load_robot
+from softform_core.training.tip_samples import read_tip_samples, write_tip_samples
+from softform_core.training.tips import learn_tip_sim_to_real
 from softform_rig.draw_reality import draw_reality
-from softform_rig.live_body import Memory
+from softform_rig.live_body import LiveBody, Memory
 from softform_rig.reality import load_reality
 from softform_studies.cli_sim_to_real import sim2real
 from softform_studies.sim_to_real.tips import TipSettings, measure_tips
+from softform_studies.waypoints.capture_tips import capture_tips
 
 ROD = load_robot("tendon_rod", "tip")
 
@@ -65,3 +70,25 @@ def test_draws_of_a_tip_are_measured_by_the_command():
     assert figures["mean_reduction"]["median"] > 0.5
     rejected = CliRunner().invoke(sim2real, ["--robot", "tendon_rod", "--points", "500"])
     assert rejected.exit_code == 2 and "--points does not fit" in rejected.output
+
+
+def test_the_real_centre_line_is_learned_beside_the_tip_and_served(tmp_path):
+    reality = load_reality("default", ROD)
+    captured = capture_tips(ROD, reality, 200)
+    assert captured.lines is not None and captured.lines.nodes.shape == (200, 17, 3)
+    write_tip_samples(tmp_path / "tips.zarr", ROD, captured, {"source": "a test", "created": "now"})
+    for ours, theirs in zip(captured.lines, read_tip_samples(tmp_path / "tips.zarr", ROD)[0].lines, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    card = learn_tip_sim_to_real(ROD, tmp_path / "tips.zarr", tmp_path, 0)
+    assert card.centre_line is not None and card.centre_line.test_mean_percent < 0.3 * card.before_mean_percent
+    assert "centre line, with sim-to-real" in (tmp_path / "sim_to_real.md").read_text()
+    models = open_models("learned", ModelRequest(ROD, 9, sim_to_real=str(tmp_path)))
+    here, places = ROD.actuation_min + 0.6 * (ROD.actuation_max - ROD.actuation_min), np.array([[2.0, 0.5], [2.0, 1.0]])
+    live = LiveBody(ROD, reality)
+    live.commanded_shape(here)
+    true = [[np.interp(v, live.simulated.along, axis) for axis in 1e3 * live.centre_line().T] for v in (0.5, 1.0)]
+    real, simulated = (one.at(places).forward(here[None]).points[0] for one in (models.current, models.simulated))
+    missed, before = (np.linalg.norm(one - np.array(true), axis=1) for one in (real, simulated))
+    assert (missed < 0.5 * before).all()
+    for check in CHECKS:
+        check(models.current.at(places), ROD.actuation_min, ROD.actuation_max)

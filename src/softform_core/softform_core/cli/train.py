@@ -248,6 +248,8 @@ def _tip_s2r(robot: Robot, store: Path, folder: Path, seed: int) -> None:
     click.echo(f"  simulation alone  mean {card.before_mean_percent:6.3f}  largest {card.before_max_percent:6.3f}")
     entry = card.network
     click.echo(f"  with sim-to-real  mean {entry.test_mean_percent:6.3f}  largest {entry.test_max_percent:6.3f}")
+    if (line := card.centre_line) is not None:
+        click.echo(f"  centre line       mean {line.test_mean_percent:6.3f}  largest {line.test_max_percent:6.3f}")
     if card.memory:
         click.echo(f"memory: {card.memory}.")
     click.echo(f"{folder}: {card.weights_bytes / 1e6:.2f} MB.")

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from copy import copy
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -53,24 +53,39 @@ class CentreLine(ForwardModel):
 
 
 class LearnedLine(CentreLine):
-    """The centre line by a network, whose derivative is its own.
+    """The centre line by networks, whose derivatives are their own.
 
     Args:
         robot: The robot.
-        network: Actuation (m,) to flattened control points (C * 3,) mm.
+        network: Actuation (m,) to flattened control points (C * 3,) mm of the simulated line.
+        sim_to_real: These and the actuation, (C * 3 + m,), to those of the real line; None if the simulated is meant.
     """
 
-    def __init__(self, robot: Robot, network: AffineLayers) -> None:
+    def __init__(self, robot: Robot, network: AffineLayers, sim_to_real: AffineLayers | None = None) -> None:
         super().__init__(robot)
-        self._network = network
+        self._network, self._sim_to_real = network, sim_to_real
 
-    def predict_control(self, actuation: Array) -> tuple[Array, tuple[Array, ...]]:
+    def predict_control(self, actuation: Array) -> tuple[Array, "_Hidden"]:
         """Return control points (n, C, 3) mm at (n, m), and the activations of the hidden layers."""
         hidden = self._network.hidden(actuation)
-        return self._network.output(hidden[-1]).reshape(len(actuation), self._count, 3), hidden
+        control, of_transfer = self._network.output(hidden[-1]), None
+        if self._sim_to_real is not None:
+            of_transfer = self._sim_to_real.hidden(np.concatenate([control, actuation], axis=1))
+            control = self._sim_to_real.output(of_transfer[-1])
+        return control.reshape(len(actuation), self._count, 3), _Hidden(hidden, of_transfer)
 
-    def control_jacobian(self, predicted: tuple[Array, ...]) -> Array:
+    def control_jacobian(self, predicted: "_Hidden") -> Array:
         """Return the derivative of the control points, (n, C, 3, m) mm per unit."""
-        samples, inputs = len(predicted[0]), self.degrees_of_freedom
-        moves = self._network.jacobian(predicted, np.broadcast_to(np.eye(inputs), (samples, inputs, inputs)))
+        samples, inputs = len(predicted.simulated[0]), self.degrees_of_freedom
+        unit = np.broadcast_to(np.eye(inputs), (samples, inputs, inputs))
+        moves = self._network.jacobian(predicted.simulated, unit)
+        if self._sim_to_real is not None and predicted.real is not None:
+            moves = self._sim_to_real.jacobian(predicted.real, np.concatenate([moves, unit], axis=2))
         return np.moveaxis(moves.reshape(samples, inputs, self._count, 3), 1, -1)
+
+
+class _Hidden(NamedTuple):
+    """Activations of the hidden layers of both networks; None of the second without sim-to-real."""
+
+    simulated: tuple[Array, ...]
+    real: tuple[Array, ...] | None

@@ -112,13 +112,17 @@ class TipModels(RobotModels):
     Args:
         tip: The tip.
         told: What is said of its sim-to-real model.
-        line: The simulated centre line at effective actuations, a model whose `at` takes v along it; None without one.
+        line: The centre line at effective actuations, a model whose `at` takes v along it; None without one.
+        simulated_line: That of the simulated robot; `line` by default.
     """
 
-    def __init__(self, tip: ServedTip, told: str, line: ForwardModel | None = None) -> None:
-        self.tip, self.line, self._told = tip, line, told
-        self._current = _outputs(tip, line)
-        self.simulated = self._current if tip.sim_to_real is None else _outputs(tip.without_sim_to_real, line)
+    def __init__(
+        self, tip: ServedTip, told: str, line: ForwardModel | None = None, simulated_line: ForwardModel | None = None
+    ) -> None:
+        self.tip, self._told = tip, told
+        self._current = self.simulated = _outputs(tip, line)
+        if tip.sim_to_real is not None:
+            self.simulated = _outputs(tip.without_sim_to_real, simulated_line or line)
 
     @property
     def current(self) -> ForwardModel:

@@ -135,14 +135,16 @@ def load_tip_model(
     return simulated.with_transfer(load_tip_sim_to_real(robot, Path(sim_to_real), card)[0])
 
 
-def load_line(robot: Robot, folder: Path | None = None) -> LearnedLine:
-    """Return the learned centre line of a robot; `folder` as of `load_tip_model`.
+def load_line(robot: Robot, folder: Path | None = None, sim_to_real: Path | None = None) -> LearnedLine:
+    """Return the learned centre line of a robot; arguments as of `load_tip_model`.
+
+    A sim-to-real model that was learned without centre lines leaves it as simulated.
 
     Raises:
-        ModelError: If the model is missing, corrupt, made for another robot, or holds no such line.
+        ModelError: For the reasons of `load_tip_model`, and if the model holds no such line.
     """
     place = models_of(robot.name) if folder is None else folder
-    kinematics, _ = TIP_KINEMATICS.load(place, robot)
+    kinematics, card = TIP_KINEMATICS.load(place, robot)
     count, again = 3 * robot.line_learning.control_points, TIP_KINEMATICS.train_again(robot)
     network = getattr(kinematics, "centre_line", None)
     if network is None:
@@ -150,7 +152,9 @@ def load_line(robot: Robot, folder: Path | None = None) -> LearnedLine:
     layers = fold(extract_mlp(network))
     if len(layers.biases[-1]) != count:
         raise ModelError(f"The centre line in {place} has {len(layers.biases[-1])} numbers, not {count}.", again)
-    return LearnedLine(robot, layers)
+    transfer = None if sim_to_real is None else load_tip_sim_to_real(robot, sim_to_real, card)[0]
+    of_line = getattr(transfer, "centre_line", None)
+    return LearnedLine(robot, layers, None if of_line is None else fold(extract_mlp(of_line)))
 
 
 def tip_model_in_use(robot: Robot, folder: Path | None, sim_to_real: str) -> TipModel:
@@ -164,10 +168,12 @@ def tip_model_in_use(robot: Robot, folder: Path | None, sim_to_real: str) -> Tip
     Raises:
         ModelError: For the reasons of `load_tip_model`.
     """
-    own = models_of(robot.name)
-    chosen: Path | str | None
+    return load_tip_model(robot, folder, tip_transfer_in_use(robot, sim_to_real))
+
+
+def tip_transfer_in_use(robot: Robot, sim_to_real: str) -> Path | None:
+    """Return the folder of the sim-to-real model that a node's parameter asks for; None for none."""
     if sim_to_real == AUTO:
-        chosen = own if (own / TIP_SIM_TO_REAL.weights_file).exists() else None
-    else:
-        chosen = None if sim_to_real == NONE else sim_to_real
-    return load_tip_model(robot, folder, chosen)
+        own = models_of(robot.name)
+        return own if (own / TIP_SIM_TO_REAL.weights_file).exists() else None
+    return None if sim_to_real == NONE else Path(sim_to_real)

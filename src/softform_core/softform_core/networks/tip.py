@@ -56,6 +56,9 @@ class TipTransfer(TipNetwork):
         hidden: Widths of the hidden layers.
         play_width: (m,) how far the effective actuation may be from the commanded one (`forward.memory.Play`); (0,) if
             the body has no memory, or none was learned.
+
+    Attributes:
+        centre_line: The same for the flattened control points of the centre line, (s, 3 C) mm; there only if learned.
     """
 
     play_width: Tensor
@@ -63,6 +66,11 @@ class TipTransfer(TipNetwork):
     def __init__(self, inputs: Tensor, outputs: Tensor, hidden: Sequence[int], play_width: Tensor) -> None:
         super().__init__(inputs, outputs, hidden, one_scale=True)
         self.register_buffer("play_width", play_width)
+
+    def with_line(self, network: TipNetwork) -> "TipTransfer":
+        """Return itself, with the transfer of the centre line beside it."""
+        self.centre_line = network
+        return self
 
 
 class TipKinematics(nn.Module):

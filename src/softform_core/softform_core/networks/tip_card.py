@@ -116,7 +116,7 @@ class TipSimToRealCard(ModelCard):
     """Everything about an N_s2r of a tip that is not in its weights.
 
     `play` is the part of its range by which the body stays behind each actuation that turns back; empty without a
-    memory.
+    memory. Errors of a centre line are distances of its nodes over the workspace's width.
     """
 
     model: Literal["tip sim-to-real"] = "tip sim-to-real"
@@ -126,6 +126,7 @@ class TipSimToRealCard(ModelCard):
     seed: int
     network: NetworkEntry
     play: list[Share] = []
+    centre_line: NetworkEntry | None = None
     before_mean_percent: Percent
     before_max_percent: Percent
 
@@ -140,7 +141,9 @@ class TipSimToRealCard(ModelCard):
     def to_markdown(self) -> str:
         """Return the card for people."""
         n, d = self.network, self.data
-        memory = f"| memory | {self.memory} |\n" if self.play else ""
+        memory, line = f"| memory | {self.memory} |\n" if self.play else "", ""
+        if (of := self.centre_line) is not None:
+            line = f"| centre line, with sim-to-real | {of.test_mean_percent:.2f} | {of.test_max_percent:.2f} |\n"
         return f"""{self._head("Sim-to-real transfer of the tip")}
 
 | | |
@@ -159,7 +162,7 @@ Distances to the captured tips of the test part, {self.split.test} samples, in p
 |---|---|---|
 | simulation alone | {self.before_mean_percent:.2f} | {self.before_max_percent:.2f} |
 | with sim-to-real | {n.test_mean_percent:.2f} | {n.test_max_percent:.2f} |
-
+{line}
 {d.samples} samples of `{d.store}` ({d.source}, {d.created}): {self.split.train} train, {self.split.validation} select,
 {self.split.test} test. Seed {self.seed}, {n.best_step} of {n.steps} steps, {n.seconds:.0f} s.
 {self._made()}

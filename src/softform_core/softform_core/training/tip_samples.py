@@ -1,7 +1,8 @@
 """Captured tips on disk: what the sim-to-real transfer of a tip is learned from. One Zarr v3 group, SI units.
 
 Arrays: `actuation` (n, m) as commanded, `tip` (n, d) m as captured, in the robot's frame, and where it is known what
-was commanded before, `past` (n, h, m), the oldest first, NaN where not known. Attributes: schema and provenance.
+was commanded before, `past` (n, h, m), the oldest first, NaN where not known. Where centre lines were captured, too,
+`centre_line` (n, N, 3) m, nodes at `along` (N,), 0 at the base and 1 at the end. Attributes: schema and provenance.
 """
 
 from pathlib import Path
@@ -16,23 +17,37 @@ from softform_core.stores.past import check_past
 from softform_core.stores.zarr_stores import Shapes, StoreKind, new_group, open_group
 
 
+class CapturedLines(NamedTuple):
+    """Captured centre lines: nodes (n, N, 3) m in the robot's frame, and where they are along it, (N,), 0 ... 1."""
+
+    nodes: Array
+    along: Array
+
+
 class TipSamples(NamedTuple):
-    """Captured tips.
+    """Captured tips, and with them centre lines if these were captured, too.
 
     Attributes:
         actuation: (n, m), commanded.
         tips: (n, d) m in the robot's frame.
         past: (n, h, m) commanded before each, the oldest first, NaN where not known; None if nothing is.
+        lines: The centre lines; None if they were not captured.
     """
 
     actuation: Array
     tips: Array
     past: Array | None = None
+    lines: CapturedLines | None = None
 
 
 def _misshapen(shapes: Shapes) -> list[str]:
     wrong = [name for name in ("actuation", "tip") if len(shapes.get(name, ())) != 2]
-    return wrong or ["tip"] * (shapes["tip"][0] != shapes["actuation"][0])
+    if wrong:
+        return wrong
+    count = shapes["actuation"][0]
+    if "centre_line" in shapes and shapes["centre_line"] != (count, *shapes.get("along", ()), 3):
+        wrong.append("centre_line")
+    return wrong + ["tip"] * (shapes["tip"][0] != count)
 
 
 TIP_SAMPLES = StoreKind(
@@ -67,6 +82,9 @@ def write_tip_samples(path: Path, robot: Robot, samples: TipSamples, provenance:
         group.create_array("tip", data=samples.tips)
         if samples.past is not None:
             group.create_array("past", data=samples.past)
+        if samples.lines is not None:
+            group.create_array("centre_line", data=samples.lines.nodes)
+            group.create_array("along", data=samples.lines.along)
 
 
 def read_tip_samples(path: Path, robot: Robot) -> tuple[TipSamples, dict[str, str]]:
@@ -81,4 +99,9 @@ def read_tip_samples(path: Path, robot: Robot) -> tuple[TipSamples, dict[str, st
         raise SoftformError(f"The tips in {path} are misshapen or no numbers.", "Capture them again.")
     past = np.asarray(group["past"], dtype=np.float64) if "past" in group else None
     check_past(past, actuation)
-    return TipSamples(actuation, tips, past), {name: str(group.attrs[name]) for name in ("source", "created")}
+    lines = None
+    if "centre_line" in group:
+        lines = CapturedLines(*(np.asarray(group[name], dtype=np.float64) for name in ("centre_line", "along")))
+        if not np.isfinite(lines.nodes).all():
+            raise SoftformError(f"The centre lines in {path} have values that are no numbers.", "Capture them again.")
+    return TipSamples(actuation, tips, past, lines), {name: str(group.attrs[name]) for name in ("source", "created")}

@@ -1,7 +1,7 @@
 """Training of N_fk, N_J and N_s2r of a tip (paper 001, Sec. III-D), and of models from stores: `softform train`."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -58,6 +58,7 @@ class TrainedTipTransfer:
     entry: NetworkEntry
     before_mean_percent: float
     before_max_percent: float
+    line: NetworkEntry | None = None
 
 
 def workspace_width(tips: Array) -> float:
@@ -112,13 +113,17 @@ def train_kinematics(
     )  # fmt: skip
     if line is None:
         return TrainedKinematics(TipKinematics(fk, jacobian), split, fk_entry, jacobian_entry, width)
-    of_line, line_entry = _fitted_line(robot, actuations, *line, split, seed, forward_kinematics_steps, width, progress)
+    hidden, count = robot.line_learning.forward_kinematics, robot.line_learning.control_points
+    of_line, line_entry = _fitted_line(
+        hidden, count, actuations, *line, split, seed, forward_kinematics_steps, width, progress
+    )
     return TrainedKinematics(TipKinematics(fk, jacobian, of_line), split, fk_entry, jacobian_entry, width, line_entry)
 
 
 def _fitted_line(
-    robot: Robot,
-    actuations: Array,
+    hidden: Sequence[int],
+    count: int,
+    inputs: Array,
     nodes: Array,
     along: Array,
     split: Split,
@@ -127,14 +132,13 @@ def _fitted_line(
     width: float,
     progress: bool,
 ) -> tuple[TipNetwork, NetworkEntry]:
-    """Return the network of the centre line and its card entry: distances of the nodes (s, N, 3) m over the width."""
-    layers, count = robot.line_learning.forward_kinematics, robot.line_learning.control_points
+    """Return a network of a line's control points, and its card entry: misses of nodes (s, N, 3) m over `width`."""
     control = fit_curve(MM_PER_M * nodes, along, count).reshape(len(nodes), -1)
     network, entry = _fitted(
-        "centre line", lambda x, y: TipNetwork(x, y, layers, one_scale=True), actuations, control, layers, split, seed,
+        "centre line", lambda x, y: TipNetwork(x, y, hidden, one_scale=True), inputs, control, hidden, split, seed,
         steps, width, progress,
     )  # fmt: skip
-    predicted = extract_mlp(network).forward(actuations[split.test]).reshape(-1, count, 3)
+    predicted = extract_mlp(network).forward(inputs[split.test]).reshape(-1, count, 3)
     points = np.stack([curve_basis(along, count) @ one for one in predicted])
     missed = 100.0 * np.linalg.norm(points - MM_PER_M * nodes[split.test], axis=2) / width
     errors = {"test_mean_percent": float(missed.mean()), "test_max_percent": float(missed.max())}
@@ -148,6 +152,7 @@ def train_tip_transfer(
     workspace_width_mm: float,
     seed: int,
     *,
+    line: MlpWeights | None = None,
     by_tip_alone: bool = False,
     with_memory: bool = True,
     progress: bool = True,
@@ -164,6 +169,8 @@ def train_tip_transfer(
         samples: Captured tips.
         workspace_width_mm: Width of the simulated workspace, mm.
         seed: Seed of the split and the first weights.
+        line: The network of the centre line, (s, m) -> (s, 3 C) mm, whose transfer is fitted beside it where centre
+            lines were captured.
         by_tip_alone: Whether N_s2r takes the simulated tip alone, as in the paper.
         with_memory: Whether a play is fitted where the past is known.
         progress: Whether to show a progress bar on stderr.
@@ -172,16 +179,17 @@ def train_tip_transfer(
         SoftformError: If there are too few samples or the loss becomes NaN.
     """
     split = split_rows(len(samples.tips), seed)
-    real, actuation, play = MM_PER_M * samples.tips, samples.actuation, None
+    real, play = MM_PER_M * samples.tips, None
     if with_memory and samples.past is not None:
         known = np.sort(np.concatenate([split.train, split.validation]))  # the test part must not choose anything
         limits = robot.actuation_min, robot.actuation_max
-        play = fit_play(kinematics.forward, limits, actuation[known], samples.past[known], real[known])
-        if play is not None:
-            actuation = play.effective_after(samples.past, actuation)
-    simulated = kinematics.forward(actuation)
-    inputs = simulated if by_tip_alone else np.concatenate([simulated, actuation], axis=1)
-    hidden, width = [max(1, round(NEURONS_PER_SAMPLE * len(real)))], np.empty(0) if play is None else play.width
+        play = fit_play(kinematics.forward, limits, samples.actuation[known], samples.past[known], real[known])
+    effective = samples.actuation
+    if play is not None and samples.past is not None:
+        effective = play.effective_after(samples.past, effective)
+    simulated = kinematics.forward(effective)
+    inputs = simulated if by_tip_alone else np.concatenate([simulated, effective], axis=1)
+    hidden, width = [_neurons(real)], np.empty(0) if play is None else play.width
 
     def network_of(x: Tensor, y: Tensor) -> TipTransfer:
         return TipTransfer(x, y, hidden, torch.from_numpy(width))
@@ -191,7 +199,20 @@ def train_tip_transfer(
     )
     missed = np.linalg.norm(kinematics.forward(samples.actuation) - real, axis=1)
     before = 100.0 * missed[split.test] / workspace_width_mm
-    return TrainedTipTransfer(network, split, entry, float(before.mean()), float(before.max()))
+    trained = TrainedTipTransfer(network, split, entry, float(before.mean()), float(before.max()))
+    if line is None or samples.lines is None:
+        return trained
+    nodes, along = samples.lines
+    count = robot.line_learning.control_points
+    inputs = np.concatenate([line.forward(effective), effective], axis=1)
+    of_line, of_entry = _fitted_line(
+        hidden, count, inputs, nodes, along, split, seed, SIM_TO_REAL_STEPS, workspace_width_mm, progress
+    )
+    return replace(trained, network=network.with_line(of_line), line=of_entry)
+
+
+def _neurons(samples: Array) -> int:
+    return max(1, round(NEURONS_PER_SAMPLE * len(samples)))
 
 
 Network = TypeVar("Network", bound=TipNetwork)
@@ -291,7 +312,9 @@ def learn_tip_sim_to_real(robot: Robot, store: Path, folder: Path, seed: int) ->
     samples, origin = read_tip_samples(store, robot)
     kinematics, simulated = TIP_KINEMATICS.load(models_of(robot.name), robot)
     model = extract_mlp(kinematics.forward_kinematics)
-    trained = train_tip_transfer(robot, model, samples, simulated.workspace_width_mm, seed)
+    of_line = getattr(kinematics, "centre_line", None)
+    line = None if of_line is None or not robot.learns_line else extract_mlp(of_line)
+    trained = train_tip_transfer(robot, model, samples, simulated.workspace_width_mm, seed, line=line)
     width = trained.network.play_width.numpy()
     weights = export(trained.network)
     card = TipSimToRealCard(
@@ -303,6 +326,7 @@ def learn_tip_sim_to_real(robot: Robot, store: Path, folder: Path, seed: int) ->
         split=card_split(trained.split),
         seed=seed,
         network=trained.entry,
+        centre_line=trained.line,
         play=(width / (robot.actuation_max - robot.actuation_min)).tolist() if len(width) else [],
         before_mean_percent=trained.before_mean_percent,
         before_max_percent=trained.before_max_percent,

@@ -17,8 +17,9 @@ from softform_core.errors import SoftformError
 from softform_core.halton import halton_actuations
 from softform_core.paths import data_dir
 from softform_core.robots import TIP, Robot, load_robot
+from softform_core.simulation.simulated_body import LinedBody
 from softform_core.stores.past import pasts
-from softform_core.training.tip_samples import TipSamples, write_tip_samples
+from softform_core.training.tip_samples import CapturedLines, TipSamples, write_tip_samples
 from softform_rig.live_body import HELD_S, LiveBody
 from softform_rig.reality import Reality, load_reality, true_values
 
@@ -47,25 +48,38 @@ def real_tips(
     Raises:
         SoftformError: If an actuation has no equilibrium in this reality.
     """
-    tips = np.empty((len(actuations), robot.tip_dimensions))
-    tip_point = live.simulated.frames[TIP]
+    tips, _ = _places(robot, reality, live, actuations)
+    return tips + noise * np.random.default_rng(seed).standard_normal(tips.shape)
+
+
+def _places(robot: Robot, reality: Reality, live: LiveBody, actuations: Array) -> tuple[Array, CapturedLines | None]:
+    """Return the true tips (n, d) m, and the centre lines of a robot that learns its own."""
+    tips, lines, tip_point = np.empty((len(actuations), robot.tip_dimensions)), [], live.simulated.frames[TIP]
     for tip, values in zip(tips, true_values(reality, robot, robot.actuators_of(actuations)), strict=True):
         tip[:] = live.shape(values, HELD_S)[tip_point, : robot.tip_dimensions]
         if live.failure is not None:
             raise SoftformError(f"Reality '{reality.name}' has no tip: {live.failure}", "Soften its differences.")
-    return tips + noise * np.random.default_rng(seed).standard_normal(tips.shape)
+        lines.append(live.centre_line())
+    if not robot.learns_line or not isinstance(live.simulated, LinedBody):
+        return tips, None
+    return tips, CapturedLines(np.array(lines), np.asarray(live.simulated.along))
 
 
 def capture_tips(robot: Robot, reality: Reality, samples: int, seed: int = 0) -> TipSamples:
     """Return tips captured one after the other from rest, at actuations spread over the working range.
 
+    Of a robot that learns its centre line its nodes are captured, too, each with the noise of motion capture.
+
     Raises:
         SoftformError: If an actuation has no equilibrium in this reality.
     """
     actuations = halton_actuations(robot.actuation_min, robot.actuation_max, samples, seed)
-    live = LiveBody(robot, reality)
-    tips = real_tips(robot, reality, live, actuations, reality.motion_capture.noise, seed)
-    return TipSamples(actuations, tips, pasts(actuations, robot.rest_actuation))
+    tips, lines = _places(robot, reality, LiveBody(robot, reality), actuations)
+    draw, noise = np.random.default_rng(seed).standard_normal, reality.motion_capture.noise
+    tips = tips + noise * draw(tips.shape)
+    if lines is not None:
+        lines = lines._replace(nodes=lines.nodes + noise * draw(lines.nodes.shape))
+    return TipSamples(actuations, tips, pasts(actuations, robot.rest_actuation), lines)
 
 
 @click.command()
