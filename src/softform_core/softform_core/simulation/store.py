@@ -85,6 +85,11 @@ class SimulationStore(ActuationStore):
         return _outputs(self._group)
 
     @property
+    def past(self) -> Array | None:
+        """Actuations before that of every sample, (n, h, m), the oldest first, NaN where not known; None: none is."""
+        return self._read("past")[: len(self)] if "past" in self._group else None
+
+    @property
     def iterations(self) -> NDArray[np.int32]:
         """Newton iterations of every sample, (n,)."""
         return self._read("iterations")[: len(self)]
@@ -184,7 +189,8 @@ class SimulationStore(ActuationStore):
         new = np.array([key.tobytes() not in keys for key in _keys(actuations, past)], dtype=bool)
         if new.any():
             with disk_errors(self.path, SIMULATION):
-                self._append(actuations[new], (*self.outputs, *_EACH_SAMPLE), None if past is None else past[new])
+                known = {} if past is None else {"past": past[new]}
+                self._append(actuations[new], (*self.outputs, *_EACH_SAMPLE), known)
 
 
 def _keys(actuations: Array, past: Array | None) -> Array:

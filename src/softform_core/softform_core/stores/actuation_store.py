@@ -1,6 +1,6 @@
 """Zarr stores whose rows are keyed by an actuation: what simulated shapes and captured frames have in common."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -47,11 +47,6 @@ class ActuationStore:
         return actuation[np.isfinite(actuation).all(axis=1)]  # a growth that was cut short leaves rows of NaN
 
     @property
-    def past(self) -> NDArray[np.float64] | None:
-        """Actuations before that of every row, (n, h, k), the oldest first, NaN where not known; None: none is."""
-        return self._read("past")[: len(self)] if "past" in self._group else None
-
-    @property
     def status(self) -> NDArray[np.uint8]:
         """Status of every row, (n,)."""
         return self._read("status")[: len(self)]
@@ -82,9 +77,14 @@ class ActuationStore:
         return {int(row): str(reason) for row, reason in self.attributes[attribute].items()}
 
     def _append(
-        self, actuations: NDArray[np.float64], names: Iterable[str], past: NDArray[np.float64] | None = None
+        self, actuations: NDArray[np.float64], names: Iterable[str], known: Mapping[str, NDArray] | None = None
     ) -> None:
-        """Grow by rows for actuations, (m, k), after others (m, h, k); `names` are the other arrays with a row each.
+        """Grow by rows for actuations, (m, k).
+
+        Args:
+            actuations: (m, k).
+            names: Arrays with a row each, to be filled later.
+            known: Arrays with a row each, by name, and their new rows (m, ...).
 
         Raises:
             OSError: If the disk is full or cannot be written.
@@ -96,9 +96,10 @@ class ActuationStore:
         for name in names:
             array = self._array(name)
             array.resize((after, *array.shape[1:]))
-        if past is not None:
-            self._array("past").resize((after, *past.shape[1:]))
-            self._array("past")[before:] = past
+        for name, rows in (known or {}).items():
+            array = self._array(name)
+            array.resize((after, *rows.shape[1:]))
+            array[before:] = rows
         sync(self._group)
         actuation = self._array("actuation")
         actuation.resize((after, actuations.shape[1]))
