@@ -46,18 +46,18 @@ def test_the_exponential_law_solves_its_equation_and_differs_from_the_play():
     assert np.array_equal(Memory(stiff_to_turn(ROD, 0.0), 4).feel(turns[1], 0.0), turns[1])
 
 
-@pytest.mark.parametrize(("name", "share", "least_cut"), [("three_chamber", 0.03, 5.0), ("tendon_rod", 0.01, 1.2)])
+@pytest.mark.parametrize(("name", "share", "least_cut"), [("three_chamber", 0.03, 5.0), ("tendon_rod", 0.01, 1.5)])
 def test_a_learned_memory_cuts_the_error_of_tips_of_another_law(name, share, least_cut):
-    """Of the tendon rod by less: each of its tendons stays behind, and the play is one of each degree of freedom."""
+    """Of the tendon rod by less: each of its four tendons stays behind, which no three degrees of freedom tell."""
     robot = load_robot(name, "tip")
     found = measure_tips(robot, stiff_to_turn(robot, share), TipSettings(200, 100, 0))
     assert found["before"]["mean_mm"] > found["without_memory"]["mean_mm"] > least_cut * found["after"]["mean_mm"]
-    assert len(found["play"]) == 3 and min(found["play"]) > 0.5 * share
+    assert list(found["play"]) == robot.actuators and min(found["play"].values()) > 0.5 * share
 
 
 def test_where_nothing_is_remembered_no_memory_is_learned():
     found = measure_tips(ROD, load_reality("ideal", ROD), TipSettings(60, 20, 0))
-    assert found["play"] == [] and found["after"] == found["without_memory"]
+    assert found["play"] == {} and found["after"] == found["without_memory"]
 
 
 def test_draws_of_a_tip_are_measured_by_the_command():

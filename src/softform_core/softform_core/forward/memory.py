@@ -138,3 +138,48 @@ class Play(Memory):
         ahead = wanted - state.effective
         moved = wanted + np.copysign(self.width, ahead)
         return np.where(np.abs(ahead) <= _DEAD_BAND * self.width, state.commanded, moved)
+
+
+@dataclass(frozen=True)
+class ActuatorPlay(Memory):
+    """The play of each actuator of a robot that has more of them than degrees of freedom, such as tendons.
+
+    What the actuators have in effect need be under no actuation; the nearest one is taken.
+
+    Attributes:
+        play: Widths (k,) in the unit of the actuators.
+        robot: Converts actuations to values of the actuators, and back.
+    """
+
+    play: Play
+    robot: Robot
+
+    def state_after(self, history: History, actuation: Array) -> PlayState:
+        """See `Memory.state_after`; the state is that of the actuators."""
+        past = self.robot.actuators_of(history.sequence.reshape(-1, len(actuation)))  # a history of nothing is (0, 0)
+        values = self.robot.actuators_of(actuation)
+        return PlayState(self.play.effective_after(past, values), values)
+
+    def effective_after(self, past: Array, actuation: Array) -> Array:
+        """See `Memory.effective_after`."""
+        values = self.play.effective_after(self.robot.actuators_of(past), self.robot.actuators_of(actuation))
+        return self.robot.actuation_of(values)
+
+    def advance(self, state: PlayState, commanded: Array) -> PlayState:
+        """See `Memory.advance`."""
+        return self.play.advance(state, self.robot.actuators_of(commanded))
+
+    def effective(self, state: PlayState, commanded: Array) -> Array:
+        """See `Memory.effective`."""
+        return self.robot.actuation_of(self.play.effective(state, self.robot.actuators_of(commanded)))
+
+    def command(self, state: PlayState, wanted: Array) -> Array:
+        """Return the actuation nearest to the inverse play operators of the actuators."""
+        return self.robot.actuation_of(self.play.command(state, self.robot.actuators_of(wanted)))
+
+
+def play_of(robot: Robot, width: Array) -> Memory:
+    """Return the play of these widths: (m,) of degrees of freedom, (k,) of actuators; (0,): that of no memory."""
+    if not len(width):
+        return NO_MEMORY
+    return Play(width) if len(width) == robot.degrees_of_freedom else ActuatorPlay(Play(width), robot)

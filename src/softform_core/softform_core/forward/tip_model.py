@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from softform_core.arrays import Array
 from softform_core.forward.centre_line import LearnedLine
 from softform_core.forward.forward_model import batch_of
-from softform_core.forward.memory import NO_MEMORY, Memory, Play
+from softform_core.forward.memory import NO_MEMORY, Memory, play_of
 from softform_core.forward.mlp import AffineLayers, fold
 from softform_core.forward.robot_models import AUTO, NONE
 from softform_core.networks.mlp_weights import extract_mlp
@@ -62,10 +62,9 @@ class TipModel:
         """The same model for the simulated tip."""
         return replace(self, sim_to_real=None, memory=NO_MEMORY)
 
-    def with_transfer(self, transfer: "SavedNetwork | nn.Module") -> "TipModel":
+    def with_transfer(self, robot: Robot, transfer: "SavedNetwork | nn.Module") -> "TipModel":
         """Return the same model for the real tip by an N_s2r, a `TipTransfer` or what was read of its export."""
-        width = arrays_of(transfer).get("play_width", np.empty(0))
-        memory = Play(width) if len(width) else NO_MEMORY
+        memory = play_of(robot, arrays_of(transfer).get("play_width", np.empty(0)))
         return replace(self, sim_to_real=fold(extract_mlp(transfer)), memory=memory)
 
     def tip(self, actuation: ArrayLike) -> Array:
@@ -132,7 +131,7 @@ def load_tip_model(
     )
     if sim_to_real is None:
         return simulated
-    return simulated.with_transfer(load_tip_sim_to_real(robot, Path(sim_to_real), card)[0])
+    return simulated.with_transfer(robot, load_tip_sim_to_real(robot, Path(sim_to_real), card)[0])
 
 
 def load_line(robot: Robot, folder: Path | None = None, sim_to_real: Path | None = None) -> LearnedLine:

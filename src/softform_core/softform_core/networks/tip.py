@@ -54,8 +54,8 @@ class TipTransfer(TipNetwork):
         inputs: (s, a) samples of the input.
         outputs: (s, b) samples of the output.
         hidden: Widths of the hidden layers.
-        play_width: (m,) how far the effective actuation may be from the commanded one (`forward.memory.Play`); (0,) if
-            the body has no memory, or none was learned.
+        play_width: (m,) how far the effective actuation may be from the commanded one, or (k,) of the actuators
+            (`forward.memory.play_of`); (0,) if the body has no memory, or none was learned.
 
     Attributes:
         centre_line: The same for the flattened control points of the centre line, (s, 3 C) mm; there only if learned.

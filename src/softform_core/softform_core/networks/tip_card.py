@@ -115,8 +115,8 @@ root mean square Jacobian{line}.
 class TipSimToRealCard(ModelCard):
     """Everything about an N_s2r of a tip that is not in its weights.
 
-    `play` is the part of its range by which the body stays behind each actuation that turns back; empty without a
-    memory. Errors of a centre line are distances of its nodes over the workspace's width.
+    `play` is the part of its range by which the body stays behind each actuation or actuator that turns back; empty
+    without a memory. Errors of a centre line are distances of its nodes over the workspace's width.
     """
 
     model: Literal["tip sim-to-real"] = "tip sim-to-real"
@@ -125,7 +125,7 @@ class TipSimToRealCard(ModelCard):
     split: Split
     seed: int
     network: NetworkEntry
-    play: list[Share] = []
+    play: dict[str, Share] = {}
     centre_line: NetworkEntry | None = None
     before_mean_percent: Percent
     before_max_percent: Percent
@@ -135,8 +135,8 @@ class TipSimToRealCard(ModelCard):
         """The play in words; empty without one."""
         if not self.play:
             return ""
-        each = ", ".join(f"{share:.1%}" for share in self.play)
-        return f"the body stays up to {each} of the range behind its actuations that turn back"
+        each = ", ".join(f"{name} {share:.1%}" for name, share in self.play.items())
+        return f"the body stays behind where an actuator turns back, by parts of the range up to: {each}"
 
     def to_markdown(self) -> str:
         """Return the card for people."""

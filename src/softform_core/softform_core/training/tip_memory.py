@@ -1,4 +1,4 @@
-"""How far a body stays behind an actuation that turns back, found from captured tips. Not in paper 001.
+"""How far a body stays behind its actuators where they turn back, found from captured tips. Not in paper 001.
 
 A play that is one width too narrow or too wide leaves a difference between tips on the way up and on the way down that
 no function of the actuation explains. So the widths are those after which a polynomial of the actuation explains best
@@ -12,7 +12,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from softform_core.arrays import Array
-from softform_core.forward.memory import WIDEST, Play
+from softform_core.forward.memory import WIDEST, play_of
+from softform_core.robots import Robot
 
 _LARGEST_DEGREE = 3
 _SAMPLES_PER_TERM = 5
@@ -20,43 +21,50 @@ _SAMPLES_PER_TERM = 5
 _TOLERANCE = 1e-4
 """Tolerance of a width, over half the range."""
 _ROUNDS = 2
-"""Rounds in which the width of each actuation is found anew while the others stay."""
+"""Rounds in which each width is found anew while the others stay."""
 _LEAST_GAIN = 0.1
 """Share of the misfit's square by which it must fall, or there is no memory: less is noise."""
 
 
-def fit_play(
-    simulated: Callable[[Array], Array], limits: tuple[Array, Array], actuation: Array, past: Array, tips: Array
-) -> Play | None:
-    """Fit the widths of the play of each actuation to captured tips.
+def fit_play(robot: Robot, simulated: Callable[[Array], Array], actuation: Array, past: Array, tips: Array) -> Array:
+    """Fit the widths of a play to captured tips, of each degree of freedom, or of each actuator if there are more.
 
     Args:
+        robot: The robot.
         simulated: Returns the simulated tips (s, n) mm at actuations (s, m).
-        limits: (m,) lowest and highest actuation.
         actuation: (s, m), commanded.
         past: (s, h, m) commanded before each, the oldest first, NaN where not known.
         tips: (s, n) mm, captured.
 
     Returns:
-        The play; None if none explains the tips noticeably better.
+        Widths as `forward.memory.play_of` takes them; (0,) if none explains the tips noticeably better.
     """
-    low, high = limits
+    low, high = robot.actuation_min, robot.actuation_max
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
+    scales = [half]
+    if len(robot.actuators) > len(half):
+        scales.append(0.5 * (robot.actuator_max - robot.actuator_min))
 
     def misfit(widths: Array) -> float:
-        effective = Play(widths * half).effective_after(past, actuation)
+        effective = play_of(robot, widths).effective_after(past, actuation)
         return _left_out_misfit(_polynomials((effective - middle) / half), tips - simulated(effective))
 
-    none = misfit(np.zeros(len(half)))
-    widths = np.full(len(half), _least(lambda width: misfit(np.full(len(half), width))))
-    for _ in range(_ROUNDS if len(half) > 1 else 0):
-        for place in range(len(half)):
-            widths[place] = _least(lambda width, place=place: misfit(_replaced(widths, place, width)))
-    return Play(widths * half) if misfit(widths) < (1.0 - _LEAST_GAIN) * none else None
+    found = [_widths(misfit, scale) for scale in scales]
+    best = min(found, key=misfit)
+    return best if misfit(best) < (1.0 - _LEAST_GAIN) * misfit(np.empty(0)) else np.empty(0)
+
+
+def _widths(misfit: Callable[[Array], float], scale: Array) -> Array:
+    """Return the widths of least misfit: first one share of the scale (k,) for all, then each for itself."""
+    widths = scale * _least(lambda share: misfit(share * scale))
+    for _ in range(_ROUNDS if len(scale) > 1 else 0):
+        for place, of in enumerate(scale):
+            widths[place] = of * _least(lambda share, place=place, of=of: misfit(_replaced(widths, place, share * of)))
+    return widths
 
 
 def _least(misfit: Callable[[float], float]) -> float:
-    """Return the width, over half the range, at which the misfit is least; 0 where that is no worse."""
+    """Return the share of half the range at which the misfit is least; 0 where that is no worse."""
     found = minimize_scalar(misfit, bounds=(0.0, WIDEST), method="bounded", options={"xatol": _TOLERANCE})
     return float(found.x) if found.fun < misfit(0.0) else 0.0
 

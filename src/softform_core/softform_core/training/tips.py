@@ -11,6 +11,7 @@ from torch import Tensor
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.forward.memory import play_of
 from softform_core.networks.card import KinematicsReference
 from softform_core.networks.mlp_weights import MlpWeights, extract_mlp
 from softform_core.networks.saved_network import export
@@ -179,17 +180,14 @@ def train_tip_transfer(
         SoftformError: If there are too few samples or the loss becomes NaN.
     """
     split = split_rows(len(samples.tips), seed)
-    real, play = MM_PER_M * samples.tips, None
+    real, effective, width = MM_PER_M * samples.tips, samples.actuation, np.empty(0)
     if with_memory and samples.past is not None:
         known = np.sort(np.concatenate([split.train, split.validation]))  # the test part must not choose anything
-        limits = robot.actuation_min, robot.actuation_max
-        play = fit_play(kinematics.forward, limits, samples.actuation[known], samples.past[known], real[known])
-    effective = samples.actuation
-    if play is not None and samples.past is not None:
-        effective = play.effective_after(samples.past, effective)
+        width = fit_play(robot, kinematics.forward, effective[known], samples.past[known], real[known])
+        effective = play_of(robot, width).effective_after(samples.past, effective)
     simulated = kinematics.forward(effective)
     inputs = simulated if by_tip_alone else np.concatenate([simulated, effective], axis=1)
-    hidden, width = [_neurons(real)], np.empty(0) if play is None else play.width
+    hidden = [max(1, round(NEURONS_PER_SAMPLE * len(real)))]
 
     def network_of(x: Tensor, y: Tensor) -> TipTransfer:
         return TipTransfer(x, y, hidden, torch.from_numpy(width))
@@ -209,10 +207,6 @@ def train_tip_transfer(
         hidden, count, inputs, nodes, along, split, seed, SIM_TO_REAL_STEPS, workspace_width_mm, progress
     )
     return replace(trained, network=network.with_line(of_line), line=of_entry)
-
-
-def _neurons(samples: Array) -> int:
-    return max(1, round(NEURONS_PER_SAMPLE * len(samples)))
 
 
 Network = TypeVar("Network", bound=TipNetwork)
@@ -303,6 +297,14 @@ def learn_tip_kinematics(robot: Robot, store: Path, folder: Path, seed: int) -> 
     return card
 
 
+def play_shares(robot: Robot, width: Array) -> dict[str, float]:
+    """Return the widths of a play as parts of the ranges, by the names of degrees of freedom or actuators."""
+    names, low, high = robot.actuation_names, robot.actuation_min, robot.actuation_max
+    if len(width) > len(names):
+        names, low, high = robot.actuators, robot.actuator_min, robot.actuator_max
+    return {name: float(share) for name, share in zip(names, width / (high - low), strict=True)} if len(width) else {}
+
+
 def learn_tip_sim_to_real(robot: Robot, store: Path, folder: Path, seed: int) -> TipSimToRealCard:
     """Train N_s2r on captured tips, beside the robot's own N_fk in `models`, and write it to a folder.
 
@@ -315,7 +317,6 @@ def learn_tip_sim_to_real(robot: Robot, store: Path, folder: Path, seed: int) ->
     of_line = getattr(kinematics, "centre_line", None)
     line = None if of_line is None or not robot.learns_line else extract_mlp(of_line)
     trained = train_tip_transfer(robot, model, samples, simulated.workspace_width_mm, seed, line=line)
-    width = trained.network.play_width.numpy()
     weights = export(trained.network)
     card = TipSimToRealCard(
         **card_identity(robot, weights),
@@ -327,7 +328,7 @@ def learn_tip_sim_to_real(robot: Robot, store: Path, folder: Path, seed: int) ->
         seed=seed,
         network=trained.entry,
         centre_line=trained.line,
-        play=(width / (robot.actuation_max - robot.actuation_min)).tolist() if len(width) else [],
+        play=play_shares(robot, trained.network.play_width.numpy()),
         before_mean_percent=trained.before_mean_percent,
         before_max_percent=trained.before_max_percent,
     )

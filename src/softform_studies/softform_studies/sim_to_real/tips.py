@@ -18,7 +18,7 @@ from softform_core.robots import Robot
 from softform_core.stores.past import pasts
 from softform_core.threads import one_thread
 from softform_core.training.tip_samples import TipSamples
-from softform_core.training.tips import train_tip_transfer
+from softform_core.training.tips import play_shares, train_tip_transfer
 from softform_core.units import MM_PER_M
 from softform_rig.draw_reality import draw_reality
 from softform_rig.live_body import LiveBody
@@ -58,10 +58,10 @@ def measure_tips(robot: Robot, reality: Reality, settings: TipSettings) -> dict[
             trained = train_tip_transfer(
                 robot, kinematics, learned_from, model.workspace_width_mm, seed, with_memory=with_memory, progress=False
             )
-        found[name] = _errors(model.with_transfer(trained.network), *of_judged)
+        found[name] = _errors(model.with_transfer(robot, trained.network), *of_judged)
         if with_memory:
-            width = trained.network.play_width.numpy()
-            found["play"] = np.round(width / (high - low), 4).tolist() if len(width) else []
+            shares = play_shares(robot, trained.network.play_width.numpy())
+            found["play"] = {name: round(share, 4) for name, share in shares.items()}
     return found
 
 

@@ -273,7 +273,7 @@ def follow_in_reality(robot: Robot, reality_name: str) -> dict[str, object]:
         given = robot, kinematics, samples, model.workspace_width_mm
         trained = train_tip_transfer(*given, seed=0, progress=False)
         by_tip = train_tip_transfer(*given, seed=0, by_tip_alone=True, with_memory=False, progress=False)
-    real, as_paper = model.with_transfer(trained.network), model.with_transfer(by_tip.network)
+    real, as_paper = (model.with_transfer(robot, one.network) for one in (trained, by_tip))
     return {
         "reality": reality.name,
         "samples": len(samples.tips),
