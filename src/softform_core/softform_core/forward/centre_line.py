@@ -81,7 +81,7 @@ class LearnedLine(CentreLine):
         moves = self._network.jacobian(predicted.simulated, unit)
         if self._sim_to_real is not None and predicted.real is not None:
             moves = self._sim_to_real.jacobian(predicted.real, np.concatenate([moves, unit], axis=2))
-        return np.moveaxis(moves.reshape(samples, inputs, self._count, 3), 1, -1)
+        return np.asarray(np.moveaxis(moves.reshape(samples, inputs, self._count, 3), 1, -1), dtype=np.float64)
 
 
 class _Hidden(NamedTuple):

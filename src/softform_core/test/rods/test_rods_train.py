@@ -76,7 +76,7 @@ def test_the_commands_write_models_that_fit_and_reject_others(tmp_path, small, m
     monkeypatch.setattr("softform_core.training.tips.FORWARD_KINEMATICS_STEPS", 50)
     folder = tmp_path / "models"
     options = ["--robot", "three_chamber", "--data", str(store.path), "--output", str(folder)]
-    monkeypatch.setattr("softform_core.training.tips.train_kinematics", lambda *args: small[2])
+    monkeypatch.setattr("softform_core.training.tips.train_kinematics", lambda *args, **options: small[2])
     done = CliRunner().invoke(train, ["fk", *options])
     assert done.exit_code == 0, done.output
     assert "N_fk  mean" in done.output
@@ -127,7 +127,7 @@ def test_sim_to_real_learns_a_turned_and_stretched_reality_from_few_tips(tmp_pat
 
 
 def test_a_transfer_beside_another_n_fk_is_rejected(tmp_path, small, monkeypatch):
-    monkeypatch.setattr("softform_core.training.tips.train_kinematics", lambda *args: small[2])
+    monkeypatch.setattr("softform_core.training.tips.train_kinematics", lambda *args, **options: small[2])
     other = tmp_path / "other"
     CliRunner().invoke(train, ["fk", "--robot", "three_chamber", "--data", str(small[0].path), "--output", str(other)])
     actuations = grid_actuations(ROBOT.actuation_min, ROBOT.actuation_max, 3)
