@@ -27,7 +27,7 @@ def simulate_tips(robot, actuations):
 
 @pytest.mark.parametrize("robot", [THREE_CHAMBER, FINGERS], ids=lambda robot: robot.name)
 def test_the_default_reality_lies_some_per_cent_of_the_workspace_from_the_simulator(robot):
-    actuations, tips, _ = capture_tips(robot, load_reality("default", robot), 30)
+    actuations, tips = capture_tips(robot, load_reality("default", robot), 30)[:2]
     simulated = simulate_tips(robot, actuations)
     gap = np.linalg.norm(tips - simulated, axis=1).mean() / np.ptp(simulated[:, :2], axis=0).min()
     assert 0.03 < gap < 0.12
@@ -38,7 +38,7 @@ def test_the_default_reality_lies_some_per_cent_of_the_workspace_from_the_simula
 def test_without_differences_reality_is_the_simulator(tmp_path):
     path = tmp_path / "same.yaml"
     path.write_text("{name: same, title: As simulated, body: {kind: rod}, motion_capture: {noise: 0.0}}")
-    actuations, tips, _ = capture_tips(FINGERS, load_reality(path, FINGERS), 20)
+    actuations, tips = capture_tips(FINGERS, load_reality(path, FINGERS), 20)[:2]
     np.testing.assert_allclose(tips, simulate_tips(FINGERS, actuations), atol=1e-8)
 
 
