@@ -16,7 +16,7 @@ from softform_core.inverse.follow_path import follow_path
 from softform_core.inverse.out_of_reach import largest_deformation
 from softform_core.inverse.timing import fastest_schedule
 from softform_core.robots import CENTRE_LINE, load_robot
-from softform_core.robots.robot import LineLearning
+from softform_core.robots.outputs import LineLearning
 from softform_core.units import MM_PER_M
 from softform_ik.follow.surface import SurfacePathSolver
 from softform_ik.follow.tip import TipPathSolver

@@ -16,7 +16,7 @@ from softform_core.forward.tip_model import load_tip_model
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
 from softform_core.robots.description import SurfacePoint
-from softform_core.robots.robot import LineLearning, TubeLine
+from softform_core.robots.outputs import LineLearning, TubeLine
 from softform_inference import tip_predictions
 from softform_inference.centre_line import CentreLineTopic
 from softform_inference.point_frames import PointFrames

@@ -16,7 +16,7 @@ from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.networks.model_files import ModelError
 from softform_core.paths import models_of, robot_file
 from softform_core.robots import CENTRE_LINE, load_robot
-from softform_core.robots.robot import LineLearning, TubeLine
+from softform_core.robots.outputs import LineLearning, TubeLine
 from softform_core.shapes.features import FeaturePoints
 from softform_core.simulation.generate import generate
 from softform_core.simulation.newton import find_equilibria
