@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.memory import Play, pasts
+from softform_core.forward.memory import Play
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import ActuationCorrection, SimToReal
 from softform_core.frames.frames import Frames, MarkerFrames
@@ -18,6 +18,7 @@ from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.mlp_weights import MlpWeights, chained, extract_mlp, perceptron_of
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
+from softform_core.stores.past import pasts
 from softform_core.surface.patch_set import SHEET
 from softform_core.training.actuation_fit import fit_actuation, fit_actuation_to_markers
 from softform_core.training.actuation_model import AlikeModel

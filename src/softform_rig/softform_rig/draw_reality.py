@@ -48,6 +48,7 @@ def draw_reality(robot: Robot, seed: int) -> Reality:
         name=f"drawn:{seed}",
         title=f"Reality {seed} of the distribution",
         body=body,
+        hysteresis_law="play" if robot.surfaces else "exponential",  # those of surfaces are published by the play
         scanner=_scanner(draw, robot.body),
         motion_capture=_motion_capture(draw),
         **some_of(differences, chances, draw),

@@ -14,6 +14,7 @@ from softform_core.robots.actuators import Quantity
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, find_equilibria
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
 from softform_core.simulation.simulated_body import (
+    LinedBody,
     PulledBody,
     SimulatedBody,
     TendonLoads,
@@ -22,21 +23,31 @@ from softform_core.simulation.simulated_body import (
 )
 from softform_rig.reality import Reality, true_values
 
+_LEAST_HYSTERESIS = 1e-300
+"""Keeps what is divided by the hysteresis finite where there is none."""
+
 
 class Memory:
     """Values that a body feels in place of those that its actuators have; it begins at rest.
 
-    Within the hysteresis of a reversal the material does not follow an actuator at all; then a share of what is left
-    follows like exp(-t / time).
+    By `play` the material does not follow an actuator at all within the hysteresis of a reversal. By `exponential`
+    what it lacks, z, goes towards the hysteresis h with the way u of the actuator, dz/du = 1 - sign(du) z / h: it
+    follows ever better, and never turns sharply. Then a share of what is left follows like exp(-t / time).
     """
 
     def __init__(self, reality: Reality, count: int) -> None:
         self._hysteresis, self._creep = np.asarray(reality.hysteresis, dtype=np.float64), reality.creep
-        self._played, self._slow = np.zeros(count), np.zeros(count)
+        self._is_play = reality.hysteresis_law == "play"
+        self._values, self._played, self._slow = np.zeros(count), np.zeros(count), np.zeros(count)
 
     def feel(self, values: Array, seconds: float) -> Array:
         """Effective values (k,), after the actuators have been at `values` (k,) for so long."""
-        self._played = np.clip(self._played, values - self._hysteresis, values + self._hysteresis)
+        if self._is_play:
+            self._played = np.clip(self._played, values - self._hysteresis, values + self._hysteresis)
+        else:
+            way, most = values - self._values, np.maximum(self._hysteresis, _LEAST_HYSTERESIS)
+            lacks, whole = self._values - self._played, np.copysign(most, way)
+            self._values, self._played = values, values - whole - (lacks - whole) * np.exp(-np.abs(way) / most)
         self._slow = self._played + (self._slow - self._played) * np.exp(-seconds / self._creep.time)
         return self._played + self._creep.share * (self._slow - self._played)
 
@@ -111,6 +122,13 @@ class LiveBody:
         if solved is None or not isinstance(self.simulated, PulledBody):
             return None
         return self.simulated.tendon_loads(solved.unknowns[None], solved.effective[None])
+
+    def centre_line(self) -> Array | None:
+        """Nodes (N, 3) m of the centre line at the last equilibrium; None before one, and of a body that tells none."""
+        solved = self._solved
+        if solved is None or not isinstance(self.simulated, LinedBody):
+            return None
+        return self.simulated.line(solved.unknowns[None])[0]
 
     def commanded_shape(self, actuation: Array) -> Array:
         """Points (P, 3) m once the devices have held their readings at an actuation (m,) for `HELD_S`.

@@ -5,7 +5,7 @@ scanner knows any of it.
 """
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import ConfigDict, Field, SerializeAsAny, ValidationError, model_validator
@@ -95,6 +95,7 @@ class Reality(Description):
         body: Differences of the body from the simulator's; fields of the body's `reality_type`.
         hysteresis: The material does not follow an actuator within so much of a reversal, one for all or one for each,
             in its unit.
+        hysteresis_law: `play`, the law that is learned, too, or `exponential`, another one (`live_body.Memory`).
         creep: Creep of the material.
         scanner: The emulated scanner.
         motion_capture: The emulated motion capture.
@@ -106,6 +107,7 @@ class Reality(Description):
     title: str
     body: SerializeAsAny[Description]
     hysteresis: NotNegative | list[NotNegative] = 0.0
+    hysteresis_law: Literal["play", "exponential"] = "play"
     creep: Creep = Creep()
     scanner: ScannerDescription = ScannerDescription()
     motion_capture: MotionCaptureDescription = MotionCaptureDescription()

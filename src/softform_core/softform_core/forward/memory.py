@@ -30,6 +30,13 @@ class Memory:
         """Return the state of a robot with this history that is at an actuation now."""
         return None
 
+    def effective_after(self, past: Array, actuation: Array) -> Array:
+        """Return the effective actuation (..., m) at one (..., m) after others (..., h, m), the oldest first.
+
+        NaN stands for what is not known; the oldest that is known is taken to have been in effect as commanded.
+        """
+        return actuation
+
     def advance(self, state: State, commanded: Array) -> State:
         """Return the state once the robot has gone straight to a commanded actuation."""
         return None
@@ -80,8 +87,6 @@ class Commands:
 
 WIDEST = 0.2
 """Largest width of the play that is learned, as a share of half the range."""
-REMEMBERED = 4
-"""Commands before a captured frame that are stored: a random one is all but forgotten after so many."""
 _DEAD_BAND = 0.1
 """Deviation of a target for which the command stays, as a share of the width: noise must not reverse the command,
 by twice the width, again and again."""
@@ -110,14 +115,11 @@ class Play(Memory):
         return np.clip(effective, actuation - self.width, actuation + self.width)
 
     def effective_after(self, past: Array, actuation: Array) -> Array:
-        """Return the effective actuation (..., m) at one (..., m) after others (..., h, m), the oldest first.
-
-        The oldest is taken to have been in effect as commanded.
-        """
+        """See `Memory.effective_after`."""
         effective = past[..., 0, :] if past.shape[-2] else actuation
-        for place in range(1, past.shape[-2]):
-            effective = self.follow(effective, past[..., place, :])
-        return self.follow(effective, actuation)
+        for commanded in [*np.moveaxis(past, -2, 0)[1:], actuation]:
+            effective = self.follow(np.where(np.isnan(effective), commanded, effective), commanded)
+        return effective
 
     def state_after(self, history: History, actuation: Array) -> PlayState:
         """See `Memory.state_after`."""
@@ -138,7 +140,46 @@ class Play(Memory):
         return np.where(np.abs(ahead) <= _DEAD_BAND * self.width, state.commanded, moved)
 
 
-def pasts(commands: Array, rest: Array) -> Array:
-    """Return the `REMEMBERED` commands before each of (n, k), which begin at rest (k,), oldest first: (n, h, k)."""
-    padded = np.concatenate([np.tile(rest, (REMEMBERED, 1)), commands])
-    return np.stack([padded[place : place + len(commands)] for place in range(REMEMBERED)], axis=1)
+@dataclass(frozen=True)
+class ActuatorPlay(Memory):
+    """The play of each actuator of a robot that has more of them than degrees of freedom, such as tendons.
+
+    What the actuators have in effect need be under no actuation; the nearest one is taken.
+
+    Attributes:
+        play: Widths (k,) in the unit of the actuators.
+        robot: Converts actuations to values of the actuators, and back.
+    """
+
+    play: Play
+    robot: Robot
+
+    def state_after(self, history: History, actuation: Array) -> PlayState:
+        """See `Memory.state_after`; the state is that of the actuators."""
+        past = self.robot.actuators_of(history.sequence.reshape(-1, len(actuation)))  # a history of nothing is (0, 0)
+        values = self.robot.actuators_of(actuation)
+        return PlayState(self.play.effective_after(past, values), values)
+
+    def effective_after(self, past: Array, actuation: Array) -> Array:
+        """See `Memory.effective_after`."""
+        values = self.play.effective_after(self.robot.actuators_of(past), self.robot.actuators_of(actuation))
+        return self.robot.actuation_of(values)
+
+    def advance(self, state: PlayState, commanded: Array) -> PlayState:
+        """See `Memory.advance`."""
+        return self.play.advance(state, self.robot.actuators_of(commanded))
+
+    def effective(self, state: PlayState, commanded: Array) -> Array:
+        """See `Memory.effective`."""
+        return self.robot.actuation_of(self.play.effective(state, self.robot.actuators_of(commanded)))
+
+    def command(self, state: PlayState, wanted: Array) -> Array:
+        """Return the actuation nearest to the inverse play operators of the actuators."""
+        return self.robot.actuation_of(self.play.command(state, self.robot.actuators_of(wanted)))
+
+
+def play_of(robot: Robot, width: Array) -> Memory:
+    """Return the play of these widths: (m,) of degrees of freedom, (k,) of actuators; (0,): that of no memory."""
+    if not len(width):
+        return NO_MEMORY
+    return Play(width) if len(width) == robot.degrees_of_freedom else ActuatorPlay(Play(width), robot)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.memory import Play
+from softform_core.stores.past import check_past
 from softform_core.surface.patch_set import on_patches
 from softform_core.units import MM_PER_M
 
@@ -26,7 +27,7 @@ class Frames:
         actuation: (n, k), commanded.
         clouds: n captured surfaces S_j^p, (m_j, 3) m each.
         normals: n arrays (m_j, 3) of unit normals, oriented out of the surface.
-        past: (n, h, k) commanded before each, the oldest first; None if that is not known.
+        past: (n, h, k) commanded before each, the oldest first, NaN where not known; None if nothing is.
     """
 
     actuation: Array
@@ -50,7 +51,7 @@ class Frames:
         ):
             if fault := _fault(actuation, cloud, normals):
                 raise SoftformError(f"Frame {number}: {fault}.", "Capture this frame again or leave it out.")
-        _check_past(self.past, self.actuation)
+        check_past(self.past, self.actuation)
 
     def __len__(self) -> int:
         return len(self.actuation)
@@ -76,7 +77,7 @@ class MarkerFrames:
         names: M names, the same in every frame.
         uv: (M, 2) surface parameters (u_i, v_i) of the markers, from `registration.markers.register_markers`.
         positions: (n, M, 3) m, NaN in all three coordinates where a marker is missing.
-        past: (n, h, k) commanded before each, the oldest first; None if that is not known.
+        past: (n, h, k) commanded before each, the oldest first, NaN where not known; None if nothing is.
     """
 
     actuation: Array
@@ -106,7 +107,7 @@ class MarkerFrames:
         for number, (actuation, positions) in enumerate(zip(self.actuation, self.positions, strict=True)):
             if fault := _marker_fault(actuation, positions, self.names):
                 raise SoftformError(f"Frame {number}: {fault}.", "Capture this frame again or leave it out.")
-        _check_past(self.past, self.actuation)
+        check_past(self.past, self.actuation)
 
     def __len__(self) -> int:
         return len(self.actuation)
@@ -128,19 +129,6 @@ class MarkerFrames:
 
 def _effective(past: Array | None, actuation: Array, play: Play) -> Array:
     return actuation if past is None else play.effective_after(past, actuation)
-
-
-def _check_past(past: Array | None, actuation: Array) -> None:
-    if past is None:
-        return
-    if past.ndim != 3 or (len(past), past.shape[2]) != actuation.shape or not past.shape[1]:
-        raise SoftformError(
-            f"Commands of shape {past.shape} before actuations of shape {actuation.shape}.",
-            "Give (n, h, k) commands, h at least one, before (n, k) actuations.",
-        )
-    if not np.isfinite(past).all():
-        number = int(np.flatnonzero(~np.isfinite(past).all(axis=(1, 2)))[0])
-        raise SoftformError(f"Frame {number}: a command before it is not finite.", "Leave its past out.")
 
 
 def _marker_fault(actuation: Array, positions: Array, names: list[str]) -> str | None:

@@ -9,8 +9,9 @@ from hypothesis.extra.numpy import arrays
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.history import History, HistoryKeeper
-from softform_core.forward.memory import NO_MEMORY, REMEMBERED, WIDEST, Commands, Memory, Play, pasts
+from softform_core.forward.memory import NO_MEMORY, WIDEST, Commands, Memory, Play, play_of
 from softform_core.robots import load_robot
+from softform_core.stores.past import REMEMBERED, pasts
 
 ROBOT = load_robot("membrane")
 LOW, HIGH = np.zeros(9), np.full(9, 5000.0)
@@ -150,3 +151,30 @@ def test_a_robot_of_unknown_history_feels_what_is_measured() -> None:
     first = commands_from(PLAY, np.full(9, 1000.0))
     assert first.effective == pytest.approx(1000.0)
     np.testing.assert_allclose(first.command(wanted), wanted + PLAY.width)
+
+
+def test_of_an_unknown_past_the_oldest_known_is_taken_as_commanded():
+    play, unknown = Play(np.array([1.0])), np.full((1, 1), np.nan)
+    known = np.array([[5.0], [9.0]])
+    behind = play.effective_after(known, np.array([3.0]))
+    np.testing.assert_array_equal(play.effective_after(np.concatenate([unknown, known]), np.array([3.0])), behind)
+    np.testing.assert_array_equal(play.effective_after(np.concatenate([unknown, unknown]), np.array([3.0])), [3.0])
+
+
+def test_each_tendon_has_a_play_of_its_own_though_three_bends_are_commanded():
+    rod = load_robot("tendon_rod")
+    memory = play_of(rod, np.full(4, 2e-4))
+    low, high = rod.actuation_min, rod.actuation_max
+    path = np.random.default_rng(0).uniform(low, high, (5, 3))
+    state = memory.state_after(History(), path[0])
+    for one in path[1:]:
+        effective, state = memory.effective(state, one), memory.advance(state, one)
+    np.testing.assert_allclose(memory.effective_after(path[:-1], path[-1]), effective, atol=1e-12)
+    by_tendon = Play(np.full(4, 2e-4)).effective_after(rod.actuators_of(path[:-1]), rod.actuators_of(path[-1]))
+    np.testing.assert_allclose(rod.actuation_of(by_tendon), effective, atol=1e-12)
+    assert np.abs(effective - path[-1]).max() > 1e-4
+    commands = Commands(memory, state, path[-1], (low, high))
+    for wanted in np.random.default_rng(1).uniform(low + 0.3 * (high - low), high - 0.3 * (high - low), (6, 3)):
+        commands.command(wanted)
+        assert np.abs(commands.effective - wanted).max() < 1e-4
+    assert play_of(rod, np.empty(0)) is NO_MEMORY and isinstance(play_of(rod, np.ones(3)), Play)
