@@ -22,7 +22,7 @@ ROD = load_robot("tendon_rod", "tip")
 
 
 def stiff_to_turn(robot, share):
-    """The default reality, whose material stays behind its actuators by a share of their range, by Bouc and Wen's law."""
+    """The default reality, whose material stays a share of their range behind its actuators, by Bouc and Wen's law."""
     lags = share * (robot.actuator_max - robot.actuator_min)
     law = BoucWen(lag=float(lags[0]), beta=0.8, scale=(lags / lags[0]).tolist())
     return load_reality("default", robot).model_copy(update={"hysteresis": law})

@@ -6,6 +6,7 @@ what the simulated tip lacks of the captured one, of each tip by a fit to all ot
 """
 
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -59,7 +60,7 @@ def _widths(misfit: Callable[[Array], float], scale: Array) -> Array:
     widths = scale * _least(lambda share: misfit(share * scale))
     for _ in range(_ROUNDS if len(scale) > 1 else 0):
         for place, of in enumerate(scale):
-            widths[place] = of * _least(lambda share, place=place, of=of: misfit(_replaced(widths, place, share * of)))
+            widths[place] = of * _least(partial(_with_width, misfit, widths, place, float(of)))
     return widths
 
 
@@ -69,10 +70,10 @@ def _least(misfit: Callable[[float], float]) -> float:
     return float(found.x) if found.fun < misfit(0.0) else 0.0
 
 
-def _replaced(widths: Array, place: int, width: float) -> Array:
+def _with_width(misfit: Callable[[Array], float], widths: Array, place: int, scale: float, share: float) -> float:
     changed = widths.copy()
-    changed[place] = width
-    return changed
+    changed[place] = share * scale
+    return misfit(changed)
 
 
 def _polynomials(x: Array) -> Array:
