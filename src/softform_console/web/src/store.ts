@@ -29,7 +29,8 @@ export interface Note extends Omit<Notice, 'type'> {
   key: number
 }
 
-const NO_TARGET = {
+/** No target. */
+export const NO_TARGET = {
   uploaded: null as Uploaded | null,
   pose: 'fixed' as Pose,
   preview: null as Previewed | null,
