@@ -4,7 +4,7 @@ import { send } from './control'
 import { forgetMotions } from './motion'
 import { pacer } from './pace'
 import { NO_PROGRAM, useProgram } from './program'
-import { NO_TARGET, note, robotInfo, robotState, useStore, type Pin } from './store'
+import { NO_TARGET, note, robotInfo, robotState, useStore, valuesNow, type Pin } from './store'
 
 /** Least time between two sets of points or values, ms. */
 const paced = pacer(20)
@@ -110,8 +110,7 @@ export function setActuator(index: number, value: number): void {
   if (isOver() || !mayOperate()) return
   const store = useStore.getState()
   const actuators = robotInfo(store)?.actuators ?? []
-  const state = robotState(store)
-  const now = actuators.map((one, k) => store.manual?.[k] ?? state?.commanded?.[k] ?? state?.measured?.[k] ?? one.safe)
+  const now = valuesNow(store) ?? actuators.map((one) => one.safe)
   const manual = now.map((held, k) =>
     Math.min(actuators[k].high, Math.max(actuators[k].low, k === index ? value : held)),
   )

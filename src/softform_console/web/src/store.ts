@@ -89,6 +89,12 @@ export function robotState(store: Store): RobotState | null {
   return store.state?.robots.find((robot) => robot.robot === store.robot) ?? null
 }
 
+/** Values of the actuators as this page moves them, else as they are commanded, else measured; null: not known. */
+export function valuesNow(store: Store): number[] | null {
+  const robot = robotState(store)
+  return store.manual ?? robot?.commanded ?? robot?.measured ?? null
+}
+
 /** Points that are shown: the operator's own, and for those who watch the ones in force. */
 export function shownPins(store: Store): Pin[] {
   if (store.state?.operator === 'you') return store.pins
