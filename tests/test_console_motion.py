@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from console_browser import browsers, tab
-from console_pages import page_of
+from console_pages import forget_program, page_of
 
 from softform_client.actuator_values import values_to_message
 from softform_interfaces.msg import DriverState
@@ -202,6 +202,7 @@ def test_a_drawn_path_is_planned_followed_and_stopped(opened, observer, watching
 def test_a_page_that_is_loaded_anew_shows_program_and_motion(opened, observer, watching, tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text(f"robot: membrane\ntitle: Low\nblocks:\n  - move_to_values: {[700.0] * 9}\n  - wait: 1\n")
+    forget_program(opened)
     opened.page.set_input_files("[aria-label=Program] input[type=file]", file)
     opened.wait("document.querySelectorAll('.blocks li').length === 2", "its blocks")
     motions = watching.all("motion")

@@ -113,6 +113,7 @@ def page(observer, stack):
     with page_of(address_of(stack)) as one:
         one.wait_for("state", lambda state: state["robots"][0]["driver"]["state"] == "safe")
         one.operate()
+        one.messages.clear()  # what was said of programs before
         yield one
 
 
