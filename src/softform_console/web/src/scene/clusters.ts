@@ -47,10 +47,12 @@ export class Clusters {
   /** The first place with x up to `cut` that a ray meets, in the geometry's frame; null: none. */
   firstHit(ray: THREE.Ray, cut: number): THREE.Intersection | null {
     const places = this.geometry.attributes.position.array
-    const met = this.clusters
-      .map(({ box, triangles }) => ({ triangles, from: entry(ray, box) }))
-      .filter(({ from }) => from !== Infinity)
-      .toSorted((a, b) => a.from - b.from)
+    const met: { triangles: Uint32Array; from: number }[] = []
+    for (const { box, triangles } of this.clusters) {
+      const from = entry(ray, box)
+      if (from !== Infinity) met.push({ triangles, from })
+    }
+    met.sort((a, b) => a.from - b.from)
     let first: THREE.Intersection | null = null
     for (const { triangles, from } of met) {
       if (first && from > first.distance) break
