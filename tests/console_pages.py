@@ -116,6 +116,12 @@ def hill(observer, file):
     return file
 
 
+def forget_program(one):
+    """Take away the program that a browser's page shows, which may be that of a test before."""
+    for cross in one.page.get_by_label("Forget the program").all():
+        cross.click()
+
+
 class Page:
     """A page's control channel; beats while `beats` is set."""
 

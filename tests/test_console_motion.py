@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from console_browser import browsers, tab
-from console_pages import page_of
+from console_pages import forget_program, page_of
 
 from softform_client.actuator_values import values_to_message
 from softform_interfaces.msg import DriverState
@@ -29,7 +29,7 @@ def browser():
 
 @pytest.fixture
 def opened(browser, observer, address, request, tmp_path):
-    with tab(browser, viewport={"width": 1100, "height": 900}) as one:
+    with tab(browser) as one:
         one.open(address)
         one.wait("document.querySelector('#status').dataset.tone !== 'unknown'", "a known state")
         yield one
@@ -58,7 +58,7 @@ def place_ball(opened, watching, observer, centre):
     for label, value in zip(
         ("x, mm", "y, mm", "z, mm", "along x", "along y", "along z"), [*centre, *[2.0 * RADIUS] * 3], strict=True
     ):
-        opened.page.get_by_label("Motion").get_by_label(label).fill(f"{1e3 * value:g}")
+        opened.page.get_by_label("Motion").get_by_label(label, exact=True).fill(f"{1e3 * value:g}")
     observer.wait_for(
         lambda: np.allclose(np.concatenate(obstacle(watching)), [*centre, *[2.0 * RADIUS] * 3], atol=1e-6),
         "the ball where it was put by numbers",
@@ -121,9 +121,13 @@ def test_a_motion_past_a_ball_is_planned_looked_at_in_time_and_run(opened, obser
     drag_ball(opened, watching, observer, (15, -20))
     slider = opened.page.locator(".actuator input").nth(4)
     slider.focus()
-    for _ in range(60):
-        opened.page.keyboard.press("ArrowRight", delay=10)
-    observer.wait_for(lambda: observer.measured[4] > 1000.0, "a raised middle")
+
+    def is_raised():
+        if float(slider.input_value()) < 1500.0:  # also again, where the page stood still on a busy computer
+            opened.page.keyboard.press("ArrowRight")
+        return observer.measured[4] > 1000.0
+
+    observer.wait_for(is_raised, "a raised middle")
     value = float(slider.input_value())
     observer.wait_for(lambda: abs(observer.commands[-1].value[4] - value) < 1.0, "the command that the slider shows")
     opened.page.get_by_role("button", name="Keep this pose").click()
@@ -132,12 +136,14 @@ def test_a_motion_past_a_ball_is_planned_looked_at_in_time_and_run(opened, obser
     time.sleep(0.5)
     observer.forget()
 
+    told = len(watching.all("motion")), len(watching.all("motion_state"))
     opened.page.get_by_label("clear by, mm").fill(f"{1e3 * CLEARANCE:g}")
     opened.page.get_by_role("button", name="Plan past them").click()
-    motion = watching.wait_for("motion", patience=60.0)
-    said = watching.wait_for("motion_state", lambda one: one["stage"] == "planned")
+    motion = watching.wait_for("motion", patience=60.0, since=told[0])
+    said = watching.wait_for("motion_state", lambda one: one["stage"] == "planned", since=told[1])
     opened.wait(f"document.body.innerText.includes('{said['text']}')", "what was planned")
-    assert np.allclose(motion["actuators"][-1], [0.0, 0.0, 0.0, 0.0, value, 0.0, 0.0, 0.0, 0.0], atol=1.0)
+    goal = np.array(motion["actuators"][-1])
+    assert goal[4] == pytest.approx(value, abs=1.0) and np.delete(goal, 4).max() < 300.0
     for share in (0.5, 0.9):
         moment = look_at(opened, share)
         assert moment == pytest.approx(share * motion["times"][-1], rel=0.02)
@@ -145,7 +151,7 @@ def test_a_motion_past_a_ball_is_planned_looked_at_in_time_and_run(opened, obser
     assert not observer.commands and observer.state == DriverState.SAFE, "looking moves nothing"
 
     opened.page.get_by_role("button", name="Run it").click()
-    watching.wait_for("motion_state", lambda one: one["stage"] == "reached", 60.0)
+    watching.wait_for("motion_state", lambda one: one["stage"] == "reached", 60.0, told[1])
     assert {one.source for one in observer.commands} == {"inverse_kinematics"}
     observer.wait_for(lambda: abs(observer.measured[4] - value) < 200.0, "the pose that was kept")
     centre, _ = obstacle(watching)
@@ -159,40 +165,44 @@ def test_a_motion_past_a_ball_is_planned_looked_at_in_time_and_run(opened, obser
 def test_a_drawn_path_is_planned_followed_and_stopped(opened, observer, watching):
     place = opened.place("sheet", 0.5, 0.5)
     x, y = opened.screen(place)
+    told = len(watching.all("motion")), len(watching.all("motion_state"))
     opened.page.get_by_role("button", name="Draw a path").click()
     opened.page.mouse.move(x, y)
     opened.page.mouse.down()
     opened.page.mouse.move(x, y - 40, steps=8)
-    opened.page.mouse.move(x + 15, y - 40, steps=4)
+    opened.page.mouse.move(x + 4, y - 40, steps=4)
     opened.page.mouse.up()
-    motion = watching.wait_for("motion")
-    watching.wait_for("motion_state", lambda one: one["stage"] == "planned")
+    motion = watching.wait_for("motion", since=told[0])
+    watching.wait_for("motion_state", lambda one: one["stage"] == "planned", since=told[1])
     assert not observer.commands and not observer.targets, "planning moves nothing"
     path = np.array(motion["path"])
     assert np.linalg.norm(path[0] - place) < 0.003 and path[:, 2].max() > place[2] + 0.005
-    assert np.abs(np.subtract(opened.screen(path[-1]), (x + 15, y - 40))).max() < 3.0
+    assert np.abs(np.subtract(opened.screen(path[-1]), (x + 4, y - 40))).max() < 3.0
     moment = look_at(opened, 0.5)
     observer.wait_for(lambda: is_foreseen(opened, observer, motion, moment), "the shape at half of the way")
     assert not observer.commands
 
-    observer.forget()
     opened.page.get_by_role("button", name="Run it").click()
-    watching.wait_for("motion_state", lambda one: one["stage"] == "reached", 60.0)
+    watching.wait_for("motion_state", lambda one: one["stage"] == "reached", 60.0, told[1])
     assert {one.source for one in observer.commands} == {"inverse_kinematics"}
     assert np.allclose(observer.commands[-1].value, motion["actuators"][-1], atol=1.0)
-    observer.wait_for(lambda: observer.is_at(0.5, 0.5, path[-1], 0.004), "the end of the path")
+    off = motion["errors"][-1] + 0.003  # a membrane does not go sideways: how far it is off was planned
+    observer.wait_for(lambda: observer.is_at(0.5, 0.5, path[-1], off), "the end of the path")
+    assert np.linalg.norm(observer.surface(0.5, 0.5) - place) > 0.005
 
+    told = len(watching.all("motion_state"))
     opened.page.get_by_role("button", name="Run it").click()
-    watching.wait_for("motion_state", lambda one: one["stage"] == "moving" and one["waypoint"] > 3, 60.0)
+    watching.wait_for("motion_state", lambda one: one["stage"] == "moving" and one["waypoint"] > 3, 60.0, told)
     opened.page.keyboard.press("Space")
     observer.wait_for(lambda: observer.state == DriverState.FAULT, "the stop")
-    assert watching.wait_for("motion_state", lambda one: one["stage"] == "failed")
+    assert watching.wait_for("motion_state", lambda one: one["stage"] == "failed", since=told)
     observer.wait_for(lambda: all(observer.driver[-1].at_rest), "a robot measured at rest")
 
 
 def test_a_page_that_is_loaded_anew_shows_program_and_motion(opened, observer, watching, tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text(f"robot: membrane\ntitle: Low\nblocks:\n  - move_to_values: {[700.0] * 9}\n  - wait: 1\n")
+    forget_program(opened)
     opened.page.set_input_files("[aria-label=Program] input[type=file]", file)
     opened.wait("document.querySelectorAll('.blocks li').length === 2", "its blocks")
     motions = watching.all("motion")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from console_browser import browsers, tab
-from console_pages import address_of, hill, page_of
+from console_pages import address_of, forget_program, hill, page_of
 
 from softform_interfaces.msg import DriverState
 
@@ -136,6 +136,7 @@ def test_a_target_file_is_laid_over_the_robot_and_reached(opened, observer, tmp_
 def test_a_program_is_loaded_run_and_ended_its_running_block_marked(opened, observer, tmp_path):
     file, low = tmp_path / "mine.yaml", [700.0] * 9
     file.write_text(f"robot: membrane\ntitle: Low\nblocks:\n  - move_to_values: {low}\n  - wait: 60\n  - verify\n")
+    forget_program(opened)
     opened.page.set_input_files("[aria-label=Program] input[type=file]", file)
     opened.wait("document.querySelectorAll('.blocks li').length === 3", "its blocks")
     assert not observer.commands

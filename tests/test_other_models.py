@@ -98,11 +98,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def bulging(site: Path, stacks):
     stacks.launched_with({"model": "bulges"})
-    yield _model_of(site)
+    yield model_of(site)
     stacks.close()
 
 
-def _model_of(site: Path):
+def model_of(site: Path):
     found: dict = {}
     exec((site / "bulges_model.py").read_text(), found)
     robot = load_robot("membrane")

@@ -117,8 +117,8 @@ class ConsoleNode(SoftformLifecycleNode):
         """Say where the page is and who looks."""
         steered = [f"{seat.steering.mode} of {seat.robot.name}" for seat in self._seats if seat.steering.mode != "none"]
         values = {"page": self._url, "pages": self._control.pages, "steering": ", ".join(steered) or "none"}
-        threads = [self._stops, *(seat.steering for seat in self._seats)]
-        if self.is_active and not (self._server.is_alive and all(one.is_alive for one in threads)):
+        is_alive = self._stops.is_alive and all(seat.steering.is_alive for seat in self._seats)
+        if self.is_active and not (self._server.is_alive and is_alive):
             return Health(WARN, "a thread of the server has ended; see the log, and start the node again", values)
         return Health(OK, "serving" if self.is_active else "inactive", values)
 
@@ -148,6 +148,8 @@ class ConsoleNode(SoftformLifecycleNode):
     def _on_neighbour(self, namespace: str, robot: Robot) -> None:
         """Take the robot of another stack, in the executor's thread."""
         executor = self.executor
+        if executor is None:  # the node ends
+            return
 
         def take() -> None:
             name = f"{self.get_name()}_of{self.get_namespace().replace('/', '_')}"
@@ -164,7 +166,8 @@ class ConsoleNode(SoftformLifecycleNode):
             seat = self._seats.pop()
             seat.close()
             if seat.node is not self:
-                self.executor.remove_node(seat.node)
+                if self.executor is not None:
+                    self.executor.remove_node(seat.node)
                 seat.node.destroy_node()
 
     def _upload(self, robot: int, name: str, unit: str, content: bytes) -> Uploaded:

@@ -134,10 +134,16 @@ class Motions:
 
     def _motion_of(self, values: Array, times: Any, **more: Any) -> Motion:
         self._count += 1
-        empty: dict[str, list[float]] = {"clearances": [], "margins": [], "path": [], "errors": []}
-        lists = {name: list(more.get(name, value)) for name, value in empty.items()}
-        rows = [[float(one) for one in row] for row in values]
-        return Motion(robot=self._index, id=self._count, actuators=rows, times=[float(one) for one in times], **lists)
+        return Motion(
+            robot=self._index,
+            id=self._count,
+            actuators=[[float(one) for one in row] for row in values],
+            times=[float(one) for one in times],
+            clearances=list(more.get("clearances", ())),
+            margins=list(more.get("margins", ())),
+            path=list(more.get("path", ())),
+            errors=list(more.get("errors", ())),
+        )
 
     def _keep(self, motion: Motion, text: str) -> None:
         self._motion = motion

@@ -2,12 +2,12 @@
 
 import re
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 from granted_lease import GrantedLease
+from served_models import served
 
 from softform_client.capture_watch import CaptureWatch
 from softform_client.driver_watch import DriverWatch
@@ -143,7 +143,7 @@ class Rig:
             self.robot, waiting, self.driver, self.captures, self.commander, lambda cloud: cloud, lambda: self.now
         )
         hardware.rig = self
-        models = SimpleNamespace(current=model, simulated=simulated or model, mean_error_mm=lambda _: 0.05)
+        models = served(current=model, simulated=simulated or model, mean_error_mm=lambda _: 0.05)
         return Reach(self.robot, models, settings, hardware)
 
 

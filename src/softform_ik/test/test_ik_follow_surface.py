@@ -1,10 +1,9 @@
 """Paths of a robot with a surface: each waypoint solved from the one before, near it, and honestly."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
+from served_models import served
 
 from softform_client.driver_watch import DriverWatch
 from softform_client.follow_messages import (
@@ -34,7 +33,7 @@ def solver(robot, pipeline):
 
 
 def solver_of(robot, pipeline):
-    models = SimpleNamespace(simulated=pipeline, current=pipeline)
+    models = served(simulated=pipeline, current=pipeline)
     return SurfacePathSolver(robot, models, ReachSettings(), DriverWatch(robot, 60.0), 0.01)
 
 

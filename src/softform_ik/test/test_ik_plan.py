@@ -1,12 +1,12 @@
 """Goals of `plan_to_shape` without ROS's transport: which models a plan uses, and what each failure is called."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import trimesh
 from builtin_interfaces.msg import Time
+from served_models import served
 
 from softform_client.driver_watch import DriverWatch
 from softform_client.plan_messages import PlanGoal, goal_from_message, goal_to_message
@@ -45,7 +45,7 @@ def planned(robot, models, goal, on_progress=lambda _: None, stop=None):
 def test_a_plan_keeps_the_models_that_it_began_with(robot, live):
     goal = PlanGoal(GOAL, ball(), START, 0.001)
     expected = planned(robot, live, goal)
-    swapping = SimpleNamespace(models=live.models, simulated=live.simulated)
+    swapping = served(models=live.models, simulated=live.simulated)
 
     def swap(_):
         swapping.models = LiveModels(live.simulated, None, None, live.models.since)
@@ -97,7 +97,7 @@ def test_a_goal_survives_its_message(robot, target):
 
 def test_the_commands_of_a_plan_take_a_body_that_remembers_along_it(robot, live, remembering):
     model = remembering.at(SHEET.samples(41**2))
-    models = SimpleNamespace(models=replace(live.models, pipeline=model), simulated=live.simulated)
+    models = served(models=replace(live.models, pipeline=model), simulated=live.simulated)
     driver, play, keeper = DriverWatch(robot, 60.0), remembering.memory, HistoryKeeper(robot)
     for second, values in enumerate((np.full(9, 1500.0), START)):  # the body came from above
         driver.note_values(robot.actuators, values, [ActuatorState.SETTLED] * 9, 10.0 * second)

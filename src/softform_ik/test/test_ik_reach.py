@@ -1,12 +1,12 @@
 """The parts of a goal without ROS: waiting for the driver, holding a command, throttling, and a goal's whole course."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 from granted_lease import GrantedLease
+from served_models import served
 
 from softform_client.capture_watch import CaptureWatch
 from softform_client.driver_watch import DriverWatch, MeasuredValues
@@ -252,7 +252,7 @@ def make_reach(
         read_points,
         following.wall,
     )
-    pipelines = SimpleNamespace(current=pipeline, simulated=simulated or pipeline, mean_error_mm=lambda _: 0.01)
+    pipelines = served(current=pipeline, simulated=simulated or pipeline, mean_error_mm=lambda _: 0.01)
     settings = ReachSettings(tolerance=1e-6, most_error_mm=most_error_mm)
     return GivenReach(Reach(robot, pipelines, settings, hardware), commander)
 

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
+from served_models import served
 
 from softform_client.driver_watch import DriverWatch
 from softform_client.reach_goal import Mode, ReachGoal
@@ -25,7 +26,7 @@ def plan(robot, pipeline):
     """Plans a goal; `model_error` in mm."""
 
     def run(goal, stop=None, on_progress=lambda one: None, model_error=0.01, **settings):
-        pipelines = SimpleNamespace(current=pipeline, simulated=pipeline, mean_error_mm=lambda _: model_error)
+        pipelines = served(current=pipeline, simulated=pipeline, mean_error_mm=lambda _: model_error)
         driver = DriverWatch(robot, 60.0)
         hardware = SimpleNamespace(given=lambda model: model, commands=lambda memory: driver.commands(memory, None))
         limits = ReachSettings(**{"tolerance": 1e-6, **settings})

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
+from served_models import served
 
 from softform_client.driver_watch import DriverWatch
 from softform_client.follow_messages import ActuatorPath, FollowGoal, ShapePath
@@ -48,7 +49,7 @@ def driver(robot):
 
 @pytest.fixture
 def models(pipeline, remembering):
-    return SimpleNamespace(simulated=pipeline, current=remembering)
+    return served(simulated=pipeline, current=remembering)
 
 
 def moved_through(driver, robot, share):

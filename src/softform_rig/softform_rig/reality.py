@@ -225,7 +225,7 @@ class SettledDevices:
 
     def __init__(self, reality: Reality, robot: Robot) -> None:
         self._reality, self._robot, known = reality, robot, emulations()
-        self._readings = []
+        self._readings = list[tuple[slice, ReadingMemory]]()
         for device in robot.devices:
             emulation = known.get(device.kind)
             if isinstance(emulation, RemembersReadings):

@@ -25,7 +25,7 @@ def open_node_models(
     node: SoftformLifecycleNode,
     robot: Robot,
     open_kind: Callable[[str, ModelRequest], Models],
-    warm_up: Callable[[SurfaceModels], None] = lambda models: None,
+    warm_up: Callable[[SurfaceModels], object] = lambda models: None,
 ) -> Models:
     """Open the models that the parameters `MODEL_PARAMETERS` and `surface_points` of a node name, until its cleanup.
 

@@ -120,6 +120,22 @@ class Stepper:
                 raise SoftformError(f"The robot is not measured at rest: {self.state.reason}", "See ./softform status.")
             time.sleep(BEAT_SECONDS / 4.0)
 
+    def wait_until_measured(self) -> None:
+        """Wait until the driver streams what it measures, as it does before it can be commanded.
+
+        Raises:
+            SoftformError: If it does not in time, or is at fault.
+        """
+        deadline = time.monotonic() + _REST_SECONDS
+        while True:
+            try:
+                self._driver.check_ready()
+                return
+            except SoftformError:
+                if time.monotonic() > deadline or self.state.state == DriverState.FAULT:
+                    raise
+            time.sleep(BEAT_SECONDS / 4.0)
+
     @property
     def is_at_rest(self) -> bool:
         """Return whether the driver reports rest, and nobody commands."""

@@ -1,9 +1,11 @@
+import { useMotion } from './motion'
 import { clearFaults } from './steering'
 import { robotInfo, robotState, useStore } from './store'
 
 /** One sentence that says what to do now; gone as soon as it is done. */
 export function Hint({ picture }: { picture: boolean }) {
-  const hint = useStore(hintOf)
+  const drawing = useMotion((motion) => motion.drawing)
+  const hint = useStore((store) => (drawing ? DRAW : hintOf(store)))
   const text = picture || (hint !== TEACH && hint !== TEACH_TIP) ? hint : 'Move a slider, or add a point by numbers.'
   const teaches = text === TEACH || text === TEACH_TIP
   if (!text) return null
@@ -23,6 +25,7 @@ export function Hint({ picture }: { picture: boolean }) {
 const TEACH = 'Press a point of the robot and drag it.'
 const TEACH_TIP = 'Press the tip of the robot and drag it.'
 
+const DRAW = 'Press a point of the robot and draw its path.'
 const STOPPED = 'Stopped by request.'
 const OUT_OF_REACH = 'The robot holds: it cannot follow the points. Pull less far; the panel says why.'
 

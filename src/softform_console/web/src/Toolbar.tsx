@@ -3,7 +3,7 @@ import { Choice } from './panel/parts'
 import { saveScreenshot } from './screenshot'
 import { view, type Side } from './scene/View'
 import { note, robotInfo, useStore } from './store'
-import { handOver, mayOperate } from './steering'
+import { handOver, lookAtRobot, mayOperate } from './steering'
 import { toggleTheme, useTheme } from './theme'
 import { hasHeadset, vr } from './vr/session'
 
@@ -36,7 +36,7 @@ export function Toolbar() {
             quiet
             value={String(info?.index)}
             options={hello.robots.map((robot) => [String(robot.index), robot.title] as const)}
-            onChange={(robot) => useStore.setState({ robot: Number(robot), pins: [], manual: null, scaleTop: 0 })}
+            onChange={(robot) => lookAtRobot(Number(robot))}
           />
         ) : (
           <h1>{info?.title ?? 'Softform'}</h1>

@@ -50,6 +50,8 @@ function take(message: FromServer): void {
           : (message.robots[0]?.index ?? 0),
       }))
       return
+    case 'robots':
+      return useStore.setState(({ hello }) => ({ hello: hello && { ...hello, robots: message.robots } }))
     case 'beat':
       return useStore.setState({ roundTrip: (performance.now() - message.t) / 1e3 })
     case 'state':

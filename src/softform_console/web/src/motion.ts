@@ -36,10 +36,16 @@ export type MotionStore = typeof BEGIN
 
 export const useMotion = create<MotionStore>(() => BEGIN)
 
-/** Take what the server says of motions. */
+/** Take what the server says of motions of the robot that is looked at. */
 export function takeMotion(message: Motion | MotionState): void {
+  if (message.robot !== useStore.getState().robot) return
   if (message.type === 'motion') useMotion.setState({ motion: message, stroke: null, time: null })
   else useMotion.setState({ state: message })
+}
+
+/** Begin anew, with another robot. */
+export function forgetMotions(): void {
+  useMotion.setState(BEGIN)
 }
 
 /** Forget the motion and what led to it. */
@@ -80,7 +86,7 @@ export function evenly(places: [number, number, number][], count: number): [numb
     const at = (way.at(-1)! * k) / (count - 1)
     const after = Math.max(
       1,
-      way.findIndex((one) => one >= at),
+      way.findIndex((one) => one >= at * (1 - 1e-12)),
     )
     const share = (at - way[after - 1]) / (way[after] - way[after - 1] || 1)
     return places[after].map((value, axis) => {

@@ -6,7 +6,7 @@ import { pacer } from './pace'
 import { boundsOf } from './scene/picture'
 import { mayOperate } from './steering'
 import type { Obstacle } from './protocol'
-import { note, robotInfo, robotState, useStore } from './store'
+import { note, robotInfo, useStore, valuesNow } from './store'
 
 /** Least time between two sets of obstacles, or shapes that are foreseen, ms. */
 const PERIOD = 50
@@ -51,10 +51,9 @@ export function removeObstacle(index: number): void {
   setObstacles(obstaclesNow().toSpliced(index, 1), null)
 }
 
-/** Keep the pose that is commanded now, else measured, to come back to it. */
+/** Keep the pose of now, to come back to it. */
 export function keepPose(): void {
-  const robot = robotState(useStore.getState())
-  useMotion.setState({ kept: robot?.commanded ?? robot?.measured ?? null })
+  useMotion.setState({ kept: valuesNow(useStore.getState()) })
 }
 
 /** Plan a motion past the obstacles, to the target or the pose that was kept, so many m clear of them. */

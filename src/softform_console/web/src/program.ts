@@ -2,6 +2,7 @@
 
 import { create } from 'zustand'
 import type { ProgramRead, ProgramState } from './protocol'
+import { useStore } from './store'
 
 export const NO_PROGRAM = {
   text: '',
@@ -16,8 +17,9 @@ export const NO_PROGRAM = {
 
 export const useProgram = create(() => NO_PROGRAM)
 
-/** Take what the server says of a program. */
+/** Take what the server says of a program of the robot that is looked at. */
 export function takeProgram(message: ProgramRead | ProgramState): void {
+  if (message.robot !== useStore.getState().robot) return
   if (message.type === 'program_read') useProgram.setState({ ...NO_PROGRAM, text: message.text, read: message })
   else if (message.ended) useProgram.setState({ running: false, row: message.row, ended: message })
   else

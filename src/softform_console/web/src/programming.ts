@@ -3,7 +3,7 @@
 import { send } from './control'
 import { NO_PROGRAM, useProgram } from './program'
 import { mayOperate } from './steering'
-import { robotInfo, robotState, useStore } from './store'
+import { robotInfo, useStore, valuesNow } from './store'
 
 /** Have a program read and shown on all pages; an empty one is forgotten here. */
 export function readProgram(text: string): void {
@@ -28,11 +28,10 @@ export function pointsBlock(): string | null {
   return points.length ? `move_to_points: [${points.join(', ')}]` : null
 }
 
-/** The values that are commanded now, else measured, as a block; null where none are known. */
+/** The values of now as a block; null where none are known. */
 export function valuesBlock(): string | null {
-  const robot = robotState(useStore.getState())
   const limits = robotInfo(useStore.getState())?.actuators ?? []
-  const values = (robot?.commanded ?? robot?.measured)?.map((one, k) =>
+  const values = valuesNow(useStore.getState())?.map((one, k) =>
     Math.min(limits[k].high, Math.max(limits[k].low, Number(one.toPrecision(6)))),
   )
   return values ? `move_to_values: [${values.join(', ')}]` : null

@@ -1,8 +1,10 @@
 /** What the operator does to the robot; whoever begins is made the operator where nobody is. */
 
 import { send } from './control'
+import { forgetMotions } from './motion'
 import { pacer } from './pace'
-import { note, robotInfo, robotState, useStore, type Pin } from './store'
+import { NO_PROGRAM, useProgram } from './program'
+import { NO_TARGET, note, robotInfo, robotState, useStore, valuesNow, type Pin } from './store'
 
 /** Least time between two sets of points or values, ms. */
 const paced = pacer(20)
@@ -108,8 +110,7 @@ export function setActuator(index: number, value: number): void {
   if (isOver() || !mayOperate()) return
   const store = useStore.getState()
   const actuators = robotInfo(store)?.actuators ?? []
-  const state = robotState(store)
-  const now = actuators.map((one, k) => store.manual?.[k] ?? state?.commanded?.[k] ?? state?.measured?.[k] ?? one.safe)
+  const now = valuesNow(store) ?? actuators.map((one) => one.safe)
   const manual = now.map((held, k) =>
     Math.min(actuators[k].high, Math.max(actuators[k].low, k === index ? value : held)),
   )
@@ -129,4 +130,16 @@ export function clearFaults(): void {
   const store = useStore.getState()
   const seen = robotState(store)?.driver.epoch
   if (seen !== undefined) send({ type: 'reset', robot: store.robot, epoch: seen })
+}
+
+/** Look at another robot; one that is steered from here is let go of first, so that nothing moves unseen. */
+export function lookAtRobot(robot: number): void {
+  const store = useStore.getState()
+  if (store.state?.operator === 'you' && robotState(store)?.steering !== 'none') {
+    note('info', 'You steer this robot: let go of it before you look at another one.')
+    return
+  }
+  useStore.setState({ robot, pins: [], selected: null, manual: null, target: NO_TARGET, scaleTop: 0 })
+  useProgram.setState(NO_PROGRAM)
+  forgetMotions()
 }

@@ -29,7 +29,8 @@ export interface Note extends Omit<Notice, 'type'> {
   key: number
 }
 
-const NO_TARGET = {
+/** No target. */
+export const NO_TARGET = {
   uploaded: null as Uploaded | null,
   pose: 'fixed' as Pose,
   preview: null as Previewed | null,
@@ -86,6 +87,12 @@ export function robotInfo(store: Store): RobotInfo | null {
 /** State of the robot that is looked at. */
 export function robotState(store: Store): RobotState | null {
   return store.state?.robots.find((robot) => robot.robot === store.robot) ?? null
+}
+
+/** Values of the actuators as this page moves them, else as they are commanded, else measured; null: not known. */
+export function valuesNow(store: Store): number[] | null {
+  const robot = robotState(store)
+  return store.manual ?? robot?.commanded ?? robot?.measured ?? null
 }
 
 /** Points that are shown: the operator's own, and for those who watch the ones in force. */

@@ -10,7 +10,7 @@ export type Unit = (typeof UNITS)[number]
 export async function uploadTarget(file: File, unit: Unit): Promise<void> {
   setTarget({ uploaded: null, preview: null, progress: null, result: null, busy: true })
   try {
-    const query = new URLSearchParams({ name: file.name, unit })
+    const query = new URLSearchParams({ name: file.name, unit, robot: String(useStore.getState().robot) })
     const response = await fetch(`targets?${query}`, { method: 'POST', body: file })
     const answer = (await response.json()) as Uploaded | { message: string }
     if ('message' in answer) throw new Error(answer.message)

@@ -129,6 +129,7 @@ def _offsets(node: "Node", stepper: "Stepper") -> str:
         why = "The driver did not answer." if answer is None else answer.message
         raise SoftformError(f"The sensors' offsets were not measured: {why}", "See ./softform status.")
     stepper.wait_at_rest()
+    stepper.wait_until_measured()
     if answer.message:
         click.echo(answer.message)
     return str(answer.message)

@@ -92,7 +92,7 @@ function Form({ kind, isBusy }: { kind: JobKind; isBusy: boolean }) {
       {kind.options.map((option) => (
         <label key={option.name} className="field" title={option.help}>
           <span>{option.name.replace('--', '') || 'which'}</span>
-          <Input option={option} />
+          <Input option={option} isAsked={option.name === '' || kind.command === 'commission'} />
         </label>
       ))}
       {kind.moves && <p className="warning">This moves the robot, until it is done, cancelled or stopped.</p>}
@@ -103,14 +103,14 @@ function Form({ kind, isBusy }: { kind: JobKind; isBusy: boolean }) {
   )
 }
 
-function Input({ option: { name, kind, choices, default: usual } }: { option: JobOption }) {
+/** A choice that is asked for has no default: that of a command is for terminals, where it asks. */
+function Input({ option: { name, kind, choices, default: usual }, isAsked }: { option: JobOption; isAsked: boolean }) {
   if (kind === 'flag') return <input name={name} type="checkbox" />
   if (kind !== 'choice')
     return <input name={name} inputMode={kind === 'number' ? 'decimal' : 'text'} placeholder={usual} />
   return (
-    <select name={name || 'argument'} required={name === ''}>
-      {/* A default that is no choice is that of a terminal. */}
-      {(usual === '' || choices.includes(usual)) && <option value="">{usual || '–'}</option>}
+    <select name={name || 'argument'} required={isAsked}>
+      <option value="">{usual || '–'}</option>
       {choices.map((choice) => choice !== usual && <option key={choice}>{choice}</option>)}
     </select>
   )

@@ -2,13 +2,13 @@ import type { CSSProperties } from 'react'
 import type { Actuator } from '../protocol'
 import { display, shown } from '../quantities'
 import { setActuator } from '../steering'
-import { robotInfo, robotState, useStore } from '../store'
+import { robotInfo, robotState, useStore, valuesNow } from '../store'
 
 /** A slider for each degree of freedom, with what is commanded and what is measured. */
 export function Actuators() {
   const info = useStore(robotInfo)
   const robot = useStore(robotState)
-  const manual = useStore((store) => store.manual)
+  const values = useStore(valuesNow)
   const watching = useStore((store) => store.state?.operator === 'other')
   if (!info || !robot) return null
   const blocked =
@@ -24,7 +24,7 @@ export function Actuators() {
           <ActuatorRow
             key={actuator.name}
             actuator={actuator}
-            value={manual?.[index] ?? robot.commanded?.[index] ?? robot.measured?.[index] ?? actuator.safe}
+            value={values?.[index] ?? actuator.safe}
             measured={robot.measured?.[index] ?? null}
             blocked={blocked}
             onChange={(value) => setActuator(index, value)}

@@ -16,6 +16,8 @@ import { robotInfo, useStore } from '../store'
 import { NumberField } from './NumberField'
 import { Choice, Cross, Item, Lengths } from './parts'
 
+/** Error of a path that is doubtful, in sizes of the robot. */
+const DOUBTFUL = 0.02
 const KINDS = ['ball', 'box'] as const
 
 /** Obstacles and motions past them, paths that are drawn: planned, looked at in time, then run. */
@@ -24,6 +26,8 @@ export function MotionSection() {
   const obstacles = useObstacles()
   const robot = useStore((store) => store.robot)
   const hasSurface = useStore((store) => robotInfo(store)?.has_surface)
+  const size = useStore((store) => robotInfo(store)?.size ?? 0.3)
+  const off = Math.max(0, ...(motion.motion?.errors ?? []))
   const busy = isUnderWay(motion)
   return (
     <section className="section" aria-label="Motion">
@@ -46,7 +50,7 @@ export function MotionSection() {
       {obstacles.length > 0 && <PlanPast busy={busy} />}
       <DrawPath busy={busy} />
       {motion.state && (
-        <p role="status" className={motion.state.stage === 'failed' ? 'warning' : 'muted'}>
+        <p role="status" className={motion.state.stage === 'failed' || off > DOUBTFUL * size ? 'warning' : 'muted'}>
           {motion.state.text}
         </p>
       )}
@@ -149,7 +153,6 @@ function DrawPath({ busy }: { busy: boolean }) {
         most={600}
         onChange={(value) => useMotion.setState({ seconds: value })}
       />
-      {drawing && <span className="muted">Press a point of the robot and draw.</span>}
     </div>
   )
 }

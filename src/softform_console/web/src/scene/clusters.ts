@@ -5,9 +5,9 @@ import { CENTER, MeshBVH } from 'three-mesh-bvh'
 const LARGEST = 48
 
 interface Cluster {
-  triangles: number[]
+  triangles: Uint32Array
   /** Its vertices, each once. */
-  vertices: number[]
+  vertices: Uint32Array
   box: THREE.Box3
 }
 
@@ -23,8 +23,8 @@ export class Clusters {
     const tree = new MeshBVH(geometry, { strategy: CENTER, indirect: true, targetLeafSize: LARGEST })
     tree.traverse((_depth, isLeaf, _box, offset, count) => {
       if (!isLeaf) return
-      const triangles = Array.from({ length: count }, (_, i) => tree.resolveTriangleIndex(offset + i))
-      const vertices = [...new Set(triangles.flatMap((triangle) => this.cornersOf(triangle)))]
+      const triangles = Uint32Array.from({ length: count }, (_, i) => tree.resolveTriangleIndex(offset + i))
+      const vertices = Uint32Array.from(new Set([...triangles].flatMap((triangle) => this.cornersOf(triangle))))
       this.clusters.push({ triangles, vertices, box: new THREE.Box3() })
     })
     this.refresh()
@@ -40,17 +40,19 @@ export class Clusters {
     const places = this.geometry.attributes.position.array
     for (const { vertices, box } of this.clusters) {
       box.makeEmpty()
-      for (const vertex of vertices) box.expandByPoint(scratch.fromArray(places, 3 * vertex))
+      for (let i = 0; i < vertices.length; i++) box.expandByPoint(scratch.fromArray(places, 3 * vertices[i]))
     }
   }
 
   /** The first place with x up to `cut` that a ray meets, in the geometry's frame; null: none. */
   firstHit(ray: THREE.Ray, cut: number): THREE.Intersection | null {
     const places = this.geometry.attributes.position.array
-    const met = this.clusters
-      .map(({ box, triangles }) => ({ triangles, from: entry(ray, box) }))
-      .filter(({ from }) => from !== Infinity)
-      .toSorted((a, b) => a.from - b.from)
+    const met: { triangles: Uint32Array; from: number }[] = []
+    for (const { box, triangles } of this.clusters) {
+      const from = entry(ray, box)
+      if (from !== Infinity) met.push({ triangles, from })
+    }
+    met.sort((a, b) => a.from - b.from)
     let first: THREE.Intersection | null = null
     for (const { triangles, from } of met) {
       if (first && from > first.distance) break
