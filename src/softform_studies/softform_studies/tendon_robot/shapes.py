@@ -112,6 +112,13 @@ class RecordedShapes:
         return self.of(np.isin(self.part, [PARTS.index(part) for part in parts]))
 
 
+def joined(parts: list[RecordedShapes]) -> RecordedShapes:
+    """Return shapes that were recorded in parts, in the order of their chains."""
+    names = [each.name for each in fields(RecordedShapes) if each.name != "robot"]
+    whole = replace(parts[0], **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+    return whole.of(np.argsort(whole.chain, kind="stable"))
+
+
 def straight_line(robot: Robot, scale: float = 1.0) -> tuple[Array, Array]:
     """Return centre line (S, 3) and directors (S, 3, 3) of the straight rod; in m, times `scale`."""
     body = robot.body
@@ -140,7 +147,7 @@ SHAPES = StoreKind(
     schema="softform/remembered_shapes",
     version=1,
     attributes=("command", "git_revision", "created", "reality", "seed"),
-    made_by="./softform study remembered",
+    made_by="./softform histories",
     misshapen=_misshapen,
 )
 

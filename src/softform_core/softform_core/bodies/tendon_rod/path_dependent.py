@@ -1,5 +1,4 @@
-"""A rod whose tendons stick and slip in the holes of discs, with a wall that softens and creeps: its shape depends on its
-path.
+"""A rod whose shape depends on its path: tendons stick and slip in the holes of discs, its wall softens and creeps.
 
 The unknowns are the bends b of the E sections, see `bodies.placement`. A step from one balance to the next has the
 potential
@@ -37,7 +36,8 @@ class Line:
     Attributes:
         guides: The holes.
         stiffness: (k,) axial stiffness EA, N.
-        run: Length from the motor to the base plate, m.
+        run: Length of the sheath from the motor to the base plate, m.
+        sheath: Angle by which the sheath is bent, rad; its friction counts as that of the hole in the base plate.
         friction: Coefficient mu in the holes.
         drag: Force F_0 that a hole holds without tension, N.
         give: Stiffness of a tendon that sticks in a hole, N/m.
@@ -46,6 +46,7 @@ class Line:
     guides: Guides
     stiffness: Array
     run: float
+    sheath: float
     friction: float
     drag: float
     give: float
@@ -125,9 +126,11 @@ class PathDependentRod(RodProblem):
         return balanced_chains(lengths - self._at_rest, *held[:4], self.piece_stiffness, self.line.give)
 
     def wraps(self, unknowns: Array) -> Array:
-        """Angles (n, k, E) rad by which the tendons are turned in their holes, at unknowns (n, m)."""
+        """Angles (n, k, E) rad by which the tendons are turned in sheaths and holes, at unknowns (n, m)."""
         placed = self._placed(unknowns)
-        return self.line.guides.wraps(placed, self.line.guides.chords(placed).chord)
+        wraps = self.line.guides.wraps(placed, self.line.guides.chords(placed).chord)
+        wraps[..., 0] += self.line.sheath
+        return wraps
 
     def energy(self, unknowns: Array, actuators: Array) -> Array:
         """Pi (n,), J."""
