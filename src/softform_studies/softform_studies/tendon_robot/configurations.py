@@ -1,8 +1,8 @@
 """Configurations of the tendon robot, and the orders in which paper 004, Sec. V-B and VI-D4, executes them.
 
 The paper prints how many nominal configurations there are, 2773, and that neither all three straight tendons are
-tensioned at once nor the helical one with another; not how many levels each tendon has. 29 levels of one or two straight
-tendons, 162 of the helical one, and home are exactly as many.
+tensioned at once nor the helical one with another; not how many levels each tendon has. 29 levels of one or two
+straight tendons, 162 of the helical one, and home are exactly as many.
 """
 
 from dataclasses import dataclass
