@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.bodies.tendon_rod.path import TendonPath
-from softform_core.bodies.tendon_rod.skin import build_skin, centre_line
+from softform_core.bodies.tendon_rod.skin import build_skin, centre_line, tendon_body
 from softform_core.errors import SoftformError
 from softform_core.executors import Executor
 from softform_core.robots import Robot
@@ -60,7 +60,7 @@ def execute(robot: Robot, reality: Reality, runs: list[Run], seed: int, executor
 
 
 def _worker(robot: Robot, reality: Reality, seed: int) -> Callable[[_Share], RecordedShapes]:
-    body, skin = path_body(robot, reality), build_skin(robot.body)
+    body, skin = path_body(robot, reality), build_skin(tendon_body(robot))
 
     def work(share: _Share) -> RecordedShapes:
         run, cameras = share.run, Cameras(robot, skin.faces, seed, noise=share.first)

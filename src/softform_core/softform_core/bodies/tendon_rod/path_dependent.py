@@ -14,6 +14,7 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.bodies.placement import diagonal
@@ -76,9 +77,10 @@ class Held(NamedTuple):
         parts = (*self[:-1], *self.fading)
         return np.concatenate([part.reshape(len(part), prod(part.shape[1:])) for part in parts], axis=1)
 
-    def part(self, chosen: Array) -> "Held":
+    def part(self, chosen: NDArray[np.int64]) -> "Held":
         """Return what is held of some samples."""
-        return Held(*(each[chosen] for each in self[:-1]), Fading(*(each[chosen] for each in self.fading)))
+        fading = Fading(*(each[chosen] for each in self.fading))
+        return Held(*(each[chosen] for each in self[:5]), fading=fading)
 
 
 class PathDependentRod(RodProblem):
@@ -160,9 +162,9 @@ class PathDependentRod(RodProblem):
     def _joined(self, firm: Array, longer: Array) -> Array:
         """Sum over the tendons of dg/db^T dT/dg dg/db, (n, m, m)."""
         n, k, e, four = longer.shape
-        by = np.zeros((n, k, e, e, four))  # of the ways of pieces by the bends of sections
-        by[:, :, np.arange(e), np.arange(e)] = longer
-        by = by.reshape(n, k, e, e * four)
+        of_sections = np.zeros((n, k, e, e, four))  # of the ways of pieces by the bends of sections
+        of_sections[:, :, np.arange(e), np.arange(e)] = longer
+        by = of_sections.reshape(n, k, e, e * four)
         stacked = by.reshape(n, k * e, -1)
         return np.asarray(stacked.swapaxes(1, 2) @ (firm @ by).reshape(n, k * e, -1))
 

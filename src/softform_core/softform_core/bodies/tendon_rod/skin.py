@@ -15,6 +15,7 @@ from softform_core.bodies.rod.model import Rod
 from softform_core.bodies.rotations import one_after_another, turns_by
 from softform_core.bodies.tendon_rod.description import TendonRodBody
 from softform_core.errors import SoftformError
+from softform_core.robots import Robot
 
 STEPS = 4
 """Stations along a section: a chord of 5 mm at the strongest bend of the robot lies 0.04 mm within its arc."""
@@ -94,6 +95,17 @@ def centre_line(rod: Rod, bends: Array) -> tuple[Array, Array]:
     directors = one_after_another(rod.base, turns.reshape(samples, -1, 3, 3))
     steps = (directors[:, :-1] @ moves.reshape(samples, -1, 3, 1))[..., 0]
     return np.concatenate([np.zeros((samples, 1, 3)), np.cumsum(steps, axis=1)], axis=1), directors
+
+
+def tendon_body(robot: Robot) -> TendonRodBody:
+    """Return the body of a robot that tendons bend.
+
+    Raises:
+        SoftformError: If it has another body.
+    """
+    if not isinstance(robot.body, TendonRodBody):
+        raise SoftformError(f"Robot '{robot.name}' is not bent by tendons.", "Give --robot tendon_robot.")
+    return robot.body
 
 
 def build_skin(body: TendonRodBody) -> Skin:
