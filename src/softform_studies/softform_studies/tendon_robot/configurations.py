@@ -17,9 +17,9 @@ from softform_core.robots import Robot
 from softform_studies.tendon_robot.shapes import PARTS, REMEMBERED, Part
 
 STRAIGHT_LEVELS, HELICAL_LEVELS = 29, 162
-_CHAINS = 96
+_CHAINS = 300
 """Robots that share the work of a set of nominal configurations; each begins rested, at home."""
-WALK, WALKS = 1200, 24
+WALK, WALKS = 1200, 48
 TRAJECTORIES, LEGS = 6, 5
 
 

@@ -21,8 +21,8 @@ from softform_studies.tendon_robot.shapes import PARTS, RecordedShapes
 
 HELD_S = 3.0
 """How long the robot stands at a configuration before it is looked at, s."""
-_ROBOTS = 48
-"""Robots that one worker leads at once."""
+_ROBOTS = 150
+"""Robots that one worker leads at once: the more, the less each costs."""
 
 
 @dataclass(frozen=True, eq=False)
