@@ -1,9 +1,9 @@
 """Brings tips of robots that remember to targets, by several ways of approaching: which lets a closed loop converge.
 
 A plan by the simulator alone gives pulls; the robot goes there, its tip is measured, and the pulls are corrected by the
-simulator's Jacobian, as a closed loop does. To where the correction says, the robot may go straight, which reverses some
-tendons; by way of home, so that each tendon is always tightened from slack; or from below, so that those which have to
-be let go are let go further and tightened again.
+simulator's Jacobian, as a closed loop does. To where the correction says, the robot may go straight, which reverses
+some tendons; by way of home, so that each tendon is always tightened from slack; or from below, so that those which
+have to be let go are let go further and tightened again.
 """
 
 from collections.abc import Callable
@@ -83,9 +83,7 @@ def planned_tips(simulator: RodProblem, robot: Robot, configurations: Array) -> 
     return found.tips, tip_sensitivities(simulator, found.strains, pulls)
 
 
-def corrected(
-    simulator: RodProblem, robot: Robot, configurations: Array, working: Array, missing: Array
-) -> Array:
+def corrected(simulator: RodProblem, robot: Robot, configurations: Array, working: Array, missing: Array) -> Array:
     """Return configurations (n, k) m by which the tips would move by `missing` (n, 3) m, only `working` ones changed.
 
     One damped step of Gauss and Newton with the simulator's Jacobian.
@@ -100,7 +98,7 @@ def corrected(
 def closed_loop(
     robots: Robots, begin: Array, targets: Array, how: Approach, rounds: int, see: See
 ) -> tuple[Array, Array]:
-    """Return true errors (rounds + 1, n) mm of the tips after the plan and each correction, and the last configurations.
+    """Return true errors (rounds + 1, n) mm of tips after the plan and each correction, and the last configurations.
 
     Args:
         robots: Where they are.

@@ -18,7 +18,9 @@ from softform_studies.tendon_robot.shapes import PARTS, REMEMBERED, Part
 
 STRAIGHT_LEVELS, HELICAL_LEVELS = 29, 162
 _CHAINS = 300
-"""Robots that share the work of a set of nominal configurations; each begins rested, at home."""
+"""Most robots that share the work of a set of nominal configurations; each begins rested, at home."""
+_LEAST_LENGTH = 8
+"""Recorded shapes of each of them."""
 WALK, WALKS = 1200, 48
 TRAJECTORIES, LEGS = 6, 5
 
@@ -93,7 +95,7 @@ def planned_runs(nominal: Array, seed: int) -> list[Run]:
 
 def _approached(part: Part, nominal: Array, random: np.random.Generator) -> Run:
     """Each nominal configuration once, in random order, behind home or behind a random nominal one."""
-    chains = min(_CHAINS, len(nominal))
+    chains = max(1, min(_CHAINS, len(nominal) // _LEAST_LENGTH))
     length = -(-len(nominal) // chains)
     order = np.concatenate([random.permutation(len(nominal)), np.full(chains * length - len(nominal), -1)])
     places = order.reshape(length, chains).T
