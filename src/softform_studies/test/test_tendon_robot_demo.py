@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from softform_core.bodies.rod.equilibrium import RodProblem
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_rig.reality import load_reality
@@ -17,7 +16,7 @@ ROBOT = load_robot("tendon_robot")
 
 
 def test_a_correction_moves_the_tip_of_the_simulator_by_what_is_missing_as_far_as_two_tendons_can():
-    simulator: RodProblem = ROBOT.body.simulator()
+    simulator = ROBOT.body.simulator()
     begin, wanted = np.array([[6e-3, 5e-3, 0.0, 0.0]]), np.array([[6.4e-3, 4.8e-3, 0.0, 0.0]])
     (here, _), (there, _) = planned_tips(simulator, ROBOT, begin), planned_tips(simulator, ROBOT, wanted)
     found = corrected(simulator, ROBOT, begin, begin > 0.0, there - here)

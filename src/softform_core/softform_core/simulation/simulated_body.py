@@ -17,6 +17,7 @@ __all__ = [
     "PulledBody",
     "SimulatedBody",
     "Surface",
+    "SweptBody",
     "TendonLoads",
     "TurningBody",
     "equilibrium_points",
@@ -123,6 +124,14 @@ class PulledBody(Protocol):
 
     def tendon_loads(self, unknowns: Array, actuators: Array) -> TendonLoads:
         """What the motors feel at unknowns (1, m) under pulls (1, k)."""
+
+
+@runtime_checkable
+class SweptBody(SimulatedBody, Protocol):
+    """A slender body, whose skin its centre line carries; see `robots.body.Body.skin`."""
+
+    def stations(self, unknowns: Array) -> tuple[Array, Array]:
+        """Return centre lines (n, S, 3) m of unknowns (n, m) and their directors (n, S, 3, 3), as columns."""
 
 
 @runtime_checkable

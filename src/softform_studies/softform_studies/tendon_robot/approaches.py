@@ -8,18 +8,18 @@ have to be let go are let go further and tightened again.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from softform_core.arrays import Array
-from softform_core.bodies.rod.equilibrium import RodProblem, solve_equilibria, tip_sensitivities
-from softform_core.bodies.tendon_rod.path import PathState, TendonPath
-from softform_core.robots import Robot
+from softform_core.robots import TIP, Robot
+from softform_core.simulation.sensitivity import equilibrium_sensitivities
+from softform_core.simulation.simulated_body import SimulatedBody, equilibrium_unknowns
 from softform_core.units import MM_PER_M
 from softform_rig.reality import Reality, true_values
 from softform_studies.tendon_robot.configurations import pulls_of
-from softform_studies.tendon_robot.execution import HELD_S
+from softform_studies.tendon_robot.execution import HELD_S, PathBody
 
 Approach = Literal["straight", "by_home", "from_below"]
 APPROACHES: tuple[Approach, ...] = ("straight", "by_home", "from_below")
@@ -44,17 +44,17 @@ class Robots:
         at: (n, k) configurations, m.
     """
 
-    body: TendonPath
+    body: PathBody
     robot: Robot
     reality: Reality
     count: int
     at: Array = field(init=False)
     unknowns: Array = field(init=False)
-    state: PathState = field(init=False)
+    state: Any = field(init=False)
 
     def __post_init__(self) -> None:
         self.unknowns, self.state = self.body.new(self.count)
-        self.at = np.zeros((self.count, self.body.tendons))
+        self.at = np.zeros((self.count, len(self.robot.actuators)))
         self.go(self.at)
 
     def go(self, configurations: Array) -> Array:
@@ -76,14 +76,19 @@ class Robots:
         return self.go(configurations)
 
 
-def planned_tips(simulator: RodProblem, robot: Robot, configurations: Array) -> tuple[Array, Array]:
-    """Return the simulator's tips (n, 3) m at configurations (n, k) m, and how they move with these, (n, 3, k)."""
+def planned_tips(simulator: SimulatedBody, robot: Robot, configurations: Array) -> tuple[Array, Array]:
+    """Return the simulator's tips (n, 3) m at configurations (n, k) m, and how they move with these, (n, 3, k).
+
+    Raises:
+        NoEquilibriumError: If one of them has no equilibrium.
+    """
     pulls = pulls_of(robot, configurations)
-    found = solve_equilibria(simulator, pulls)
-    return found.tips, tip_sensitivities(simulator, found.strains, pulls)
+    unknowns, tip = equilibrium_unknowns(simulator, pulls), simulator.frames[TIP]
+    moves = simulator.moved_points(unknowns, equilibrium_sensitivities(simulator, unknowns, pulls))
+    return simulator.points(unknowns)[:, tip], moves[:, tip]
 
 
-def corrected(simulator: RodProblem, robot: Robot, configurations: Array, working: Array, missing: Array) -> Array:
+def corrected(simulator: SimulatedBody, robot: Robot, configurations: Array, working: Array, missing: Array) -> Array:
     """Return configurations (n, k) m by which the tips would move by `missing` (n, 3) m, only `working` ones changed.
 
     One damped step of Gauss and Newton with the simulator's Jacobian.

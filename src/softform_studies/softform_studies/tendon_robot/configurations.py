@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.bodies.tendon_rod.skin import tendon_body
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_studies.tendon_robot.shapes import PARTS, REMEMBERED, Part
@@ -53,7 +52,7 @@ def check_tendons(robot: Robot) -> None:
     Raises:
         SoftformError: If it has.
     """
-    turns = [tendon.turns for tendon in tendon_body(robot).tendons]
+    turns = [tendon.turns for tendon in getattr(robot.body, "tendons", [])]
     if len(turns) != 4 or any(turns[:3]) or not turns[3]:
         raise SoftformError(
             f"Robot '{robot.name}' has not three straight tendons and then a helical one.",

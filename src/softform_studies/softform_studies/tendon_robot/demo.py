@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 from softform_core.arrays import Array
-from softform_core.bodies.tendon_rod.skin import build_skin, centre_line, tendon_body
 from softform_core.robots import load_robot
 from softform_core.run_folder import new_run_folder
 from softform_core.units import MM_PER_M
@@ -68,7 +67,7 @@ def show(robot_name: str, reality_name: str, seed: int, say: Say) -> Iterator[Sh
     robot = load_robot(robot_name)
     check_tendons(robot)
     reality = load_reality(_REMEMBERING if reality_name == _USUAL else reality_name, robot)
-    body, skin = path_body(robot, reality), build_skin(tendon_body(robot))
+    body, skin = path_body(robot, reality), robot.body.skin()
     say(f"robot '{robot.name}', reality '{reality.name}', whose shape depends on its path; without the ROS stack")
     random = np.random.default_rng(seed)
     nominal = nominal_configurations(robot)
@@ -85,7 +84,7 @@ def show(robot_name: str, reality_name: str, seed: int, say: Say) -> Iterator[Sh
         if way == "another":
             robots.go(priors)
         by_way[way] = robots.go(plans)
-        seen[way] = centre_line(body.rod, body.bends(robots.unknowns))
+        seen[way] = body.stations(robots.unknowns)
     way = MM_PER_M * np.linalg.norm(by_way["home"] - by_way["another"], axis=1)
     say(f"by way of another configuration the tip ends {way.mean():.1f} +- {way.std():.1f} mm from where home leads it")
     errors: dict[Approach, Array] = {}

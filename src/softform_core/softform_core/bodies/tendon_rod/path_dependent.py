@@ -20,6 +20,7 @@ from softform_core.arrays import Array
 from softform_core.bodies.placement import diagonal
 from softform_core.bodies.rod.equilibrium import RodProblem
 from softform_core.bodies.rod.model import Rod
+from softform_core.bodies.swept import centre_line
 from softform_core.bodies.tendon_rod.chain import Chains, balanced_chains
 from softform_core.bodies.tendon_rod.guides import Guides
 from softform_core.bodies.tendon_rod.wall import Fading, Wall
@@ -106,6 +107,10 @@ class PathDependentRod(RodProblem):
     def bends(self, unknowns: Array) -> Array:
         """Bends (n, E, 4)."""
         return self._free(unknowns)
+
+    def stations(self, unknowns: Array) -> tuple[Array, Array]:
+        """As `SweptBody`."""
+        return centre_line(self.rod, self.bends(unknowns))
 
     def held(self, values: Array) -> Held:
         """What is held in steps of the values (n, k) or (n, k + ...)."""
