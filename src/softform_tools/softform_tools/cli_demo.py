@@ -87,7 +87,7 @@ def demo(
 
     def runs(say: Callable[[str], None]) -> "Iterator[DemoResult]":
         if shows:
-            return load_plugin(DEMOS, shows, "demo")[0](robot, reality, seed, say)  # type: ignore[no-any-return]
+            return load_plugin(DEMOS, shows, "demo")[0](robot, reality, seed, say)
         return run_demo(request, say, has_page=not headless and has_display())
 
     result: DemoResult | None = None

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.robots import TIP, Robot
@@ -88,7 +89,9 @@ def planned_tips(simulator: SimulatedBody, robot: Robot, configurations: Array) 
     return simulator.points(unknowns)[:, tip], moves[:, tip]
 
 
-def corrected(simulator: SimulatedBody, robot: Robot, configurations: Array, working: Array, missing: Array) -> Array:
+def corrected(
+    simulator: SimulatedBody, robot: Robot, configurations: Array, working: NDArray[np.bool_], missing: Array
+) -> Array:
     """Return configurations (n, k) m by which the tips would move by `missing` (n, 3) m, only `working` ones changed.
 
     One damped step of Gauss and Newton with the simulator's Jacobian.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 from softform_core.evaluation.drawing import PALETTE
 from softform_core.units import MM_PER_M
+from softform_studies.tendon_robot.approaches import Approach
 
 
 class Pair(NamedTuple):
@@ -21,7 +22,7 @@ class Pair(NamedTuple):
 
 
 def draw_report(
-    path: Path, shapes: Mapping[str, Pair], apart: float, errors: Mapping[str, Array], best: Array, way: Array
+    path: Path, shapes: Mapping[str, Pair], apart: float, errors: Mapping[Approach, Array], best: Array, way: Array
 ) -> None:
     """Draw the report.
 
@@ -40,6 +41,7 @@ def draw_report(
         space.scatter(*(MM_PER_M * shape.cloud.T), s=3, color=colour, alpha=0.45)
         space.plot(*(MM_PER_M * shape.line.T), color=colour, linewidth=2.0, label=f"by way of {name}")
     space.set_aspect("equal")
+    space.locator_params(nbins=5)
     space.set(xlabel="x (mm)", ylabel="y (mm)", zlabel="z (mm)")
     space.set_title(f"One configuration: tips {apart:.0f} mm apart\nlines true, points seen by two depth cameras")
     space.legend(loc="upper left")

@@ -80,8 +80,8 @@ class Held(NamedTuple):
 
     def part(self, chosen: NDArray[np.int64]) -> "Held":
         """Return what is held of some samples."""
-        fading = Fading(*(each[chosen] for each in self.fading))
-        return Held(*(each[chosen] for each in self[:5]), fading=fading)
+        pulls, anchors, bounds, slips, peak = (each[chosen] for each in self[:5])
+        return Held(pulls, anchors, bounds, slips, peak, Fading(*(each[chosen] for each in self.fading)))
 
 
 class PathDependentRod(RodProblem):
