@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from softform_core.errors import SoftformError
 from softform_core.files import only_writer
-from softform_core.forward.memory import REMEMBERED
 from softform_core.frames.quality import COVERAGE_CELLS, FrameQuality
 from softform_core.frames.recording import FrameStatus
 from softform_core.frames.store import FrameStore, create_frames, open_frames
 from softform_core.halton import halton_actuations
 from softform_core.robots import load_robot
+from softform_core.stores.past import REMEMBERED
 
 ROBOT = load_robot("membrane")
 PROVENANCE = {"seed": 0, "source": "test", "via": "scanner", "git_revision": "none", "created": "now"}

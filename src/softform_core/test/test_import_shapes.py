@@ -267,3 +267,22 @@ def test_obj_with_normals_and_texture_has_the_vertices_of_its_v_lines(folder, sm
     assert result.exit_code == 0, result.output
     store = open_simulation(folder / "sheet.zarr")
     np.testing.assert_allclose(store.vertices(3), sheet(SAMPLES[17])[0] / 1e3, atol=1e-8)
+
+
+def test_shapes_in_order_are_rows_of_their_own_though_they_repeat_an_actuation(folder):
+    order = [0, 3, 8, 17, 8, 3, 8]
+    lines = ["p1,p2,file"]
+    for row, number in enumerate(order):
+        vertices, faces = sheet(SAMPLES[number])
+        vertices[:, 2] += 0.05 * row * (vertices[:, 2] > 0.01)  # it depends on the way, too
+        trimesh.Trimesh(vertices, faces, process=False).export(folder / f"way_{row}.obj")
+        lines.append(",".join([*map(str, SAMPLES[number]), f"way_{row}.obj"]))
+    (folder / "fem.csv").write_text("\n".join(lines), encoding="utf-8")
+    assert "different outputs" in bring(folder).output
+    assert bring(folder, "--in-order").exit_code == 0
+    store = open_simulation(folder / "sheet.zarr")
+    actuations = 1e3 * np.array([SAMPLES[number] for number in order])
+    np.testing.assert_allclose(store.actuation, actuations)
+    assert np.isnan(store.past[0]).all() and np.isnan(store.past[2][:2]).all()
+    np.testing.assert_allclose(store.past[6], actuations[2:6])
+    assert len(np.unique(store.converged()[1][[2, 4, 6]], axis=0)) == 3

@@ -240,6 +240,22 @@ def test_of_repeated_actuations_the_spread_is_told(folder, samples, repeats):
     assert "--repeats had nothing to do" in plain.output
 
 
+def test_rows_in_order_are_each_kept_with_what_was_before_them(folder, samples):
+    actuations, tips = samples[0][[0, 1, 2, 1, 3, 1] * 10], samples[1][[0, 1, 2, 1, 3, 1] * 10]
+    tips = tips + 1e-4 * np.random.default_rng(0).standard_normal(tips.shape)
+    tips[2] = np.nan  # one that was gone through without being seen
+    table = write(folder / "fem.csv", actuations, tips)
+    assert "--repeats" in bring(folder, table, "--in-order", "--repeats", "mean").output
+    assert bring(folder, table, "--in-order").exit_code == 0
+    store, seen = store_of(folder), np.delete(np.arange(60), 2)
+    np.testing.assert_allclose(store.actuation, actuations[seen], rtol=1e-9)
+    np.testing.assert_allclose(store.converged()[1], tips[seen], atol=1e-12)
+    padded = np.concatenate([np.full((4, 3), np.nan), actuations])
+    expected = np.stack([padded[row : row + 4] for row in seen])
+    np.testing.assert_allclose(store.past, expected, rtol=1e-9)
+    assert "different tips" in bring(folder, table).output and "--in-order" in bring(folder, table).output
+
+
 def test_columns_with_commas_in_their_names_are_named_in_quotes(folder, samples):
     table = write(folder / "fem.csv", samples[0][:40], samples[1][:40])
     names = [f'"{name}, mm"' for name in "xyz"]

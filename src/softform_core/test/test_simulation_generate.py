@@ -20,8 +20,9 @@ from softform_core.errors import SoftformError
 from softform_core.paths import robot_file
 from softform_core.robots import Robot, load_robot
 from softform_core.simulation.generate import generate
+from softform_core.simulation.sampled_body import Solved
 from softform_core.simulation.sampling import corner_actuations, inflations, sample_actuations
-from softform_core.simulation.store import SampleStatus, open_simulation
+from softform_core.simulation.store import SampleStatus, create_simulation, open_simulation
 
 COMMAND = [sys.executable, "-c", "from softform_core.cli.simulate import simulate; simulate()"]
 
@@ -238,3 +239,27 @@ def test_help_teaches():
     assert shown.exit_code == 0
     for word in ("--samples", "--output", "--jobs", "--seed", "goes on where it stopped", "Examples"):
         assert word in shown.output
+
+
+def test_a_sample_is_its_history_and_its_actuation(robot, tmp_path):
+    """Three ways to one actuation are three samples; an unknown way is one of its own."""
+    at, low, high = np.full((3, 4), 2000.0), np.zeros((1, 4)), np.full((1, 4), 4000.0)
+    past = np.stack([low, high, np.full((1, 4), np.nan)])
+    made = {"command": "a test", "git_revision": "none", "created": "now"}
+    constants = {"rest_vertices": np.zeros((5, 3)), "faces": np.zeros((1, 3), dtype=np.int32)}
+    outputs = {"vertices": (5, 3)}
+    store = create_simulation(tmp_path / "a.zarr", robot, at, outputs, constants, 2, made, past)
+    shapes = np.arange(45.0).reshape(3, 5, 3)
+    store.write(np.arange(3), Solved({"vertices": shapes}, np.zeros(3, dtype=np.int64), [""] * 3), 0.0)
+    more = np.stack([high, np.full((1, 4), 1000.0)])
+    store.add(at[:2], more)  # the first is there already
+    again = open_simulation(tmp_path / "a.zarr", robot)
+    assert len(again) == 4 and again.pending.tolist() == [3]
+    np.testing.assert_array_equal(again.past, np.concatenate([past, more[1:]]))
+    np.testing.assert_array_equal(again.converged()[1], shapes)
+    for wrong in (None, more[:, :, :2], np.concatenate([more, more], axis=1), np.full_like(more, np.inf)):
+        with pytest.raises(SoftformError):
+            again.add(at[:2], wrong)
+    gap = np.concatenate([more, np.full_like(more, np.nan)], axis=1)
+    with pytest.raises(SoftformError, match="Row 0"):
+        create_simulation(tmp_path / "b.zarr", robot, at[:2], outputs, constants, 2, made, gap)

@@ -13,6 +13,7 @@ from softform_core.units import MM_PER_M
 from softform_ik.capture.capture import Capture, CaptureServer
 from softform_ik.capture.devices import MOCAP, MotionCapture
 from softform_ik.follow.follow import TipRecord
+from softform_ik.follow.surface import SurfacePathSolver
 from softform_ik.follow.tip import TipPathSolver
 from softform_ik.goals.reach_limit import TIP_REACH_PARAMETER
 from softform_ik.robot_servers import RobotServers
@@ -34,11 +35,13 @@ class TipServers(RobotServers[TipModels]):
         tip, self._tip = self.models.tip, TipRecord()
         hardware = self.hardware(CaptureWatch(), np.asarray)
         self.serve_stream(TIP_UV, pull_mm2(tip), tip.dimensions)
-        self.serve_goals(hardware, TipPathSolver(self.robot, tip), self._tip)
+        smoothness_mm2 = self.node.parameters["path_smoothness"]
+        along_line = SurfacePathSolver(self.robot, self.models, self.settings, self.driver, smoothness_mm2)
+        self.serve_goals(hardware, TipPathSolver(self.robot, tip, self.driver, along_line), self._tip)
 
         def predict(still: MeasuredValues) -> Array:
             place = np.zeros(3)
-            place[: tip.dimensions] = tip.tip(self.robot.nearest_actuation(still.values)) / MM_PER_M
+            place[: tip.dimensions] = tip.tip(self.driver.effective(tip.memory, still.values)) / MM_PER_M
             return place
 
         capture = Capture(hardware, predict, {MOCAP: MotionCapture(self.robot, hardware, self.markers)})

@@ -5,16 +5,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from softform_client.driver_watch import DriverWatch
 from softform_client.follow_messages import ActuatorPath, FollowGoal, PointPath
+from softform_core.forward.history import History
+from softform_core.forward.memory import NO_MEMORY, Memory, PrandtlIshlinskii
+from softform_core.forward.robot_models import ModelRequest, open_models
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.halton import halton_actuations
 from softform_core.inverse.follow_path import follow_path
 from softform_core.inverse.out_of_reach import largest_deformation
 from softform_core.inverse.timing import fastest_schedule
-from softform_core.robots import load_robot
+from softform_core.robots import CENTRE_LINE, load_robot
+from softform_core.robots.outputs import LineLearning
 from softform_core.units import MM_PER_M
+from softform_ik.follow.surface import SurfacePathSolver
 from softform_ik.follow.tip import TipPathSolver
-from softform_ik.goals.reach_limit import TIP_REACH_PARAMETER, check_reachable
+from softform_ik.goals.reach_limit import TIP_REACH_PARAMETER, ReachSettings, check_reachable
 from softform_ros.goal_error import GoalCode, GoalError
 
 FINGER_MM = 120.0
@@ -30,6 +36,7 @@ class Fingers:
     sim_to_real: float | None = None
     dimensions: int = 2
     workspace_width_mm: float = 700.0
+    memory: Memory = NO_MEMORY
 
     @property
     def without_sim_to_real(self):
@@ -60,7 +67,7 @@ def model(robot):
 
 @pytest.fixture(scope="module")
 def solver(robot, model):
-    return TipPathSolver(robot, model)
+    return TipPathSolver(robot, model, DriverWatch(robot, 60.0))
 
 
 def eight(model, waypoints=60):
@@ -124,6 +131,38 @@ def test_where_the_robots_posture_does_not_keep_to_the_path_another_is_taken(rob
     assert errors_mm.max() < 0.001 * model.workspace_width_mm
 
 
+def test_a_tip_that_remembers_is_commanded_so_that_the_path_is_in_effect(robot, model):
+    play = PrandtlIshlinskii.play(0.04 * robot.actuation_max)
+    solver = TipPathSolver(robot, replace(model, memory=play), DriverWatch(robot, 60.0))
+    commanded, errors_mm = solved(solver, FollowGoal(PointPath(eight(model))), here=robot.actuators_of(POSTURE))
+    state = play.state_after(History(), POSTURE)
+    tips = []
+    for one in commanded:
+        tips.append(model.tip(play.effective(state, one)))
+        state = play.advance(state, one)
+    missed = np.linalg.norm(np.array(tips) - 1000.0 * eight(model)[:, :2], axis=1)
+    uncorrected = np.linalg.norm(model.tip(commanded) - 1000.0 * eight(model)[:, :2], axis=1)
+    assert errors_mm.max() < 0.0018 * model.workspace_width_mm
+    # A command stays where the wanted is nearly in effect, so that noise does not reverse it.
+    assert missed.max() < 0.005 * model.workspace_width_mm < 0.5 * uncorrected.mean()
+
+
+def test_a_point_of_the_centre_line_is_led_along_points():
+    line = LineLearning(control_points=8, forward_kinematics=[20])
+    rod = load_robot("three_chamber").model_copy(update={"centre_line": line})
+    models, driver = open_models("fem", ModelRequest(rod, 9)), DriverWatch(rod, 60.0)
+    along_line = SurfacePathSolver(rod, models, ReachSettings(), driver, 0.01)
+    solver = TipPathSolver(rod, models.tip, driver, along_line)
+    middle = models.current.at(np.array([[2.0, 0.5]]))
+    hidden = np.linspace([2e4, 0.5e4, 0.0], [2.4e4, 0.0, 1e4], 4)
+    points = np.array([middle.forward(one[None]).points[0, 0] for one in hidden]) / MM_PER_M
+    goal = FollowGoal(PointPath(points, np.array([0.0, 0.5]), CENTRE_LINE))
+    actuations, errors_mm = solved(solver, goal, here=hidden[0])
+    assert errors_mm.max() < 0.1
+    reached = np.array([middle.forward(one[None]).points[0, 0] for one in actuations])
+    assert np.linalg.norm(reached - MM_PER_M * points, axis=1) == pytest.approx(errors_mm, abs=1e-6)
+
+
 def test_a_point_out_of_reach_keeps_its_error(robot, solver):
     actuations, errors_mm = solved(solver, FollowGoal(PointPath(np.array([[2.0, 0.0, 0.0]]))))
     assert errors_mm[0] > 1500.0
@@ -161,7 +200,7 @@ def test_what_a_tip_can_reach_passes_and_what_lies_half_a_metre_beyond_does_not(
 
     def check(place_mm):
         goal = FollowGoal(PointPath(place_mm[None] / MM_PER_M))
-        one = next(TipPathSolver(robot, model).solve(goal, None, lambda: False))
+        one = next(TipPathSolver(robot, model, DriverWatch(robot, 60.0)).solve(goal, None, lambda: False))
         check_reachable(one.error_mm, one.miss_mm, most_mm, "waypoint 1")
 
     for tip in tips:

@@ -10,6 +10,7 @@ from softform_core.errors import SoftformError
 from softform_core.forward.history import History
 from softform_core.forward.robot_models import SurfaceModels
 from softform_core.robots import Robot
+from softform_inference.centre_line import CentreLineTopic
 from softform_inference.point_frames import PointFrames
 from softform_inference.prediction import PredictedPoints, predict_surface, topology_of
 from softform_inference.surface_markers import SurfaceMarkers
@@ -20,7 +21,7 @@ from softform_ros.lifecycle import SoftformLifecycleNode
 
 
 class SurfacePredictions:
-    """Topics `predicted_surface`, `_cloud`, `_mesh` with its topology, `_marker` and, for named points, `/tf`.
+    """Topics `predicted_surface`, `_cloud`, `_mesh` with its topology, `_marker`, for named points `/tf`, and the line.
 
     Raises:
         SoftformError: If its models cannot be used.
@@ -38,6 +39,7 @@ class SurfacePredictions:
         self._meshes = node.create_publisher(PredictedMesh, "predicted_mesh", qos.PREDICTED_SURFACE)
         self._markers = SurfaceMarkers(node, self._topology)
         self._frames = PointFrames(node, robot) if robot.frames else None
+        self._line = None if robot.centre_line is None else CentreLineTopic(node, robot)
         self._service = node.create_service(PredictShape, "predict_shape", self._on_request)
 
     def close(self) -> None:
@@ -45,6 +47,8 @@ class SurfacePredictions:
         self._node.destroy_service(self._service)
         if self._frames is not None:
             self._frames.close()
+        if self._line is not None:
+            self._line.close()
         for publisher in (self._surfaces, self._clouds, self._topologies, self._meshes, self._markers.publisher):
             self._node.destroy_publisher(publisher)
 
@@ -56,6 +60,8 @@ class SurfacePredictions:
         pipeline, actuation = models.pipeline.given(state), memory.effective(state, actuation)
         if self._frames is not None:
             self._frames.publish(pipeline, actuation, stamp)
+        if self._line is not None:
+            self._line.publish(pipeline, actuation, stamp)
         # A prediction without subscribers would take the cores from servo and driver.
         if self._surfaces.get_subscription_count():
             surface = predict_surface(pipeline, self._patches, actuation, frame, stamp)

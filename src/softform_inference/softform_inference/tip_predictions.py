@@ -15,6 +15,7 @@ from softform_core.robots import TIP, Robot
 from softform_core.simulation.newton import find_equilibria
 from softform_core.simulation.simulated_body import BodyOfBones, TurningBody
 from softform_core.units import MM_PER_M
+from softform_inference.centre_line import CentreLineTopic
 from softform_interfaces.msg import MeshTopology, PredictedMesh
 from softform_ros import qos
 from softform_ros.conversions import packed_vertices, seconds_from_stamp
@@ -29,7 +30,8 @@ class TipPredictions:
     by the simulation alone: a skin rides on them (`skin.bind`).
 
     The axes are the base's at rest, and turn with the tip as that of the simulation does; sim-to-real does not change
-    them. If a body does not tell how its frames turn, they keep the base's rotation.
+    them. If a body does not tell how its frames turn, they keep the base's rotation. Where the robot has a centre line,
+    `predicted_centre_line`, too.
 
     Raises:
         SoftformError: If its model cannot be used.
@@ -37,7 +39,8 @@ class TipPredictions:
 
     def __init__(self, node: SoftformLifecycleNode, robot: Robot, models: TipModels) -> None:
         self._node, self._robot = node, robot
-        self._model = models.tip
+        self._model, self._models = models.tip, models
+        self._line = None if robot.centre_line is None else CentreLineTopic(node, robot)
         body = robot.body.simulator() if robot.body.is_simulated else None
         self._body = body if isinstance(body, TurningBody) else None
         self._unknowns = np.empty(0) if body is None else body.rest
@@ -51,11 +54,20 @@ class TipPredictions:
 
     def close(self) -> None:
         """Close the topics."""
+        if self._line is not None:
+            self._line.close()
         for publisher in (self._frames, self._topologies, self._meshes):
             self._node.destroy_publisher(publisher)
 
     def publish(self, history: History, actuation: Array, stamp: Time, stale: bool) -> None:
-        """Tell where the tip is at an actuation (m,), in z = 0 if planar; a frame cannot say that it is `stale`."""
+        """Tell where the tip is at an actuation (m,) after a history, in z = 0 if planar.
+
+        A frame cannot say that it is `stale`.
+        """
+        memory = self._model.memory
+        actuation = memory.effective(memory.state_after(history, actuation), actuation)
+        if self._line is not None:
+            self._line.publish(self._models.current, actuation, stamp)
         place = np.zeros(3)
         place[: self._model.dimensions] = self._model.tip(actuation) / MM_PER_M
         robot = self._robot

@@ -1,20 +1,26 @@
 """The frames of a tip whose body is imported, and of a surface's named points."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from builtin_interfaces.msg import Time
 
 from softform_core.bodies.imported.description import ImportedBody
 from softform_core.forward.history import History
-from softform_core.forward.robot_models import TipModels
+from softform_core.forward.memory import PrandtlIshlinskii
+from softform_core.forward.robot_models import ModelRequest, TipModels, open_models
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
 from softform_core.robots.description import SurfacePoint
+from softform_core.robots.outputs import LineLearning, TubeLine
 from softform_inference import tip_predictions
+from softform_inference.centre_line import CentreLineTopic
 from softform_inference.point_frames import PointFrames
+from softform_ros.conversions import points_from_cloud, values_from_cloud
 from softform_ros.frames import place_from_message
 
 
@@ -59,6 +65,22 @@ def test_the_elements_of_a_body_are_published_for_skins_with_its_tip_at_their_en
     assert np.abs(across).max() < 0.05 * 0.01**2, "the third point is beside the element"
 
 
+def test_a_tip_that_remembers_stands_where_its_history_has_left_it():
+    robot = load_robot("three_chamber")
+    model = load_tip_model(robot, models_dir() / "three_chamber")
+    play = PrandtlIshlinskii.play(np.full(3, 2e3))
+    told, node = [], SimpleNamespace()
+    node.create_publisher = lambda *_: SimpleNamespace(publish=told.append)
+    predictions = tip_predictions.TipPredictions(node, robot, TipModels(replace(model, memory=play), "in use"))
+    actuation = np.array([3e4, 1e4, 1e4])
+    came = tuple(((0.0, 0.0), (1.0, beyond)) for beyond in (5e4, 1e4, 0.0))
+    predictions.publish(History(came, True), actuation, Time(), stale=False)
+    place = told[0].transforms[0].transform.translation
+    # The first turned back at 50 kPa, so that 2 kPa more are in effect; the others have come up.
+    expected = model.tip(actuation + [2e3, -2e3, -2e3]) / 1e3
+    np.testing.assert_allclose([place.x, place.y, place.z], expected, atol=1e-9)
+
+
 def test_named_points_of_a_surface_stand_and_turn_where_it_is_predicted():
     robot = load_robot("compressible")
     robot = robot.model_copy(update={"frames": robot.frames | {"side": SurfacePoint(patch="skin", u=0.5, v=0.5)}})
@@ -76,3 +98,34 @@ def test_named_points_of_a_surface_stand_and_turn_where_it_is_predicted():
     # The axis of the arm is normal to its rim; one point alone tells no turn.
     assert np.ptp((rim - rim.mean(axis=0)) @ frames[0].rotation[:, 2]) < 3.0 < np.ptp(rim @ base[2])
     np.testing.assert_allclose(frames[1].rotation, base, atol=1e-12)
+
+
+class _Listened:
+    """A publisher with a subscriber."""
+
+    def __init__(self):
+        self.sent = []
+        self.publish = self.sent.append
+
+    def get_subscription_count(self):
+        return 1
+
+
+@pytest.mark.parametrize("name", ["three_chamber", "manipulator"])
+def test_the_centre_line_of_a_rod_and_of_a_tube_lies_where_it_is_predicted(name):
+    line = TubeLine(patch="tube") if name == "manipulator" else LineLearning(control_points=8, forward_kinematics=[20])
+    robot = load_robot(name).model_copy(update={"centre_line": line})
+    model = load_pipeline(robot, 100) if name == "manipulator" else open_models("fem", ModelRequest(robot, 9)).current
+    listened = _Listened()
+    topic = CentreLineTopic(SimpleNamespace(create_publisher=lambda *_: listened), robot)
+    actuation = robot.actuation_min + 0.5 * (robot.actuation_max - robot.actuation_min)
+    topic.publish(model, actuation, Time(sec=5))
+    (cloud,) = listened.sent
+    assert cloud.header.frame_id == f"{name}/base_link" and cloud.header.stamp.sec == 5
+    points, along = points_from_cloud(cloud), values_from_cloud(cloud, ("v",))[:, 0]
+    np.testing.assert_allclose(along, np.linspace(0.0, 1.0, len(points)), atol=1e-6)
+    places = robot.line_parameters(0.5)
+    middle = np.asarray(model.at(places).forward(actuation[None]).points[0]).mean(axis=0) / 1e3
+    np.testing.assert_allclose(points[len(points) // 2], middle, atol=1e-4)
+    ways = np.linalg.norm(np.diff(points, axis=0), axis=1).sum()
+    assert 0.9 < ways / robot.body.size < 1.6

@@ -14,6 +14,7 @@ from softform_core.robots.actuators import Quantity
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
 from softform_core.simulation.simulated_body import (
+    LinedBody,
     PathDependentBody,
     PulledBody,
     SimulatedBody,
@@ -21,26 +22,7 @@ from softform_core.simulation.simulated_body import (
     equilibrium_unknowns,
     rest_points,
 )
-from softform_rig.reality import Reality, true_values
-
-
-class Memory:
-    """Values that a body feels in place of those that its actuators have; it begins at rest.
-
-    Within the hysteresis of a reversal the material does not follow an actuator at all; then a share of what is left
-    follows like exp(-t / time).
-    """
-
-    def __init__(self, reality: Reality, count: int) -> None:
-        self._hysteresis, self._creep = np.asarray(reality.hysteresis, dtype=np.float64), reality.creep
-        self._played, self._slow = np.zeros(count), np.zeros(count)
-
-    def feel(self, values: Array, seconds: float) -> Array:
-        """Effective values (k,), after the actuators have been at `values` (k,) for so long."""
-        self._played = np.clip(self._played, values - self._hysteresis, values + self._hysteresis)
-        self._slow = self._played + (self._slow - self._played) * np.exp(-seconds / self._creep.time)
-        return self._played + self._creep.share * (self._slow - self._played)
-
+from softform_rig.reality import Reality, SettledDevices, memory_of
 
 HELD_S = 10.0
 """How long a commanded actuation is held before its shape is looked at: the time that a frame takes to collect."""
@@ -103,7 +85,8 @@ class LiveBody:
         span = robot.actuator_max - robot.actuator_min
         margin, self._near = _BEYOND * span, _NEAR * span
         self._lowest, self._highest = robot.actuator_min - margin, robot.actuator_max + margin
-        self._memory, self._looked_at = Memory(reality, len(robot.actuators)), time.monotonic()
+        self._devices, self._memory = SettledDevices(reality, robot), memory_of(reality, robot)
+        self._looked_at = time.monotonic()
         self._effective: Array | None = None
         self._solved: _Solved | None = None
         self._path = self.simulated if isinstance(self.simulated, PathDependentBody) else None
@@ -127,13 +110,20 @@ class LiveBody:
             return None
         return self.simulated.tendon_loads(solved.unknowns[None], solved.effective[None])
 
+    def centre_line(self) -> Array | None:
+        """Nodes (N, 3) m of the centre line at the last equilibrium; None before one, and of a body that tells none."""
+        solved = self._solved
+        if solved is None or not isinstance(self.simulated, LinedBody):
+            return None
+        return self.simulated.line(solved.unknowns[None])[0]
+
     def commanded_shape(self, actuation: Array) -> Array:
         """Points (P, 3) m once the devices have held their readings at an actuation (m,) for `HELD_S`.
 
         Raises:
             SoftformError: If no equilibrium is found.
         """
-        points = self.shape(true_values(self._reality, self._robot, self._robot.actuators_of(actuation)), HELD_S)
+        points = self.shape(self._devices.settle(self._robot.actuators_of(actuation), HELD_S), HELD_S)
         if self.failure is not None:
             raise SoftformError(
                 f"Reality '{self._reality.name}' has no shape: {self.failure}", "Soften its differences."

@@ -27,18 +27,18 @@ def simulate_tips(robot, actuations):
 
 @pytest.mark.parametrize("robot", [THREE_CHAMBER, FINGERS], ids=lambda robot: robot.name)
 def test_the_default_reality_lies_some_per_cent_of_the_workspace_from_the_simulator(robot):
-    actuations, tips = capture_tips(robot, load_reality("default", robot), 30)
+    actuations, tips = capture_tips(robot, load_reality("default", robot), 30)[:2]
     simulated = simulate_tips(robot, actuations)
     gap = np.linalg.norm(tips - simulated, axis=1).mean() / np.ptp(simulated[:, :2], axis=0).min()
     assert 0.03 < gap < 0.12
-    again = capture_tips(robot, load_reality("default", robot), 5)[1]
-    np.testing.assert_array_equal(capture_tips(robot, load_reality("default", robot), 5)[1], again)
+    again = capture_tips(robot, load_reality("default", robot), 5).tips
+    np.testing.assert_array_equal(capture_tips(robot, load_reality("default", robot), 5).tips, again)
 
 
 def test_without_differences_reality_is_the_simulator(tmp_path):
     path = tmp_path / "same.yaml"
     path.write_text("{name: same, title: As simulated, body: {kind: rod}, motion_capture: {noise: 0.0}}")
-    actuations, tips = capture_tips(FINGERS, load_reality(path, FINGERS), 20)
+    actuations, tips = capture_tips(FINGERS, load_reality(path, FINGERS), 20)[:2]
     np.testing.assert_allclose(tips, simulate_tips(FINGERS, actuations), atol=1e-8)
 
 
@@ -86,9 +86,11 @@ def test_captured_tips_are_written_for_training(tmp_path, capsys):
     path = tmp_path / "tips.zarr"
     main(["--robot", "planar_fingers", "--samples", "12", "--output", str(path)], standalone_mode=False)
     assert "12 tips" in capsys.readouterr().out
-    actuations, tips, origin = read_tip_samples(path, FINGERS)
-    assert actuations.shape == (12, 3)
-    assert tips.shape == (12, 2)
+    samples, origin = read_tip_samples(path, FINGERS)
+    assert samples.actuation.shape == (12, 3)
+    assert samples.tips.shape == (12, 2)
+    np.testing.assert_array_equal(samples.past[0], np.tile(FINGERS.rest_actuation, (4, 1)))
+    np.testing.assert_array_equal(samples.past[5], samples.actuation[1:5])
     assert "default" in origin["source"]
 
 

@@ -14,13 +14,13 @@ from matplotlib import image
 
 from softform_core.cli.main import main
 from softform_core.errors import SoftformError
-from softform_core.forward.memory import pasts
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
 from softform_core.shapes.shape import Shape
+from softform_core.stores.past import pasts
 from softform_core.surface.patch_set import PatchSet
 from softform_core.training.learn_forward_kinematics import recipe_for
 from softform_rig.reality import load_reality

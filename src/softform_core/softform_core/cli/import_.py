@@ -42,6 +42,11 @@ _of_a_table = with_options(
     click.option("--unit", type=click.Choice(["m", "mm"]), required=True, help="Unit of places."),
     click.option("--actuation-unit", type=_UNITS, required=True, help="Unit of actuations."),
     click.option("--actuation", help="Columns of the actuations, by commas.  [default: the robot's names]"),
+    click.option(
+        "--in-order",
+        is_flag=True,
+        help="Rows follow one another as they were executed: each is kept, with what was before it.",
+    ),
 )
 _OUTPUT = click.option("--output", type=PATH, help="Zarr store.  [default: data/ROBOT/simulation.zarr]")
 
@@ -69,6 +74,7 @@ def tips(
     unit: str,
     actuation_unit: str,
     actuation: str | None,
+    in_order: bool,
     tip: str | None,
     displaced_from: str | None,
     repeats: "Repeats | None",
@@ -91,7 +97,9 @@ def tips(
     names = _columns(actuation, robot.actuation_names), _columns(tip, ["x", "y", "z"][: robot.tip_dimensions])
     rest = None if displaced_from is None else numbers(displaced_from, "--displaced-from")
     with going_on(path):
-        store = import_tips(robot, table, *names, unit, actuation_unit, path, displaced_from=rest, repeats=repeats)
+        store = import_tips(
+            robot, table, *names, unit, actuation_unit, path, displaced_from=rest, repeats=repeats, in_order=in_order
+        )
     told = store.attributes
     click.echo(f"{path}: {len(store)} tips; {told['left_out']} rows that came twice were left out.")
     if told["without_tip"]:
@@ -124,6 +132,7 @@ def shapes(
     unit: str,
     actuation_unit: str,
     actuation: str | None,
+    in_order: bool,
     meshes: str,
     part: str | None,
     displacement: str | None,
@@ -146,7 +155,16 @@ def shapes(
     names = _columns(actuation, robot.actuation_names)
     with going_on(path):
         store = import_shapes(
-            robot, table, names, meshes, unit, actuation_unit, path, part=part, displacement=displacement
+            robot,
+            table,
+            names,
+            meshes,
+            unit,
+            actuation_unit,
+            path,
+            part=part,
+            displacement=displacement,
+            in_order=in_order,
         )
     click.echo(
         f"{path}: {len(store)} shapes of {len(store.rest_vertices)} vertices, at rest {store.attributes['rest']}; "
@@ -175,6 +193,7 @@ def frames(
     unit: Unit,
     actuation_unit: str,
     actuation: str | None,
+    in_order: bool,
     scans: str,
     scanner: str | None,
     measured: str | None,
@@ -200,7 +219,16 @@ def frames(
     names = _columns(actuation, robot.actuation_names)
     with going_on(path):
         store = import_frames(
-            robot, table, names, scans, unit, actuation_unit, path, measured=of_measured, scanner=scanner
+            robot,
+            table,
+            names,
+            scans,
+            unit,
+            actuation_unit,
+            path,
+            measured=of_measured,
+            scanner=scanner,
+            in_order=in_order,
         )
     report_frames(store, path, robot)
 

@@ -46,6 +46,8 @@ def robot(name_or_path: str, has: str | None) -> None:
     asked = [f"surface '{surface.patch}'" for surface in described.surfaces] + [
         f"frame '{f}'" for f in described.frames
     ]
+    if described.centre_line is not None:
+        asked.append("centre line")
     click.echo(f"body        {described.body.kind}, {described.body.size:g} m; asked for {', '.join(asked)}")
     limits = zip(
         described.actuators, described.actuator_min, described.actuator_max, described.actuator_units,

@@ -234,8 +234,9 @@ def _tip_fk(robot: Robot, store: Path, folder: Path, seed: int) -> None:
 
     card = learn_tip_kinematics(robot, store, folder, seed)
     click.echo(f"workspace {card.workspace_width_mm:.1f} mm wide; errors on {card.split.test} test samples:")
-    for name, entry in (("N_fk", card.forward_kinematics), ("N_J", card.jacobian)):
-        click.echo(f"  {name:<5} mean {entry.test_mean_percent:.3f} %, largest {entry.test_max_percent:.3f} %")
+    for name, entry in (("N_fk", card.forward_kinematics), ("N_J", card.jacobian), ("line", card.centre_line)):
+        if entry is not None:
+            click.echo(f"  {name:<5} mean {entry.test_mean_percent:.3f} %, largest {entry.test_max_percent:.3f} %")
     click.echo(f"{folder}: {card.weights_bytes / 1e6:.2f} MB.")
 
 
@@ -247,6 +248,10 @@ def _tip_s2r(robot: Robot, store: Path, folder: Path, seed: int) -> None:
     click.echo(f"  simulation alone  mean {card.before_mean_percent:6.3f}  largest {card.before_max_percent:6.3f}")
     entry = card.network
     click.echo(f"  with sim-to-real  mean {entry.test_mean_percent:6.3f}  largest {entry.test_max_percent:6.3f}")
+    if (line := card.centre_line) is not None:
+        click.echo(f"  centre line       mean {line.test_mean_percent:6.3f}  largest {line.test_max_percent:6.3f}")
+    if card.memory:
+        click.echo(f"memory: {card.memory}.")
     click.echo(f"{folder}: {card.weights_bytes / 1e6:.2f} MB.")
 
 

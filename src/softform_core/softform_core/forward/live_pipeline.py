@@ -18,7 +18,7 @@ from softform_core.forward.robot_models import (
 from softform_core.forward.robot_pipeline import SURFACE_POINTS, pipeline_of
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL, load_sim_to_real
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
-from softform_core.forward.tip_model import tip_model_in_use
+from softform_core.forward.tip_model import load_line, tip_model_in_use, tip_transfer_in_use
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.model_files import ModelError
 from softform_core.networks.store import load_forward_kinematics
@@ -160,7 +160,7 @@ def _identity(file: Path) -> tuple[int, int, int] | None:
 
 
 def learned(request: ModelRequest) -> RobotModels:
-    """Return the learned models of a robot, of its surfaces or its tip; offered as `softform.models`.
+    """Return the learned models of a robot, of its surfaces or its tip and line; offered as `softform.models`.
 
     Raises:
         SoftformError: If a model that is asked for is missing or cannot be used.
@@ -169,4 +169,8 @@ def learned(request: ModelRequest) -> RobotModels:
     if robot.surfaces:
         return LivePipeline(robot, request.points, request.folder, request.sim_to_real)
     tip = tip_model_in_use(robot, request.folder, request.sim_to_real)
-    return TipModels(tip, NONE if tip.sim_to_real is None else "in use")
+    told = NONE if tip.sim_to_real is None else "in use"
+    if not robot.learns_line:
+        return TipModels(tip, told)
+    real = load_line(robot, request.folder, tip_transfer_in_use(robot, request.sim_to_real))
+    return TipModels(tip, told, real, load_line(robot, request.folder))

@@ -1,5 +1,6 @@
 """Forward models of one point: a robot's tip, and the mean of some points of a surface, which is a frame, too."""
 
+from copy import copy
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from softform_core.arrays import Array
 from softform_core.forward.forward_model import DerivedState, ForwardModel
+from softform_core.forward.memory import Memory, State
 from softform_core.geometry.rigid import RigidTransform, centroid, kabsch
 from softform_core.surface.anchors import Anchors
 from softform_core.units import MM_PER_M
@@ -26,6 +28,10 @@ class TipMap(Protocol):
     @property
     def workspace_width_mm(self) -> float:
         """Unit of tolerances."""
+
+    @property
+    def memory(self) -> Memory:
+        """Memory that converts commands to the actuations that the map takes."""
 
     def tip(self, actuation: ArrayLike) -> Array:
         """Return tips (…, n) mm at actuations (…, m)."""
@@ -52,11 +58,11 @@ class ServedTip(TipMap, Protocol):
 
 
 class TipState(NamedTuple):
-    """A tip at one actuation.
+    """A tip at one actuation, as often as it was asked for.
 
     Attributes:
-        points: (1, 1, 3) mm; z is 0 for a robot in a plane.
-        slope: (1, 1, 3, m) mm/Pa.
+        points: (1, P, 3) mm; z is 0 for a robot in a plane.
+        slope: (1, P, 3, m) mm per unit.
     """
 
     points: Array
@@ -67,18 +73,31 @@ class TipPoint(ForwardModel):
     """The one point of a tip."""
 
     def __init__(self, model: TipMap) -> None:
-        self._model = model
+        self._model, self._count = model, 1
         self._inputs = tuple(f"actuation_{number + 1}" for number in range(len(model.actuation_min)))
+
+    @property
+    def memory(self) -> Memory:
+        """Memory of the tip's map."""
+        return self._model.memory
+
+    def at(self, uv: Array) -> "TipPoint":
+        """Return the tip once for each of the parameters (P, 2), which do not count."""
+        if len(uv) == self._count:
+            return self
+        other = copy(self)
+        other._count = len(uv)
+        return other
 
     def forward(self, actuation: Array) -> TipState:
         """Evaluate (1, m); N_J gives the Jacobian (paper 001, Eq. 4) for little more."""
         tip, jacobian = self._model.tip_and_jacobian(actuation[0])
-        points, slope = np.zeros((1, 1, 3)), np.zeros((1, 1, 3, len(self._inputs)))
-        points[0, 0, : len(tip)], slope[0, 0, : len(tip)] = tip, jacobian
+        points, slope = np.zeros((1, self._count, 3)), np.zeros((1, self._count, 3, len(self._inputs)))
+        points[..., : len(tip)], slope[:, :, : len(tip)] = tip, jacobian
         return TipState(points, slope)
 
     def jacobian(self, state: TipState) -> Array:
-        """Return the derivative of the tip, (1, 1, 3, m) mm/Pa."""
+        """Return the derivative of the tip, (1, P, 3, m) mm/Pa."""
         return state.slope
 
 
@@ -96,6 +115,15 @@ class MeanPoint(ForwardModel):
 
     def __init__(self, model: ForwardModel, place: Anchors | None = None) -> None:
         self._model, self._place, self._inputs = model, place, model.inputs
+
+    @property
+    def memory(self) -> Memory:
+        """Memory of the other model."""
+        return self._model.memory
+
+    def given(self, state: State) -> "MeanPoint":
+        """Return the mean of the shapes that follow a state of the other model's memory."""
+        return MeanPoint(self._model.given(state), self._place)
 
     def forward(self, actuation: Array) -> DerivedState:
         """Evaluate (n, k)."""

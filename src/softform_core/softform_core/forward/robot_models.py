@@ -12,6 +12,7 @@ from pathlib import Path
 from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import ForwardModel, SurfaceModel
 from softform_core.forward.one_point import ServedTip, TipPoint
+from softform_core.forward.outputs import Outputs
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.networks.sim_to_real_card import SurfaceSimToRealCard
 from softform_core.plugins import load_plugin
@@ -122,21 +123,35 @@ class SurfaceModels(RobotModels):
 
 
 class TipModels(RobotModels):
-    """The model of a robot's tip."""
+    """The models of a robot's tip and, if it is asked for, of its centre line.
 
-    def __init__(self, tip: ServedTip, told: str) -> None:
+    Args:
+        tip: The tip.
+        told: What is said of its sim-to-real model.
+        line: The centre line at effective actuations, a model whose `at` takes v along it; None without one.
+        simulated_line: That of the simulated robot; `line` by default.
+    """
+
+    def __init__(
+        self, tip: ServedTip, told: str, line: ForwardModel | None = None, simulated_line: ForwardModel | None = None
+    ) -> None:
         self.tip, self._told = tip, told
-        self._current = TipPoint(tip)
-        self.simulated = self._current if tip.sim_to_real is None else TipPoint(tip.without_sim_to_real)
+        self._current = self.simulated = _outputs(tip, line)
+        if tip.sim_to_real is not None:
+            self.simulated = _outputs(tip.without_sim_to_real, simulated_line or line)
 
     @property
-    def current(self) -> TipPoint:
-        """The tip as a model of one point."""
+    def current(self) -> ForwardModel:
+        """The tip as a model of one point; by parameters (`forward.outputs`) points of the centre line, too."""
         return self._current
 
     def description(self) -> dict[str, str]:
         """See `RobotModels.description`."""
         return {"sim-to-real": self._told}
+
+
+def _outputs(tip: ServedTip, line: ForwardModel | None) -> ForwardModel:
+    return TipPoint(tip) if line is None else Outputs((TipPoint(tip), line))
 
 
 class FixedSurface(SurfaceModels):

@@ -1,22 +1,25 @@
-"""A simulated robot as a forward model, without a network: its points, its surface (Eq. 1) or tip; the kind `fem`."""
+"""A simulated robot as a forward model, without a network: points, surface (Eq. 1), tip, line; the kind `fem`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.forward.centre_line import CentreLine
 from softform_core.forward.forward_model import ForwardModel, SplineModel, batch_of
+from softform_core.forward.memory import NO_MEMORY
 from softform_core.forward.robot_models import AUTO, NONE, FixedSurface, ModelRequest, RobotModels, TipModels
 from softform_core.halton import halton_actuations
 from softform_core.robots import TIP, Robot
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
-from softform_core.simulation.simulated_body import SimulatedBody, rest_points
+from softform_core.simulation.simulated_body import LinedBody, SimulatedBody, rest_points
+from softform_core.surface.curve import fit_curve
 from softform_core.units import MM_PER_M
 
 _STEP_PART = 1e-6
@@ -64,14 +67,22 @@ class SimulatedModel(ForwardModel):
         if reason := next(filter(None, found.failures), ""):
             raise NoEquilibriumError(reason, NO_EQUILIBRIUM_ADVICE)
         self._last = found.unknowns
-        return SimulatedState(MM_PER_M * self._body.points(found.unknowns), found.unknowns, flat)
+        return SimulatedState(MM_PER_M * self._points(found.unknowns), found.unknowns, flat)
 
     def jacobian(self, state: SimulatedState) -> Array:
         """Return the points' derivative, (n, P, 3, m) mm per unit, by the implicit function theorem; NaN if slack."""
         values = self._actuators_of(state.actuation)
         steps = [(self._actuators_of(state.actuation + step) - values) / step.max() for step in self._steps]
         moves = equilibrium_sensitivities(self._body, state.unknowns, values) @ np.stack(steps, axis=2)
-        return MM_PER_M * self._body.moved_points(state.unknowns, moves)
+        return MM_PER_M * self._moved(state.unknowns, moves)
+
+    def _points(self, unknowns: Array) -> Array:
+        """Return the points (n, P, 3) m of the model; subclasses may have others of the body."""
+        return self._body.points(unknowns)
+
+    def _moved(self, unknowns: Array, moves: Array) -> Array:
+        """Return derivatives (n, P, 3, k) m of `_points` as the unknowns (n, u) move by (n, u, k)."""
+        return self._body.moved_points(unknowns, moves)
 
 
 _NUDGE = 0.005
@@ -122,6 +133,54 @@ class SimulatedSurface(SplineModel):
         return np.asarray(np.moveaxis(self._fitted.fit(moves), 1, -1))
 
 
+class SimulatedNodes(SimulatedModel):
+    """The nodes of a body's centre line.
+
+    Args:
+        robot: The robot.
+
+    Attributes:
+        along: (N,) where the nodes are along the body at rest, 0 at its base and 1 at its end.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        body: LinedBody = robot.body.simulator()
+        super().__init__(robot, body)
+        self._lined, self.along = body, np.asarray(body.along)
+
+    def _points(self, unknowns: Array) -> Array:
+        return self._lined.line(unknowns)
+
+    def _moved(self, unknowns: Array, moves: Array) -> Array:
+        return self._lined.moved_line(unknowns, moves)
+
+
+class SimulatedLine(CentreLine):
+    """The centre line by the simulator: its nodes, and the curve that passes nearest to them, in which it is linear.
+
+    Args:
+        robot: A robot whose body has a centre line.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        super().__init__(robot)
+        self._nodes = SimulatedNodes(robot)
+
+    def predict_control(self, actuation: Array) -> tuple[Array, Any]:
+        """Return control points (n, C, 3) mm at (n, m), and the equilibria.
+
+        Raises:
+            NoEquilibriumError: If one of them has no equilibrium.
+        """
+        state = self._nodes.forward(actuation)
+        return fit_curve(state.points, self._nodes.along, self._count), state
+
+    def control_jacobian(self, predicted: Any) -> Array:
+        """Return the derivative of the control points, (n, C, 3, m) mm per unit."""
+        slopes = np.moveaxis(self._nodes.jacobian(predicted), -1, 1)
+        return np.moveaxis(fit_curve(slopes, self._nodes.along, self._count), 1, -1)
+
+
 @dataclass(frozen=True)
 class SimulatedTip:
     """The tip of a robot by its simulator, as `TipModel` is it by networks."""
@@ -135,6 +194,7 @@ class SimulatedTip:
         return cls(robot, SimulatedModel(robot, robot.body.simulator()))
 
     sim_to_real = None
+    memory = NO_MEMORY
 
     @property
     def without_sim_to_real(self) -> "SimulatedTip":
@@ -199,4 +259,4 @@ def fem(request: ModelRequest) -> RobotModels:
         )
     if robot.surfaces:
         return FixedSurface(SimulatedSurface(robot, robot.patches.samples(request.points)), "fem")
-    return TipModels(SimulatedTip.of(robot), NONE)
+    return TipModels(SimulatedTip.of(robot), NONE, SimulatedLine(robot) if robot.learns_line else None)

@@ -2,18 +2,26 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from softform_core.arrays import Array
+from softform_core.forward.centre_line import LearnedLine
 from softform_core.forward.forward_model import batch_of
+from softform_core.forward.memory import NO_MEMORY, Memory, play_of
 from softform_core.forward.mlp import AffineLayers, fold
 from softform_core.forward.robot_models import AUTO, NONE
 from softform_core.networks.mlp_weights import extract_mlp
+from softform_core.networks.model_files import ModelError
+from softform_core.networks.saved_network import SavedNetwork, arrays_of
 from softform_core.networks.store import TIP_KINEMATICS, TIP_SIM_TO_REAL, load_tip_sim_to_real
 from softform_core.paths import models_of
 from softform_core.robots import Robot, load_robot
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 @dataclass(frozen=True)
@@ -28,6 +36,7 @@ class TipModel:
         actuation_min: (m,).
         actuation_max: (m,).
         workspace_width_mm: Width of the simulated workspace, mm.
+        memory: What it has learned of how the body stays behind its actuations; actuations here are the effective ones.
     """
 
     forward_kinematics: AffineLayers
@@ -36,6 +45,7 @@ class TipModel:
     actuation_min: Array
     actuation_max: Array
     workspace_width_mm: float
+    memory: Memory = NO_MEMORY
 
     @property
     def actuations(self) -> int:
@@ -50,7 +60,12 @@ class TipModel:
     @property
     def without_sim_to_real(self) -> "TipModel":
         """The same model for the simulated tip."""
-        return replace(self, sim_to_real=None)
+        return replace(self, sim_to_real=None, memory=NO_MEMORY)
+
+    def with_transfer(self, robot: Robot, transfer: "SavedNetwork | nn.Module") -> "TipModel":
+        """Return the same model for the real tip by an N_s2r, a `TipTransfer` or what was read of its export."""
+        memory = play_of(robot, arrays_of(transfer).get("play_width", np.empty(0)))
+        return replace(self, sim_to_real=fold(extract_mlp(transfer)), memory=memory)
 
     def tip(self, actuation: ArrayLike) -> Array:
         """Return tips r(p^s(c)) (…, n) mm at actuations (…, m).
@@ -106,17 +121,39 @@ def load_tip_model(
     robot = load_robot(robot, "tip") if isinstance(robot, str) else robot
     place = models_of(robot.name) if folder is None else Path(folder)
     kinematics, card = TIP_KINEMATICS.load(place, robot)
-    real = None
-    if sim_to_real is not None:
-        real = fold(extract_mlp(load_tip_sim_to_real(robot, Path(sim_to_real), card)[0]))
-    return TipModel(
+    simulated = TipModel(
         fold(extract_mlp(kinematics.forward_kinematics)),
         fold(extract_mlp(kinematics.jacobian)),
-        real,
+        None,
         robot.actuation_min,
         robot.actuation_max,
         card.workspace_width_mm,
     )
+    if sim_to_real is None:
+        return simulated
+    return simulated.with_transfer(robot, load_tip_sim_to_real(robot, Path(sim_to_real), card)[0])
+
+
+def load_line(robot: Robot, folder: Path | None = None, sim_to_real: Path | None = None) -> LearnedLine:
+    """Return the learned centre line of a robot; arguments as of `load_tip_model`.
+
+    A sim-to-real model that was learned without centre lines leaves it as simulated.
+
+    Raises:
+        ModelError: For the reasons of `load_tip_model`, and if the model holds no such line.
+    """
+    place = models_of(robot.name) if folder is None else folder
+    kinematics, card = TIP_KINEMATICS.load(place, robot)
+    count, again = 3 * robot.line_learning.control_points, TIP_KINEMATICS.train_again(robot)
+    network = getattr(kinematics, "centre_line", None)
+    if network is None:
+        raise ModelError(f"The model in {place} holds no centre line, which '{robot.name}' has.", again)
+    layers = fold(extract_mlp(network))
+    if len(layers.biases[-1]) != count:
+        raise ModelError(f"The centre line in {place} has {len(layers.biases[-1])} numbers, not {count}.", again)
+    transfer = None if sim_to_real is None else load_tip_sim_to_real(robot, sim_to_real, card)[0]
+    of_line = getattr(transfer, "centre_line", None)
+    return LearnedLine(robot, layers, None if of_line is None else fold(extract_mlp(of_line)))
 
 
 def tip_model_in_use(robot: Robot, folder: Path | None, sim_to_real: str) -> TipModel:
@@ -130,10 +167,12 @@ def tip_model_in_use(robot: Robot, folder: Path | None, sim_to_real: str) -> Tip
     Raises:
         ModelError: For the reasons of `load_tip_model`.
     """
-    own = models_of(robot.name)
-    chosen: Path | str | None
+    return load_tip_model(robot, folder, tip_transfer_in_use(robot, sim_to_real))
+
+
+def tip_transfer_in_use(robot: Robot, sim_to_real: str) -> Path | None:
+    """Return the folder of the sim-to-real model that a node's parameter asks for; None for none."""
     if sim_to_real == AUTO:
-        chosen = own if (own / TIP_SIM_TO_REAL.weights_file).exists() else None
-    else:
-        chosen = None if sim_to_real == NONE else sim_to_real
-    return load_tip_model(robot, folder, chosen)
+        own = models_of(robot.name)
+        return own if (own / TIP_SIM_TO_REAL.weights_file).exists() else None
+    return None if sim_to_real == NONE else Path(sim_to_real)

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.memory import Play
+from softform_core.forward.memory import PrandtlIshlinskii
+from softform_core.stores.past import check_past
 from softform_core.surface.patch_set import on_patches
 from softform_core.units import MM_PER_M
 
@@ -26,7 +27,7 @@ class Frames:
         actuation: (n, k), commanded.
         clouds: n captured surfaces S_j^p, (m_j, 3) m each.
         normals: n arrays (m_j, 3) of unit normals, oriented out of the surface.
-        past: (n, h, k) commanded before each, the oldest first; None if that is not known.
+        past: (n, h, k) commanded before each, the oldest first, NaN where not known; None if nothing is.
     """
 
     actuation: Array
@@ -50,14 +51,18 @@ class Frames:
         ):
             if fault := _fault(actuation, cloud, normals):
                 raise SoftformError(f"Frame {number}: {fault}.", "Capture this frame again or leave it out.")
-        _check_past(self.past, self.actuation)
+        check_past(self.past, self.actuation)
 
     def __len__(self) -> int:
         return len(self.actuation)
 
-    def effective(self, play: Play | None) -> "Frames":
-        """Return the frames with effective instead of commanded actuations, where the past and a play are known."""
-        return self if play is None else replace(self, actuation=_effective(self.past, self.actuation, play), past=None)
+    def effective(self, memory: PrandtlIshlinskii | None) -> "Frames":
+        """Return the frames with effective instead of commanded actuations, where the past and a memory are known."""
+        return (
+            self
+            if memory is None
+            else replace(self, actuation=_effective(self.past, self.actuation, memory), past=None)
+        )
 
     def part(self, chosen: NDArray[np.int64]) -> "Frames":
         """Return the frames of these numbers."""
@@ -76,7 +81,7 @@ class MarkerFrames:
         names: M names, the same in every frame.
         uv: (M, 2) surface parameters (u_i, v_i) of the markers, from `registration.markers.register_markers`.
         positions: (n, M, 3) m, NaN in all three coordinates where a marker is missing.
-        past: (n, h, k) commanded before each, the oldest first; None if that is not known.
+        past: (n, h, k) commanded before each, the oldest first, NaN where not known; None if nothing is.
     """
 
     actuation: Array
@@ -106,7 +111,7 @@ class MarkerFrames:
         for number, (actuation, positions) in enumerate(zip(self.actuation, self.positions, strict=True)):
             if fault := _marker_fault(actuation, positions, self.names):
                 raise SoftformError(f"Frame {number}: {fault}.", "Capture this frame again or leave it out.")
-        _check_past(self.past, self.actuation)
+        check_past(self.past, self.actuation)
 
     def __len__(self) -> int:
         return len(self.actuation)
@@ -116,9 +121,13 @@ class MarkerFrames:
         """Mask of the captured markers, (n, M): w_c of Eq. 13."""
         return np.asarray(np.isfinite(self.positions).all(axis=2))
 
-    def effective(self, play: Play | None) -> "MarkerFrames":
-        """Return the frames with effective instead of commanded actuations, where the past and a play are known."""
-        return self if play is None else replace(self, actuation=_effective(self.past, self.actuation, play), past=None)
+    def effective(self, memory: PrandtlIshlinskii | None) -> "MarkerFrames":
+        """Return the frames with effective instead of commanded actuations, where the past and a memory are known."""
+        return (
+            self
+            if memory is None
+            else replace(self, actuation=_effective(self.past, self.actuation, memory), past=None)
+        )
 
     def part(self, chosen: NDArray[np.int64]) -> "MarkerFrames":
         """Return the frames of these numbers."""
@@ -126,21 +135,8 @@ class MarkerFrames:
         return MarkerFrames(self.actuation[chosen], self.names, self.uv, self.positions[chosen], past)
 
 
-def _effective(past: Array | None, actuation: Array, play: Play) -> Array:
-    return actuation if past is None else play.effective_after(past, actuation)
-
-
-def _check_past(past: Array | None, actuation: Array) -> None:
-    if past is None:
-        return
-    if past.ndim != 3 or (len(past), past.shape[2]) != actuation.shape or not past.shape[1]:
-        raise SoftformError(
-            f"Commands of shape {past.shape} before actuations of shape {actuation.shape}.",
-            "Give (n, h, k) commands, h at least one, before (n, k) actuations.",
-        )
-    if not np.isfinite(past).all():
-        number = int(np.flatnonzero(~np.isfinite(past).all(axis=(1, 2)))[0])
-        raise SoftformError(f"Frame {number}: a command before it is not finite.", "Leave its past out.")
+def _effective(past: Array | None, actuation: Array, memory: PrandtlIshlinskii | None) -> Array:
+    return actuation if past is None or memory is None else memory.effective_after(past, actuation)
 
 
 def _marker_fault(actuation: Array, positions: Array, names: list[str]) -> str | None:

@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.memory import REMEMBERED, pasts
 from softform_core.stores.actuation_store import ActuationStore
+from softform_core.stores.past import REMEMBERED, pasts
 from softform_core.stores.zarr_stores import Rows, disk_errors, sync
 
 ATTRIBUTES = ("seed", "source", "via", "git_revision", "created", "sessions", "rejections")
@@ -145,15 +145,16 @@ class Recording(ActuationStore):
         return np.flatnonzero(self._seen_status() != FrameStatus.PENDING)
 
     def pasts(self, rest: Array) -> Array | None:
-        """Return the commands before each frame, (n, h, k), the oldest first; None if they are not known.
+        """Return the commands before each frame, (n, h, k), the oldest first, NaN if unknown; None if nothing is known.
 
-        Collecting goes from one frame straight to the next, and begins at rest each time.
+        Collecting goes from one frame straight to the next, and begins at rest each time. Imported frames follow one
+        another where the import was told so (`in_order`); what was before the first is then not known.
 
         Args:
             rest: (k,), the robot's.
         """
         if not self.sessions:  # imported frames: the times of files tell no order
-            return None
+            return pasts(self.actuation) if self.attributes.get("in_order") else None
         began = [datetime.fromisoformat(session["began"]).timestamp() for session in self.sessions]
         frames = list(zip(self.captured_at, self.actuation, range(len(self)), strict=True))
         commands = [(moment, rest, None) for moment in began] + self._other_commands(rest) + frames

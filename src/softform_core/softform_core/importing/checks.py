@@ -128,7 +128,7 @@ def unique_rows(robot: Robot, table: Table, actuations: Array, outputs: NDArray)
     """Rows that remain when an actuation (n, m) and what names its output (n,) come twice.
 
     Raises:
-        SoftformError: If one actuation has different outputs: a static model can learn one of them only.
+        SoftformError: If one actuation has different outputs: of a body without memory one of them is wrong.
     """
     first, group = groups(robot, actuations)
     differing = np.flatnonzero(outputs != outputs[first[group]])
@@ -137,6 +137,6 @@ def unique_rows(robot: Robot, table: Table, actuations: Array, outputs: NDArray)
         raise SoftformError(
             f"{table.path} gives one actuation different outputs: {table.rows(differing)} against an earlier one "
             f"({table.rows(np.array([twin]))}).",
-            "Keep one of each: a static model has no history.",
+            "Say --in-order if rows follow one another as they were executed; else keep one of each.",
         )
     return np.sort(first)

@@ -41,6 +41,7 @@ def import_frames(
     *,
     measured: Sequence[str] | None = None,
     scanner: str | None = None,
+    in_order: bool = False,
     progress: bool = True,
 ) -> FrameStore:
     """Bring scans into a store that `./softform train s2r` takes; each is judged as a collected one is.
@@ -49,9 +50,10 @@ def import_frames(
     at again when the import is. Points that say "not measured" (`frames.quality.measured_points`) are left out; a scan
     that misses far more of them than the others is unfit.
 
-    Rows of the table (`importing.table.read_table`) are in the order of capture. Its columns are the degrees of freedom
-    of a robot with a surface and N_fk, in their order, commanded and measured (None: as commanded), and scan files
-    (`shapes.read`) in the robot's frame, or in that of a `scanner` (`scanner_place`).
+    Columns of the table (`importing.table.read_table`) are the degrees of freedom of a robot with a surface and N_fk,
+    in their order, commanded and measured (None: as commanded), and scan files (`shapes.read`) in the robot's frame, or
+    in that of a `scanner` (`scanner_place`). `in_order` says that rows follow one another as they were commanded: what
+    was before each is then known, and a memory can be learned.
 
     Raises:
         SoftformError: If table or scans cannot be this robot's, it has no model, or the store cannot be written.
@@ -78,6 +80,7 @@ def import_frames(
         "columns": [*actuation, scans, *(measured or ())],
         "actuation_unit": actuation_unit,
         "scanner": scanner,
+        "in_order": in_order,
     }
     place = ScannerPlace(robot, RigidTransform()) if scanner is None else scanner_place(scanner, robot)
     judge = ShapeJudge(robot)

@@ -20,6 +20,7 @@ from softform_core.robots import Robot
 from softform_core.shapes.read import Unit, read_shape
 from softform_core.shapes.shape import Shape
 from softform_core.simulation.store import SimulationStore
+from softform_core.stores.past import pasts
 from softform_core.surface.mesh_repair import repair
 
 _FINITE_ELEMENTS = (".vtk", ".vtu", ".vtp", ".pvtu", ".pvtp", ".inp")
@@ -76,6 +77,7 @@ def import_shapes(
     *,
     part: str | None = None,
     displacement: str | None = None,
+    in_order: bool = False,
     progress: bool = True,
 ) -> SimulationStore:
     """Bring meshes into a store that `./softform train fk` takes.
@@ -84,7 +86,8 @@ def import_shapes(
     the others must have the same triangles, turned either way. Columns of the table (`importing.table.read_table`) are
     the degrees of freedom of a robot with a surface, in their order, and mesh files (`read_mesh`). `part` chooses one
     of several in Abaqus files; `displacement` names the field of VTK files by which points move, `none` says that the
-    points of the files have moved already: found out if neither is given.
+    points of the files have moved already: found out if neither is given. `in_order` says that rows follow one another
+    as they were executed: each is kept, with those before it, as another way to one actuation is another sample.
 
     Raises:
         SoftformError: If table or meshes cannot be this robot's, two actuations have one shape, or the store cannot be
@@ -93,7 +96,9 @@ def import_shapes(
     table, actuations = read_actuations(path, robot, actuation, actuation_unit)
     files = table.files(meshes)
     # A mesh that comes twice under one actuation is one; two meshes under one actuation are a contradiction.
-    kept = unique_rows(robot, table, actuations, np.array([str(file.resolve()) for file in files]))
+    names = np.array([str(file.resolve()) for file in files])
+    kept = np.arange(len(files)) if in_order else unique_rows(robot, table, actuations, names)
+    past = pasts(actuations) if in_order else None
     actuations, files = actuations[kept], [files[row] for row in kept]
 
     reach = robot.actuation_max - robot.actuation_min
@@ -130,7 +135,8 @@ def import_shapes(
             )
         check_scale(robot, table, points)
         place = np.round(points / (_SAME_SHAPE * robot.body.size)) + 0.0
-        if (twin := seen.setdefault(place.tobytes(), sample)) != sample:
+        twin = seen.setdefault(place.tobytes(), sample)
+        if (actuations[twin] != actuations[sample]).any():
             raise SoftformError(
                 f"{files[sample]} and {files[twin]} ({table.rows(kept[[twin, sample]])}) are one shape under different "
                 "actuations.",
@@ -155,11 +161,14 @@ def import_shapes(
         "rest": at_rest.name,
         "repairs": [*repaired.repairs, *(done for mesh in flattened.meshes for done in mesh.repairs)],
         "beside": list(resting.left_out),
+        "in_order": in_order,
         "left_out": len(table.columns[meshes]) - len(kept),
     }
     constants: dict[str, NDArray] = {"rest_vertices": repaired.vertices, "faces": repaired.faces.astype(np.int32)}
     shapes = {"vertices": repaired.vertices.shape}
-    return write_samples(robot, actuations, shapes, constants, read, settings, output, block=1, progress=progress)
+    return write_samples(
+        robot, actuations, shapes, constants, read, settings, output, block=1, past=past, progress=progress
+    )
 
 
 def _moving_field(rest_file: Path, rest: ElementMesh, file: Path, mesh: ElementMesh, given: str | None) -> str | None:

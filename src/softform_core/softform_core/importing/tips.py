@@ -16,6 +16,7 @@ from softform_core.importing.table import Table
 from softform_core.importing.write import write_samples
 from softform_core.robots import Robot
 from softform_core.simulation.store import SimulationStore
+from softform_core.stores.past import pasts
 from softform_core.units import MM_PER_M
 
 Repeats = Literal["mean", "first", "keep"]
@@ -44,6 +45,7 @@ def import_tips(
     *,
     displaced_from: Sequence[float] | None = None,
     repeats: Repeats | None = None,
+    in_order: bool = False,
     progress: bool = True,
 ) -> SimulationStore:
     """Bring a table of tips into a store that `./softform train fk` takes.
@@ -67,11 +69,15 @@ def import_tips(
         output: The store.
         displaced_from: Place of the tip at rest, if the columns are displacements from it.
         repeats: Of an actuation that comes again with another tip: the mean of the tips, the first, or keep all.
+        in_order: Whether rows follow one another as they were executed: each is kept, with those before it, as
+            another way to one actuation is another sample.
         progress: Whether to show a bar.
 
     Raises:
         SoftformError: If the table cannot be this robot's, or the store cannot be written.
     """
+    if in_order and repeats is not None:
+        raise SoftformError("Rows in order are all kept: repeats has nothing to choose.", "Leave --repeats out.")
     check_columns(robot, "--tip", tip, ["x", "y", "z"][: robot.tip_dimensions])
     named = [*actuation, *tip]
     if twice := [name for name in named if named.count(name) > 1]:
@@ -85,6 +91,7 @@ def import_tips(
             "Check the columns of --tip, or delete the rows in which nothing was measured.",
         )
     lines = np.flatnonzero(~absent)
+    past = pasts(actuations)[lines] if in_order else None  # a row without a tip was gone through, too
     actuations, tips = actuations[lines], tips[lines]
     if displaced_from is not None:
         check_columns(robot, "--displaced-from", [str(value) for value in displaced_from], tip)
@@ -92,7 +99,9 @@ def import_tips(
     else:
         _check_places(robot, path, tip, actuations, tips)
     check_scale(robot, table, tips)
-    kept, tips, told = _merged(robot, table, actuations, tips, lines, repeats)
+    kept, told = np.arange(len(lines)), dict[str, object](taken=None, actuations=0)
+    if not in_order:
+        kept, tips, told = _merged(robot, table, actuations, tips, lines, repeats)
 
     def read(samples: NDArray[np.int64]) -> dict[str, Array]:
         return {"tip": tips[samples]}
@@ -104,12 +113,15 @@ def import_tips(
         "unit": unit,
         "actuation_unit": actuation_unit,
         "displaced_from": None if displaced_from is None else list(displaced_from),
+        "in_order": in_order,
         "repeats": told,
         "left_out": len(lines) - len(kept),
         "without_tip": table.rows(np.flatnonzero(absent)) if absent.any() else "",
     }
     shapes = {"tip": (robot.tip_dimensions,)}
-    return write_samples(robot, actuations[kept], shapes, {}, read, settings, output, block=_BLOCK, progress=progress)
+    return write_samples(
+        robot, actuations[kept], shapes, {}, read, settings, output, block=_BLOCK, past=past, progress=progress
+    )
 
 
 def _absent(robot: Robot, actuations: Array, tips: Array) -> NDArray[np.bool_]:
@@ -172,7 +184,8 @@ def _merged(
                 f"{table.path} gives one actuation different tips, up to {MM_PER_M * apart.max():.3g} mm apart: "
                 f"{table.rows(lines[once[other]])} against an earlier one "
                 f"({table.rows(lines[once[first[group[other[:1]]]]])}).",
-                "Take their mean, the first or each of them by --repeats mean, first or keep: N_fk has no history.",
+                "Say --in-order if rows follow one another as executed; else take the mean, the first or each "
+                "of them by --repeats mean, first or keep.",
             )
     order = np.arange(len(tips)) if repeats == "keep" else np.sort(first)
     return once[order], means[group[order]] if repeats == "mean" else tips[order], told

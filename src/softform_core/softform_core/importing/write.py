@@ -26,13 +26,14 @@ def write_samples(
     output: Path,
     *,
     block: int,
+    past: Array | None = None,
     progress: bool = True,
 ) -> SimulationStore:
     """Write samples into the store at `output`, or go on with it.
 
-    Samples have actuations (n, m), outputs of shapes by name, and constants that all share. `read` gives the outputs
-    (b, ...) of samples (b,), `block` of them at once. A store with other `settings`, sources and options of the import,
-    is not continued.
+    Samples have actuations (n, m), after others (n, h, m) where that is known, outputs of shapes by name, and constants
+    that all share. `read` gives the outputs (b, ...) of samples (b,), `block` of them at once. A store with other
+    `settings`, sources and options of the import, is not continued.
 
     Raises:
         SoftformError: If the store holds something else, another run writes it, or the disk is full.
@@ -47,7 +48,7 @@ def write_samples(
                 )
         else:
             provenance = {"strategy": "imported", **made_now(), **settings}
-            store = create_simulation(output, robot, actuations, outputs, constants, block, provenance)
+            store = create_simulation(output, robot, actuations, outputs, constants, block, provenance, past)
         pending = store.pending
         with tqdm(
             total=len(store), initial=len(store) - len(pending), desc="import", unit="sample", disable=not progress

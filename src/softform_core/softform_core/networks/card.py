@@ -8,6 +8,7 @@ from softform_core.robots import Robot
 
 Count = Annotated[int, Field(ge=0)]
 Millimetres = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class Entry(BaseModel):

@@ -4,9 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from softform_core.networks.card import Count, Entry, KinematicsReference, Millimetres, SurfaceCard
-
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
+from softform_core.networks.card import Count, Entry, KinematicsReference, Millimetres, Share, SurfaceCard
 
 
 class Transfer(Entry):

@@ -47,18 +47,49 @@ class TipNetwork(nn.Module):
         return self.output_offset + self.output_scale * self.layers((x - self.input_offset) / self.input_scale)
 
 
+class TipTransfer(TipNetwork):
+    """N_s2r: the simulated tip, mm, and the actuation, both of the effective actuation, to the real tip, mm.
+
+    Args:
+        inputs: (s, a) samples of the input.
+        outputs: (s, b) samples of the output.
+        hidden: Widths of the hidden layers.
+        play_width: (m,) how far the effective actuation may be from the commanded one, or (k,) of the actuators
+            (`forward.memory.play_of`); (0,) if the body has no memory, or none was learned.
+
+    Attributes:
+        centre_line: The same for the flattened control points of the centre line, (s, 3 C) mm; there only if learned.
+    """
+
+    play_width: Tensor
+
+    def __init__(self, inputs: Tensor, outputs: Tensor, hidden: Sequence[int], play_width: Tensor) -> None:
+        super().__init__(inputs, outputs, hidden, one_scale=True)
+        self.register_buffer("play_width", play_width)
+
+    def with_line(self, network: TipNetwork) -> "TipTransfer":
+        """Return itself, with the transfer of the centre line beside it."""
+        self.centre_line = network
+        return self
+
+
 class TipKinematics(nn.Module):
-    """N_fk and N_J of one robot, which ship together.
+    """N_fk and N_J of one robot, which ship together, with the network of its centre line if that is learned.
 
     Attributes:
         forward_kinematics: actuation (s, m) -> tip (s, n) mm.
         jacobian: actuation (s, m) -> flattened Jacobian (s, n m) mm/Pa, row by row.
+        centre_line: actuation (s, m) -> flattened control points (s, 3 C) mm.
     """
 
-    def __init__(self, forward_kinematics: TipNetwork, jacobian: TipNetwork) -> None:
+    def __init__(
+        self, forward_kinematics: TipNetwork, jacobian: TipNetwork, centre_line: TipNetwork | None = None
+    ) -> None:
         super().__init__()
         self.forward_kinematics = forward_kinematics
         self.jacobian = jacobian
+        if centre_line is not None:
+            self.centre_line = centre_line
 
     def forward(self, actuation: Tensor) -> Tensor:
         """Return tips (s, n) mm at actuations (s, m)."""

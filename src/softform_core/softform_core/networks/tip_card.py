@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from softform_core.networks.card import Count, Entry, KinematicsReference, Millimetres, ModelCard, Split
+from softform_core.networks.card import Count, Entry, KinematicsReference, Millimetres, ModelCard, Share, Split
 
 Percent = Annotated[float, Field(ge=0.0)]
 
@@ -57,7 +57,10 @@ class RealData(Entry):
 
 
 class TipKinematicsCard(ModelCard):
-    """Everything about N_fk and N_J of a tip that is not in their weights."""
+    """Everything about N_fk and N_J of a tip that is not in their weights, and about the network of a centre line.
+
+    Errors of a centre line are distances of its nodes over the workspace's width.
+    """
 
     model: Literal["tip kinematics"] = "tip kinematics"
     workspace_width_mm: Millimetres
@@ -66,17 +69,20 @@ class TipKinematicsCard(ModelCard):
     seed: int
     forward_kinematics: NetworkEntry
     jacobian: NetworkEntry
+    centre_line: NetworkEntry | None = None
 
     def to_markdown(self) -> str:
         """Return the card for people."""
         d, f, j = self.data, self.forward_kinematics, self.jacobian
         derivatives = "with exact Jacobians" if d.segments else "(Jacobians: the derivative of N_fk)"
+        line = "" if self.centre_line is None else ", of the nodes of the centre line in percent of the width"
         grid = f" ({d.segments} values of each actuation)" if d.segments else ""
         rows = "\n".join(
             f"| {name} | {n.inputs} → {n.hidden} → {n.outputs}, {n.activation}, {n.parameters} parameters "
             f"| {n.test_mean_percent:.3f} | {n.test_max_percent:.3f} "
             f"| {n.best_step} of {n.steps} steps, {n.seconds:.0f} s |"
-            for name, n in (("N_fk", f), ("N_J", j))
+            for name, n in (("N_fk", f), ("N_J", j), ("centre line", self.centre_line))
+            if n is not None
         )
         return f"""{self._head("Kinematics of the tip")}
 
@@ -91,7 +97,7 @@ class TipKinematicsCard(ModelCard):
 ## Networks and their errors
 
 On the {self.split.test} samples of the test part; of N_fk in percent of the workspace's width, of N_J in percent of the
-root mean square Jacobian.
+root mean square Jacobian{line}.
 
 | network | layers | mean, % | largest, % | fit |
 |---|---|---|---|---|
@@ -107,7 +113,11 @@ root mean square Jacobian.
 
 
 class TipSimToRealCard(ModelCard):
-    """Everything about an N_s2r of a tip that is not in its weights."""
+    """Everything about an N_s2r of a tip that is not in its weights.
+
+    `play` is the part of its range by which the body stays behind each actuation or actuator that turns back; empty
+    without a memory. Errors of a centre line are distances of its nodes over the workspace's width.
+    """
 
     model: Literal["tip sim-to-real"] = "tip sim-to-real"
     forward_kinematics: KinematicsReference
@@ -115,12 +125,25 @@ class TipSimToRealCard(ModelCard):
     split: Split
     seed: int
     network: NetworkEntry
+    play: dict[str, Share] = {}
+    centre_line: NetworkEntry | None = None
     before_mean_percent: Percent
     before_max_percent: Percent
+
+    @property
+    def memory(self) -> str:
+        """The play in words; empty without one."""
+        if not self.play:
+            return ""
+        each = ", ".join(f"{name} {share:.1%}" for name, share in self.play.items())
+        return f"the body stays behind where an actuator turns back, by parts of the range up to: {each}"
 
     def to_markdown(self) -> str:
         """Return the card for people."""
         n, d = self.network, self.data
+        memory, line = f"| memory | {self.memory} |\n" if self.play else "", ""
+        if (of := self.centre_line) is not None:
+            line = f"| centre line, with sim-to-real | {of.test_mean_percent:.2f} | {of.test_max_percent:.2f} |\n"
         return f"""{self._head("Sim-to-real transfer of the tip")}
 
 | | |
@@ -128,7 +151,7 @@ class TipSimToRealCard(ModelCard):
 | takes | the simulated tip, {n.outputs} coordinates, mm, and {self._takes()} |
 | gives | the real one, mm (paper 001, Sec. II-B) |
 | network | N_s2r: {n.inputs} → {n.hidden} → {n.outputs}, {n.activation}, {n.parameters} parameters |
-| N_fk | sha256 `{self.forward_kinematics.weights_sha256}`: the model is rejected beside any other |
+{memory}| N_fk | sha256 `{self.forward_kinematics.weights_sha256}`: the model is rejected beside any other |
 {self._files()}
 
 ## Errors
@@ -139,7 +162,7 @@ Distances to the captured tips of the test part, {self.split.test} samples, in p
 |---|---|---|
 | simulation alone | {self.before_mean_percent:.2f} | {self.before_max_percent:.2f} |
 | with sim-to-real | {n.test_mean_percent:.2f} | {n.test_max_percent:.2f} |
-
+{line}
 {d.samples} samples of `{d.store}` ({d.source}, {d.created}): {self.split.train} train, {self.split.validation} select,
 {self.split.test} test. Seed {self.seed}, {n.best_step} of {n.steps} steps, {n.seconds:.0f} s.
 {self._made()}

@@ -94,6 +94,11 @@ class Body(Description):
         """Named points and how many coordinates each moves in (2 of a planar body, else 3); none by default."""
         return {}
 
+    @property
+    def has_centre_line(self) -> bool:
+        """Whether its simulator tells a centre line (`simulation.simulated_body.LinedBody`)."""
+        return False
+
     @abstractmethod
     def outlines(self) -> list[Outline]:
         """Where each input lies, in the order of `inputs`."""

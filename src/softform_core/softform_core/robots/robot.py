@@ -5,11 +5,11 @@ import json
 from collections.abc import Sequence
 from itertools import combinations
 from math import dist
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Discriminator, Field, PrivateAttr, SerializeAsAny, Tag, field_validator, model_validator
+from pydantic import Field, PrivateAttr, SerializeAsAny, field_validator, model_validator
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
@@ -18,18 +18,22 @@ from softform_core.robots.actuators import UNITS, Actuators, Quantity, check_wit
 from softform_core.robots.body import Body, body_class
 from softform_core.robots.description import Description, Place, SurfaceDescription, SurfacePoint
 from softform_core.robots.devices import ActuatorTolerances, Device, Tolerance, tolerances_of_each
+from softform_core.robots.outputs import (
+    CENTRE_LINE,
+    TIP,
+    Frame,
+    Line,
+    LineLearning,
+    SurfaceLearning,
+    TipLearning,
+    TubeLine,
+)
 
 if TYPE_CHECKING:
     from softform_core.surface.patch_set import ParametrisedSurface, PatchSet
 
 INTERFACE_VERSION = 1
 """Of what the messages between commander and driver mean; another one for each change of that."""
-
-TIP = "tip"
-"""Name of the frame whose place is learned and asked for."""
-
-TIP_MARKER = "tip"
-"""Name of the motion-capture marker at that frame."""
 
 _MARKERS_APART = 0.005
 """m, at least, between two base markers: nearer ones are not told apart."""
@@ -41,50 +45,6 @@ _OTHER_FRAMES = ("base_link", "scanner", "mocap")
 """Frames of a laboratory that the robot's named points stand beside on /tf."""
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_\-]*$")]
-Layers = Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)]
-
-
-class TipLearning(Description):
-    """How the kinematics of a frame are learned (paper 001).
-
-    Attributes:
-        segments: N of Sec. III-B: values of each degree of freedom in the simulated data, N^m samples in all.
-        forward_kinematics: Hidden layers of N_fk (Sec. III-D).
-        jacobian: Hidden layers of N_J.
-    """
-
-    segments: Annotated[int, Field(ge=2)]
-    forward_kinematics: Layers
-    jacobian: Layers
-
-
-def _kind_of_frame(given: Any) -> str:
-    is_point = isinstance(given, SurfacePoint)
-    if isinstance(given, dict):
-        is_point = bool(SurfacePoint.model_fields.keys() & given.keys())
-    return "point" if is_point else "learned"
-
-
-Frame = Annotated[
-    Annotated[TipLearning, Tag("learned")] | Annotated[SurfacePoint, Tag("point")], Discriminator(_kind_of_frame)
-]
-"""A frame of a body without surfaces is learned for itself; with surfaces it is a point that they predict."""
-
-
-class SurfaceLearning(Description):
-    """Networks of a robot with surfaces, where they are not those of the recipes.
-
-    Attributes:
-        forward_kinematics: Hidden layers of N_fk.
-        activation: Activation of N_fk by the default recipe; a body that bends far is learned better by a smooth one.
-        epochs: Passes of N_fk over the shapes by the default recipe; the recipe's own by default.
-        sim_to_real: Hidden layers of N_rbf; those of the recipe by default.
-    """
-
-    forward_kinematics: Layers = [128, 128]
-    activation: Literal["relu", "tanh"] = "relu"
-    epochs: Annotated[int, Field(ge=1)] | None = None
-    sim_to_real: Layers | None = None
 
 
 class Robot(Description):
@@ -103,6 +63,8 @@ class Robot(Description):
         networks: Networks that learn its surfaces.
         frames: Named points of the body that are asked for: where on a surface they are, or, without surfaces, how
             their kinematics are learned.
+        centre_line: How its centre line is predicted: by a tube of its surfaces, or, without surfaces, learned for
+            itself beside the tip; None if it is not asked for.
         devices: Board and channel of each actuator.
         given_tolerances: Tolerances of the driver that are not the usual ones (`tolerances` of the description): one
             value for all actuators, or a list with one for each.
@@ -121,6 +83,7 @@ class Robot(Description):
     surfaces: list[SurfaceDescription] = []
     networks: SurfaceLearning = SurfaceLearning()
     frames: dict[Name, Frame] = {}
+    centre_line: Line | None = None
     given_tolerances: Annotated[dict[Tolerance, float | list[float]], Field(alias="tolerances")] = {}
     markers: Annotated[int, Field(ge=4, le=2000)] = 34
     base_markers: dict[str, Place] = {}
@@ -167,6 +130,7 @@ class Robot(Description):
             raise ValueError("surfaces: each patch may be named once")
         for name, frame in self.frames.items():
             self._check_frame(name, frame)
+        self._check_line()
         _ = self.actuator_tolerances
         for (one, place), (other, beside) in combinations(self.base_markers.items(), 2):
             if (distance := dist(place, beside)) < _MARKERS_APART:
@@ -202,6 +166,21 @@ class Robot(Description):
             raise ValueError(f"frames: the body has no frame '{name}' (known: {known})")
         if name in _OTHER_FRAMES:
             raise ValueError(f"frames: '{name}' is the name of another frame; choose a name of its own")
+
+    def _check_line(self) -> None:
+        if CENTRE_LINE in (*self.body.patches, *self.frames):
+            raise ValueError(f"'{CENTRE_LINE}' is the name of the centre line; call patch or frame by another")
+        if self.centre_line is None:
+            return
+        measured = [surface.patch for surface in self.surfaces]
+        if isinstance(self.centre_line, TubeLine):
+            if self.centre_line.patch not in measured or not self.body.patches[self.centre_line.patch]:
+                tubes = ", ".join(name for name in measured if self.body.patches[name]) or "none"
+                raise ValueError(f"centre_line: '{self.centre_line.patch}' is no tube of its surfaces (known: {tubes})")
+        elif measured:
+            raise ValueError("centre_line: name the patch, a tube, whose middle it is, as the robot has surfaces")
+        elif not self.body.has_centre_line or TIP not in self.frames:
+            raise ValueError("centre_line: it is learned beside a tip, of a body whose simulator tells it")
 
     @property
     def given_as(self) -> str:
@@ -395,6 +374,45 @@ class Robot(Description):
             )
         patch = [surface.patch for surface in self.surfaces].index(point.patch)
         return self.patches.joined(patch, point.parameters)
+
+    def line_parameters(self, along: float) -> Array:
+        """Parameters (M, 2) of the point at `along`, 0 ... 1, of the centre line: the mean of a ring of the surface.
+
+        Of a robot without surfaces they are those of `forward.outputs`, (1, 2).
+
+        Raises:
+            SoftformError: If it has no centre line, or no such point.
+        """
+        if self.centre_line is None:
+            raise SoftformError(f"Robot '{self.name}' has no centre line.", "Name one in its description.")
+        if not 0.0 <= along <= 1.0:
+            raise SoftformError(f"The centre line has no point v = {along:g}.", "Give v between 0 and 1, its ends.")
+        from softform_core.surface.patch_set import APART
+
+        if not isinstance(self.centre_line, TubeLine):
+            return np.array([[APART, along]])
+        ring = SurfacePoint(patch=self.centre_line.patch, v=along)
+        patch = [surface.patch for surface in self.surfaces].index(ring.patch)
+        return self.patches.joined(patch, ring.parameters)
+
+    @property
+    def line_learning(self) -> LineLearning:
+        """How its centre line is learned for itself.
+
+        Raises:
+            SoftformError: If it has none, or one that its surface predicts.
+        """
+        if not isinstance(self.centre_line, LineLearning):
+            raise SoftformError(
+                f"Robot '{self.name}' has no centre line that is learned for itself.",
+                "Name its control_points and forward_kinematics in centre_line of its description.",
+            )
+        return self.centre_line
+
+    @property
+    def learns_line(self) -> bool:
+        """Whether its centre line is learned for itself."""
+        return isinstance(self.centre_line, LineLearning)
 
     @property
     def tip(self) -> TipLearning:

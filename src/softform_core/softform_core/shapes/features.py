@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.robots import Robot
+from softform_core.robots import CENTRE_LINE, Robot
 from softform_core.surface.anchors import Anchors
 from softform_core.surface.patch_set import on_patches
 from softform_core.surface.skin_store import load_skin, skin_names
@@ -26,7 +26,8 @@ class FeaturePoints:
         positions: (M, 3) m, where each point is wanted.
         weights: (M,) of each squared distance.
         anchors: The M points on the surface at the Q parameters; None if they are those themselves.
-        output: Patch, frame or skin of each point, whose uv are then its own; empty: all lie on the surface of `uv`.
+        output: Patch, frame, centre line or skin of each point, whose uv are then its own; empty: all lie on the
+            surface of `uv`.
     """
 
     uv: Array
@@ -103,8 +104,8 @@ def anchored_parameters(robot: Robot, output: str, uv: Array) -> tuple[Array, An
 
     Args:
         robot: The robot.
-        output: Patch or frame of its description, or skin; empty: its first patch, or its tip.
-        uv: (1, 2) parameters on a patch or skin, 0 ... 1; of a frame they do not count.
+        output: Patch or frame of its description, its centre line, or skin; empty: its first patch, or its tip.
+        uv: (1, 2) parameters on a patch or skin, 0 ... 1; of a frame they do not count, of the centre line v alone.
 
     Raises:
         SoftformError: If the robot has no such patch, frame or skin, or that no such point.
@@ -116,12 +117,15 @@ def anchored_parameters(robot: Robot, output: str, uv: Array) -> tuple[Array, An
 
 
 def named_outputs(robot: Robot) -> list[str]:
-    """What a robot's description names: its patches, then its frames."""
-    return [*(surface.patch for surface in robot.surfaces), *robot.frames]
+    """What a robot's description names: its patches, then its frames, then its centre line."""
+    line = [] if robot.centre_line is None else [CENTRE_LINE]
+    return [*(surface.patch for surface in robot.surfaces), *robot.frames, *line]
 
 
 def _output_parameters(robot: Robot, output: str, uv: Array) -> Array:
     """Parameters (n, 2) of a robot's surface whose points have the mean that a patch's point uv (2,) or a frame is."""
+    if output == CENTRE_LINE and robot.centre_line is not None:
+        return robot.line_parameters(float(uv[1]))
     patches = [surface.patch for surface in robot.surfaces]
     if output in robot.frames or (not output and not patches):
         return robot.point_parameters(output) if patches else np.zeros((1, 2))

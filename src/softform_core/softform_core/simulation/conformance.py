@@ -15,7 +15,7 @@ from softform_core.arrays import Array
 from softform_core.robots.body import Body
 from softform_core.simulation.newton import find_equilibria
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
-from softform_core.simulation.simulated_body import SimulatedBody, rest_points
+from softform_core.simulation.simulated_body import LinedBody, SimulatedBody, rest_points
 
 _NOISE, _STEP = 1e-4, 1e-7
 """Of the largest Newton step: how far off balance derivatives are looked at, and steps of their differences."""
@@ -164,6 +164,29 @@ def points_move_as_they_say(of: Examined) -> None:
         _near(2.0 * size * moved[..., place], ahead - behind, _SLOPE_SHARE, "how points move")
 
 
+def its_centre_line_is_told(of: Examined) -> None:
+    """The nodes of a body that has a centre line lie along it, move as they say, and are what data sets hold."""
+    if not of.body.has_centre_line:
+        return
+    simulated, values = of.simulated, of.values(1)
+    assert isinstance(simulated, LinedBody), "it has a centre line and tells none"
+    along = np.asarray(simulated.along)
+    assert along[0] == 0.0 and along[-1] == 1.0 and (np.diff(along) > 0.0).all(), f"nodes lie at {along} along it"
+    x = of.off_balance(values)
+    line, moves = simulated.line(x), np.random.default_rng(4).standard_normal((1, x.shape[1], 2))
+    assert line.shape == (1, len(along), 3) and np.isfinite(line).all(), f"a centre line of shape {line.shape}"
+    moved, size = simulated.moved_line(x, moves), 1e-5 * of.scale
+    assert moved.shape == (*line.shape, 2), f"moved nodes of shape {moved.shape}"
+    for place in range(2):
+        step = size * moves[:, :, place]
+        ahead, behind = (simulated.line(x + sign * step) for sign in (1.0, -1.0))
+        _near(2.0 * size * moved[..., place], ahead - behind, _SLOPE_SHARE, "how the centre line moves")
+    sampled = of.body.sampled()
+    solved = sampled.solve(values, np.zeros((1, values.shape[1], 1)))
+    _near(solved.outputs["centre_line"], simulated.line(of.equilibria(values)), 1e-6, "the line of data sets")
+    assert np.array_equal(sampled.constants["along"], along), "data sets have other nodes"
+
+
 def samples_do_not_feel_each_other(of: Examined) -> None:
     """Several samples at once give what each gives alone, in any order."""
     simulated, values = of.simulated, of.values(3)
@@ -208,6 +231,7 @@ CHECKS: tuple[Check, ...] = (
     it_rests_without_load,
     derivatives_are_those_of_the_energy,
     points_move_as_they_say,
+    its_centre_line_is_told,
     samples_do_not_feel_each_other,
     actuators_move_the_points_as_sensitivities_say,
     realities_differ_where_they_say,

@@ -97,8 +97,11 @@ def _open_or_create(robot: Robot, body: SampledBody, sampling: Sampling, output:
         store.add(sampling.actuations)
         return store
     provenance = made_now() | sampling.attributes
-    shapes = body.output_shapes(robot.degrees_of_freedom)
-    return create_simulation(output, robot, sampling.actuations, shapes, body.constants, body.block, provenance)
+    shapes, constants = body.output_shapes(robot.degrees_of_freedom), dict(body.constants)
+    if not robot.learns_line:  # which it would be stored for
+        shapes.pop("centre_line", None)
+        constants.pop("along", None)
+    return create_simulation(output, robot, sampling.actuations, shapes, constants, body.block, provenance)
 
 
 def _blocks(robot: Robot, actuations: Array, pending: NDArray[np.int64], size: int) -> list[_Block]:

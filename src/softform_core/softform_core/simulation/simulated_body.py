@@ -13,6 +13,7 @@ __all__ = [
     "BodyOfBones",
     "BodyOfData",
     "BodyOfSurfaces",
+    "LinedBody",
     "PathDependentBody",
     "PulledBody",
     "SimulatedBody",
@@ -69,6 +70,21 @@ class BodyOfBones(SimulatedBody, Protocol):
 
     def bones(self, unknowns: Array) -> Array:
         """Places (n, B, 3, 3) m of B frames: origin, where x points to, and a third one that says the roll about x."""
+
+
+@runtime_checkable
+class LinedBody(SimulatedBody, Protocol):
+    """A body that tells where its centre line is."""
+
+    @property
+    def along(self) -> Array:
+        """Where its N nodes are along the body at rest, (N,), rising from 0 at its base to 1 at its end."""
+
+    def line(self, unknowns: Array) -> Array:
+        """Nodes (n, N, 3) m of its centre line for unknowns (n, m)."""
+
+    def moved_line(self, unknowns: Array, moves: Array) -> Array:
+        """Derivatives (n, N, 3, k) m of the nodes as the unknowns (n, m) move by `moves` (n, m, k)."""
 
 
 class Surface(NamedTuple):

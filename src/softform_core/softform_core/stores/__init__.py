@@ -1,1 +1,1 @@
-"""Zarr stores, and the conversion of earlier files."""
+"""Zarr stores, and what was commanded before each of their samples."""

@@ -1,6 +1,6 @@
 """Zarr stores whose rows are keyed by an actuation: what simulated shapes and captured frames have in common."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -76,8 +76,15 @@ class ActuationStore:
         """Return why rows are not to be used, by row."""
         return {int(row): str(reason) for row, reason in self.attributes[attribute].items()}
 
-    def _append(self, actuations: NDArray[np.float64], names: Iterable[str]) -> None:
-        """Grow by rows for actuations, (m, k) Pa; `names` are the arrays with a row each.
+    def _append(
+        self, actuations: NDArray[np.float64], names: Iterable[str], known: Mapping[str, NDArray] | None = None
+    ) -> None:
+        """Grow by rows for actuations, (m, k).
+
+        Args:
+            actuations: (m, k).
+            names: Arrays with a row each, to be filled later.
+            known: Arrays with a row each, by name, and their new rows (m, ...).
 
         Raises:
             OSError: If the disk is full or cannot be written.
@@ -89,6 +96,10 @@ class ActuationStore:
         for name in names:
             array = self._array(name)
             array.resize((after, *array.shape[1:]))
+        for name, rows in (known or {}).items():
+            array = self._array(name)
+            array.resize((after, *rows.shape[1:]))
+            array[before:] = rows
         sync(self._group)
         actuation = self._array("actuation")
         actuation.resize((after, actuations.shape[1]))

@@ -17,14 +17,14 @@ from softform_core.surface.bspline import apply, basis_matrix, checked_uv, deriv
 from softform_core.surface.fit import FitReport
 from softform_core.surface.patch import ParametrisedMesh, Patch, grid_side
 
-_APART = 2.0
+APART = 2.0
 """Difference of u from one patch to the next."""
 
 
 def on_patches(uv: Array) -> NDArray[np.bool_]:
     """Return which parameters (P, 2) belong to a patch, (P,)."""
     u, v = uv.T
-    return np.asarray((u >= 0.0) & (u < np.inf) & (u % _APART <= 1.0) & (v >= 0.0) & (v <= 1.0))
+    return np.asarray((u >= 0.0) & (u < np.inf) & (u % APART <= 1.0) & (v >= 0.0) & (v <= 1.0))
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class PatchSet:
         if len(self) == 1 or values.ndim != 2 or values.shape[1] != 2 or not np.isfinite(values).all():
             values = checked_uv(values)
             return np.zeros(len(values), dtype=np.int64), values
-        place = np.clip(values[:, 0] // _APART, 0, len(self) - 1).astype(np.int64)
+        place = np.clip(values[:, 0] // APART, 0, len(self) - 1).astype(np.int64)
         return place, checked_uv(values - self._offsets[place])
 
     def joined(self, place: NDArray[np.integer] | int, uv: Array) -> Array:
@@ -179,7 +179,7 @@ class PatchSet:
 
     @property
     def _offsets(self) -> Array:
-        return np.arange(len(self))[:, None] * np.array([_APART, 0.0])
+        return np.arange(len(self))[:, None] * np.array([APART, 0.0])
 
     def _stacked(
         self, place: NDArray[np.int64], local: Array, matrices: Callable[[Array, Patch], tuple[csr_matrix, ...]]

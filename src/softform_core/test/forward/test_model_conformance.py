@@ -12,8 +12,9 @@ from softform_core.forward import conformance
 from softform_core.forward.conformance import CHECKS, Check
 from softform_core.forward.forward_model import ForwardModel, SplineModel
 from softform_core.forward.live_pipeline import learned
-from softform_core.forward.memory import Memory, Play, State
+from softform_core.forward.memory import Memory, PrandtlIshlinskii, State
 from softform_core.forward.one_point import TipPoint
+from softform_core.forward.outputs import Outputs
 from softform_core.forward.robot_models import (
     ModelRequest,
     SurfaceModels,
@@ -117,14 +118,15 @@ def test_each_check_finds_what_is_wrong(attributes: dict[str, Any], check: Check
 
 def test_a_play_conforms() -> None:
     robot = load_robot("membrane")
-    model = wrong(remembers=Play(np.full(9, 100.0)))
+    model = wrong(remembers=PrandtlIshlinskii.play(np.full(9, 100.0)))
     conformance.memory_gives_what_is_wanted(model, robot.actuation_min, robot.actuation_max)
 
 
 def test_models_are_found_by_name_and_refused_with_the_reason() -> None:
     robot, rod = load_robot("membrane"), load_robot("tendon_rod")
     assert isinstance(open_models("learned", ModelRequest(robot, 100)), SurfaceModels)
-    assert isinstance(open_models("fem", ModelRequest(rod, 100)).current, TipPoint)  # type: ignore[attr-defined]
+    assert isinstance(open_models("fem", ModelRequest(load_robot("three_chamber"), 100)).current, TipPoint)
+    assert isinstance(open_models("fem", ModelRequest(rod, 100)).current, Outputs)  # its tip and its centre line
     refused: list[tuple[Callable[[], object], str]] = [
         (lambda: open_models("fme", ModelRequest(robot, 100)), "fme"),
         (lambda: open_surface_models("fem", ModelRequest(rod, 100)), "no surface"),

@@ -15,15 +15,18 @@ from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.model_files import ModelError
 from softform_core.networks.store import TIP_KINEMATICS
 from softform_core.networks.tip import TipNetwork
+from softform_core.paths import models_of
 from softform_core.robots import load_robot
 from softform_core.simulation.generate import generate
 from softform_core.simulation.sampling import grid, grid_actuations
+from softform_core.stores.past import pasts
 from softform_core.training.least_squares import fit
 from softform_core.training.split import split_rows
-from softform_core.training.tip_samples import read_tip_samples, write_tip_samples
+from softform_core.training.tip_samples import TipSamples, read_tip_samples, write_tip_samples
 from softform_core.training.tips import train_kinematics, train_tip_transfer
 
 ROBOT = load_robot("three_chamber", "tip")
+KINEMATICS = extract_mlp(TIP_KINEMATICS.load(models_of("three_chamber"), ROBOT)[0].forward_kinematics)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +76,7 @@ def test_the_commands_write_models_that_fit_and_reject_others(tmp_path, small, m
     monkeypatch.setattr("softform_core.training.tips.FORWARD_KINEMATICS_STEPS", 50)
     folder = tmp_path / "models"
     options = ["--robot", "three_chamber", "--data", str(store.path), "--output", str(folder)]
-    monkeypatch.setattr("softform_core.training.tips.train_kinematics", lambda *args: small[2])
+    monkeypatch.setattr("softform_core.training.tips.train_kinematics", lambda *args, **options: small[2])
     done = CliRunner().invoke(train, ["fk", *options])
     assert done.exit_code == 0, done.output
     assert "N_fk  mean" in done.output
@@ -97,7 +100,7 @@ def test_sim_to_real_learns_a_turned_and_stretched_reality_from_few_tips(tmp_pat
     problem = ROBOT.body.model_copy(update={"section": longer}).real_simulator(turned)
     tips = simulate_tips(problem, ROBOT, actuations)
     path = tmp_path / "tips.zarr"
-    write_tip_samples(path, ROBOT, actuations, tips, {"source": "a test", "created": "now"})
+    write_tip_samples(path, ROBOT, TipSamples(actuations, tips), {"source": "a test", "created": "now"})
     folder = tmp_path / "real"
     done = CliRunner().invoke(
         train, ["s2r", "--robot", "three_chamber", "--frames", str(path), "--output", str(folder)]
@@ -124,23 +127,36 @@ def test_sim_to_real_learns_a_turned_and_stretched_reality_from_few_tips(tmp_pat
 
 
 def test_a_transfer_beside_another_n_fk_is_rejected(tmp_path, small, monkeypatch):
-    monkeypatch.setattr("softform_core.training.tips.train_kinematics", lambda *args: small[2])
+    monkeypatch.setattr("softform_core.training.tips.train_kinematics", lambda *args, **options: small[2])
     other = tmp_path / "other"
     CliRunner().invoke(train, ["fk", "--robot", "three_chamber", "--data", str(small[0].path), "--output", str(other)])
     actuations = grid_actuations(ROBOT.actuation_min, ROBOT.actuation_max, 3)
     path = tmp_path / "tips.zarr"
-    write_tip_samples(path, ROBOT, actuations, small[0].converged()[1][:27], {"source": "a test", "created": "now"})
+    tips, told = small[0].converged()[1][:27], {"source": "a test", "created": "now"}
+    write_tip_samples(path, ROBOT, TipSamples(actuations, tips), told)
     CliRunner().invoke(train, ["s2r", "--robot", "three_chamber", "--frames", str(path), "--output", str(other)])
     with pytest.raises(ModelError, match="trained with another N_fk"):
         load_tip_model(ROBOT, other, sim_to_real=other)
 
 
 def test_captured_tips_that_are_few_or_of_another_robot_are_rejected(tmp_path):
-    path = tmp_path / "tips.zarr"
-    write_tip_samples(path, ROBOT, np.zeros((5, 3)), np.zeros((5, 3)), {"source": "a test", "created": "now"})
+    path, few = tmp_path / "tips.zarr", TipSamples(np.zeros((5, 3)), np.zeros((5, 3)))
+    write_tip_samples(path, ROBOT, few, {"source": "a test", "created": "now"})
     with pytest.raises(SoftformError, match="5 samples are too few"):
-        train_tip_transfer(np.zeros((5, 3)), *read_tip_samples(path, ROBOT)[:2], 100.0, 0, progress=False)
+        train_tip_transfer(ROBOT, KINEMATICS, read_tip_samples(path, ROBOT)[0], 100.0, 0, progress=False)
     with pytest.raises(SoftformError, match="was made for robot 'three_chamber'"):
         read_tip_samples(path, load_robot("planar_fingers", "tip"))
     with pytest.raises(SoftformError, match="is there already"):
-        write_tip_samples(path, ROBOT, np.zeros((5, 3)), np.zeros((5, 3)), {"source": "a test", "created": "now"})
+        write_tip_samples(path, ROBOT, few, {"source": "a test", "created": "now"})
+
+
+def test_what_was_commanded_before_tips_comes_back_from_disk(tmp_path):
+    actuations = np.random.default_rng(0).uniform(ROBOT.actuation_min, ROBOT.actuation_max, (6, 3))
+    samples, told = TipSamples(actuations, np.zeros((6, 3)), pasts(actuations)), {"source": "a test", "created": "now"}
+    write_tip_samples(tmp_path / "tips.zarr", ROBOT, samples, told)
+    read, origin = read_tip_samples(tmp_path / "tips.zarr", ROBOT)
+    for ours, theirs in zip(samples, read, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert origin == told and np.isnan(read.past[0]).all()
+    with pytest.raises(SoftformError, match="Row 0"):
+        write_tip_samples(tmp_path / "other.zarr", ROBOT, samples._replace(past=np.full((6, 1, 3), np.inf)), told)

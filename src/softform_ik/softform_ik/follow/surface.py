@@ -1,4 +1,4 @@
-"""Paths of a robot with a surface: of shapes, or of one of its points or frames; each solved from the one before.
+"""Paths of shapes, or of one point of a surface or a centre line, or a frame; each solved from the one before.
 
 Paper 001, Sec. II-B, takes each waypoint's actuation as the first guess of the next; here it is also kept near it, as
 many actuations lead one point to its place.
@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from softform_client.driver_watch import DriverWatch
 from softform_client.follow_messages import FollowGoal, PointPath, ShapePath
 from softform_core.arrays import Array
-from softform_core.forward.forward_model import ForwardModel, SurfaceModel
+from softform_core.forward.forward_model import ForwardModel
 from softform_core.forward.one_point import MeanPoint
-from softform_core.forward.robot_models import SurfaceModels
+from softform_core.forward.robot_models import RobotModels
 from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.robots import Robot
@@ -22,7 +22,7 @@ from softform_ik.goals.reach_limit import ReachSettings
 
 
 class SurfacePathSolver(PathSolver):
-    """Leads a robot with a surface along shapes, or one point of its surface along points.
+    """Leads a robot with a surface along shapes, or one point of its surface or of a centre line along points.
 
     An actuator's whole range away from the last waypoint is worth `smoothness_mm2` of squared error: of the many
     actuations that lead one point to its place, the nearest is chosen.
@@ -31,7 +31,7 @@ class SurfacePathSolver(PathSolver):
     def __init__(
         self,
         robot: Robot,
-        models: SurfaceModels,
+        models: RobotModels,
         settings: ReachSettings,
         driver: DriverWatch,
         smoothness_mm2: float,
@@ -62,8 +62,8 @@ class SurfacePathSolver(PathSolver):
         models = self._models.of(goal.model)
         return _pipeline(goal, models) is not models.simulated
 
-    def _led(self, path: PointPath | ShapePath, pipeline: SurfaceModel) -> ForwardModel:
-        """Return what is led to the waypoints: the surface, a point of it or of a skin, or the named frame."""
+    def _led(self, path: PointPath | ShapePath, pipeline: ForwardModel) -> ForwardModel:
+        """Return what is led: the surface, a point of it, of a skin or of the centre line, or the named frame."""
         if isinstance(path, PointPath):
             parameters, place = anchored_parameters(self.robot, path.output, path.uv[None])
             return MeanPoint(pipeline.at(parameters), place)
@@ -80,7 +80,7 @@ class SurfacePathSolver(PathSolver):
         )
 
 
-def _pipeline(goal: FollowGoal, models: SurfaceModels) -> SurfaceModel:
+def _pipeline(goal: FollowGoal, models: RobotModels) -> ForwardModel:
     return models.simulated if goal.without_sim_to_real else models.current
 
 

@@ -1,28 +1,32 @@
 """Paths of a robot with a tip: the algorithm of paper 001, Sec. II, from a start that keeps to the whole path."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
+from softform_client.driver_watch import DriverWatch
 from softform_client.follow_messages import FollowGoal, PointPath, ShapePath
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.one_point import ServedTip
 from softform_core.halton import halton_actuations
 from softform_core.inverse.follow_path import follow_path, start_near
-from softform_core.robots import Robot
+from softform_core.robots import CENTRE_LINE, Robot
 from softform_core.units import MM_PER_M
 from softform_ik.follow.solver import PathSolver, SolvedWaypoint
 
 
 class TipPathSolver(PathSolver):
-    """Leads the tip of a robot along points by N_fk, N_J and, if there is one, N_s2r.
+    """Leads the tip of a robot along points by N_fk, N_J and, if there is one, N_s2r, and its line as a surface is led.
 
     Between waypoints it moves straight in its actuations: where a pair of chambers changes sides, one is empty before
     the other is filled.
     """
 
-    def __init__(self, robot: Robot, model: ServedTip) -> None:
+    def __init__(
+        self, robot: Robot, model: ServedTip, driver: DriverWatch, along_line: PathSolver | None = None
+    ) -> None:
         super().__init__(robot)
-        self._model = model
+        self._model, self._driver, self._along_line = model, driver, along_line
 
     def _solve(
         self, goal: FollowGoal, path: PointPath | ShapePath, here: Array | None, should_stop: Callable[[], bool]
@@ -30,8 +34,19 @@ class TipPathSolver(PathSolver):
         assert isinstance(path, PointPath)  # shapes are rejected with the goal
         if goal.model:
             raise SoftformError("The model of a tip is settled when its node starts.", "Launch it with model:=KIND.")
+        if path.output == CENTRE_LINE and self._along_line is not None:
+            yield from self._along_line.solve(goal, here, should_stop)
+            return
         model = self._model.without_sim_to_real if goal.without_sim_to_real else self._model
         points = path.points[:, : model.dimensions] * MM_PER_M
+        commands = self._driver.commands(model.memory, here)
+        for solved in self._effective(goal, points, None if here is None else commands.effective, model, should_stop):
+            yield replace(solved, actuation=commands.command(solved.actuation))
+
+    def _effective(
+        self, goal: FollowGoal, points: Array, here: Array | None, model: ServedTip, should_stop: Callable[[], bool]
+    ) -> Iterator[SolvedWaypoint]:
+        """Solve for the actuations (m,) that are to be in effect, from the one that is now, if it is known."""
         begun: list[SolvedWaypoint] = []
         last: Array | None = None  # where all starts miss the first point, the first of them is where the robot is
         for start in self._starts(goal, here, model, points[0]):
@@ -60,9 +75,9 @@ class TipPathSolver(PathSolver):
         Which solution of a redundant robot is found depends on the start, and not every one can be kept to along the
         whole path (paper 001, Sec. IV-C2).
         """
-        given = goal.seed if goal.seed is not None else here
+        given = here if goal.seed is None else self.robot.actuation_of(goal.seed)
         if given is not None:
-            yield self.robot.actuation_of(given)
+            yield given
         yield start_near(model, point)
         yield from halton_actuations(self.robot.actuation_min, self.robot.actuation_max, _OTHER_STARTS, seed=0)
 

@@ -156,21 +156,21 @@ def draw_figures(draws: Sequence[Draw]) -> dict[str, Any]:
             f"{error}_larger": sum(one[f"{error}_mm"] > other[f"{error}_mm"] for one, other in pairs)
             for error in ("mean", "max")
         }
-        without = {"without_prior": _cuts(measured, "without_prior", _spread) | larger}
+        without = {"without_prior": cuts_of(measured, "without_prior", spread) | larger}
     return {
         "draws": len(measured),
-        **_cuts(measured, "after", _spread),
-        **_fixed(measured, _spread),
+        **cuts_of(measured, "after", spread),
+        **_fixed(measured, spread),
         **without,
         "missing": _median([draw["missing"] for draw in measured]),
         "left_out": sum(draw["left_out"] for draw in measured),
         "memory_floor_mm": _median([draw["memory"]["mean_mm"] for draw in measured]),
-        **{what: _errors(measured, what) for what in ("before", "after")},
+        **{what: median_errors(measured, what) for what in ("before", "after")},
         "floors": _floors(measured),
         "by_kind": {
             kind: {
                 "draws": len(those),
-                **_cuts(those, "after", _median),
+                **cuts_of(those, "after", _median),
                 **_fixed(those, _median),
             }
             for kind, those in kinds.items()
@@ -181,24 +181,25 @@ def draw_figures(draws: Sequence[Draw]) -> dict[str, Any]:
 
 def _fixed(draws: Sequence[Draw], say: Callable[[list[float]], Any]) -> dict[str, Any]:
     """Return cuts with w_c = 1; markers have no other."""
-    return {"fixed_confidence": _cuts(draws, "fixed", say)} if all("fixed" in draw for draw in draws) else {}
+    return {"fixed_confidence": cuts_of(draws, "fixed", say)} if all("fixed" in draw for draw in draws) else {}
 
 
-def _errors(draws: Sequence[Draw], what: str) -> dict[str, float]:
+def median_errors(draws: Sequence[Draw], what: str) -> dict[str, float]:
+    """Return the medians over the realities of the mean and of the largest error, mm."""
     return {error: _median([draw[what][error] for draw in draws]) for error in ("mean_mm", "max_mm")}
 
 
 def _floors(draws: Sequence[Draw]) -> dict[str, dict[str, float]]:
     """Return medians of errors and of the cuts that they would be, of memory and of what `reality_floors` measures."""
-    found = {"memory": _errors(draws, "memory") | _cuts(draws, "memory", _median)}
+    found = {"memory": median_errors(draws, "memory") | cuts_of(draws, "memory", _median)}
     for name in draws[0]["floors"]:
         each = [draw["floors"][name] for draw in draws]
         found[name] = {figure: _median([one[figure] for one in each]) for figure in each[0]}
     return found
 
 
-def _cuts(draws: Sequence[Draw], learner: str, say: Callable[[list[float]], Any]) -> dict[str, Any]:
-    """Return what `say` makes of the cuts of a learner in each of the realities."""
+def cuts_of(draws: Sequence[Draw], learner: str, say: Callable[[list[float]], Any]) -> dict[str, Any]:
+    """Return what `say` makes of the cuts of mean and largest error by a learner in each of the realities."""
 
     def cut(error: str) -> Any:
         pairs = [[draw[what][f"{error}_mm"] for what in ("before", learner)] for draw in draws]
@@ -211,6 +212,7 @@ def _median(values: list[float]) -> float:
     return round(float(np.median(values)), 4)
 
 
-def _spread(values: list[float]) -> dict[str, float]:
+def spread(values: list[float]) -> dict[str, float]:
+    """Return the median, the 10th percentile and the least of values, one a reality."""
     worst_tenth = float(np.percentile(values, 10))
     return {"median": _median(values), "p10": round(worst_tenth, 4), "worst": round(min(values), 4)}

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
-from softform_core.forward.memory import pasts
 from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.registration.base_alignment import base_alignment
@@ -17,6 +16,7 @@ from softform_core.registration.markers import register_markers
 from softform_core.registration.rest_surface import rest_surface_of
 from softform_core.robots import Robot
 from softform_core.shapes.shape import estimate_normals
+from softform_core.stores.past import pasts
 from softform_core.training.marker_learning import MARKERS
 from softform_rig.gap import random_actuations
 from softform_rig.live_body import LiveBody

@@ -9,7 +9,7 @@ are of an actuation's range.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,6 +18,8 @@ from scipy.spatial import cKDTree
 from torch import nn
 
 from softform_core.arrays import Array
+from softform_core.forward.history import History
+from softform_core.forward.memory import NO_MEMORY, Commands
 from softform_core.forward.mlp import AffineLayers, fold
 from softform_core.forward.one_point import TipMap
 from softform_core.forward.tip_model import TipModel, load_tip_model
@@ -112,6 +114,7 @@ class FkGradients:
     actuation_min: Array
     actuation_max: Array
     workspace_width_mm: float
+    memory = NO_MEMORY
 
     def tip(self, actuation: ArrayLike) -> Array:
         """Return tips (…, n) mm at actuations (…, m) Pa."""
@@ -264,15 +267,16 @@ def follow_in_reality(robot: Robot, reality_name: str) -> dict[str, object]:
         SoftformError: If a model or the reality cannot be read, or the reality has no equilibrium.
     """
     reality, model = load_reality(reality_name, robot), load_tip_model(robot)
+    kinematics = extract_mlp(TIP_KINEMATICS.load(models_of(robot.name), robot)[0].forward_kinematics)
     with one_thread():
-        actuations, tips = capture_tips(robot, reality, PAPER_SAMPLES[robot.name])
-        samples = model.tip(actuations), actuations, tips, model.workspace_width_mm
-        trained = train_tip_transfer(*samples, seed=0, progress=False)
-        by_tip = train_tip_transfer(*samples, seed=0, by_tip_alone=True, progress=False)
-    real, as_paper = (replace(model, sim_to_real=fold(extract_mlp(one.network))) for one in (trained, by_tip))
+        samples = capture_tips(robot, reality, PAPER_SAMPLES[robot.name])
+        given = robot, kinematics, samples, model.workspace_width_mm
+        trained = train_tip_transfer(*given, seed=0, progress=False)
+        by_tip = train_tip_transfer(*given, seed=0, by_tip_alone=True, with_memory=False, progress=False)
+    real, as_paper = (model.with_transfer(robot, one.network) for one in (trained, by_tip))
     return {
         "reality": reality.name,
-        "samples": len(tips),
+        "samples": len(samples.tips),
         "prediction_mean_percent": trained.entry.test_mean_percent,
         "prediction_max_percent": trained.entry.test_max_percent,
         "without_sim_to_real": tracking_in_reality(robot, reality, model),
@@ -289,7 +293,9 @@ def tracking_in_reality(robot: Robot, reality: Reality, model: TipModel) -> dict
     """
     points = EIGHTS[robot.name].points()
     path = follow_path(model, points, start_near(model, points[0]))
-    tips = real_tips(robot, reality, LiveBody(robot, reality), path.actuations)
+    commands = Commands.of(robot, model.memory, History(), robot.rest_actuation)
+    commanded = np.array([commands.command(actuation) for actuation in path.actuations])
+    tips = real_tips(robot, reality, LiveBody(robot, reality), commanded)
     errors = tracking_percent(model, tips, points)
     return {
         "tracking_mean_percent": float(np.mean(errors)),

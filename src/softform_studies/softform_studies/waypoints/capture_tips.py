@@ -17,12 +17,19 @@ from softform_core.errors import SoftformError
 from softform_core.halton import halton_actuations
 from softform_core.paths import data_dir
 from softform_core.robots import TIP, Robot, load_robot
-from softform_core.training.tip_samples import write_tip_samples
-from softform_rig.live_body import LiveBody
+from softform_core.simulation.simulated_body import LinedBody
+from softform_core.stores.past import pasts
+from softform_core.training.tip_samples import CapturedLines, TipSamples, write_tip_samples
+from softform_rig.live_body import HELD_S, LiveBody
 from softform_rig.reality import Reality, load_reality, true_values
 
 PAPER_SAMPLES = {"three_chamber": 343, "planar_fingers": 620}
 """Numbers of samples in the paper (Sec. III-D)."""
+
+
+def tips_of_paper(robot: Robot) -> int:
+    """Return as many tips as the paper took of a robot; 500 of one that it has not."""
+    return PAPER_SAMPLES.get(robot.name, 500)
 
 
 def real_tips(
@@ -41,24 +48,38 @@ def real_tips(
     Raises:
         SoftformError: If an actuation has no equilibrium in this reality.
     """
-    tips = np.empty((len(actuations), robot.tip_dimensions))
-    tip_point = live.simulated.frames[TIP]
-    for tip, values in zip(tips, true_values(reality, robot, robot.actuators_of(actuations)), strict=True):
-        tip[:] = live.shape(values)[tip_point, : robot.tip_dimensions]
-        if live.failure is not None:
-            raise SoftformError(f"Reality '{reality.name}' has no tip: {live.failure}", "Soften its differences.")
+    tips, _ = _places(robot, reality, live, actuations)
     return tips + noise * np.random.default_rng(seed).standard_normal(tips.shape)
 
 
-def capture_tips(robot: Robot, reality: Reality, samples: int, seed: int = 0) -> tuple[Array, Array]:
-    """Return actuations (n, m) Pa spread over the working range, and their captured tips (n, d) m.
+def _places(robot: Robot, reality: Reality, live: LiveBody, actuations: Array) -> tuple[Array, CapturedLines | None]:
+    """Return the true tips (n, d) m, and the centre lines of a robot that learns its own."""
+    tips, lines, tip_point = np.empty((len(actuations), robot.tip_dimensions)), [], live.simulated.frames[TIP]
+    for tip, values in zip(tips, true_values(reality, robot, robot.actuators_of(actuations)), strict=True):
+        tip[:] = live.shape(values, HELD_S)[tip_point, : robot.tip_dimensions]
+        if live.failure is not None:
+            raise SoftformError(f"Reality '{reality.name}' has no tip: {live.failure}", "Soften its differences.")
+        lines.append(live.centre_line())
+    if not robot.learns_line or not isinstance(live.simulated, LinedBody):
+        return tips, None
+    return tips, CapturedLines(np.array(lines), np.asarray(live.simulated.along))
+
+
+def capture_tips(robot: Robot, reality: Reality, samples: int, seed: int = 0) -> TipSamples:
+    """Return tips captured one after the other from rest, at actuations spread over the working range.
+
+    Of a robot that learns its centre line its nodes are captured, too, each with the noise of motion capture.
 
     Raises:
         SoftformError: If an actuation has no equilibrium in this reality.
     """
     actuations = halton_actuations(robot.actuation_min, robot.actuation_max, samples, seed)
-    live = LiveBody(robot, reality)
-    return actuations, real_tips(robot, reality, live, actuations, reality.motion_capture.noise, seed)
+    tips, lines = _places(robot, reality, LiveBody(robot, reality), actuations)
+    draw, noise = np.random.default_rng(seed).standard_normal, reality.motion_capture.noise
+    tips = tips + noise * draw(tips.shape)
+    if lines is not None:
+        lines = lines._replace(nodes=lines.nodes + noise * draw(lines.nodes.shape))
+    return TipSamples(actuations, tips, pasts(actuations, robot.rest_actuation), lines)
 
 
 @click.command()
@@ -73,16 +94,16 @@ def main(robot_name: str, reality_name: str, samples: int | None, output: Path |
         robot = load_robot(robot_name, "tip")
         reality = load_reality(reality_name, robot)
         path = data_dir() / robot.name / "tips.zarr" if output is None else output
-        count = PAPER_SAMPLES.get(robot.name, 500) if samples is None else samples
-        actuations, tips = capture_tips(robot, reality, count, seed)
+        count = tips_of_paper(robot) if samples is None else samples
+        captured = capture_tips(robot, reality, count, seed)
         provenance = {
             "source": f"reality '{reality.name}' by softform_studies.waypoints.capture_tips, seed {seed}",
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        write_tip_samples(path, robot, actuations, tips, provenance)
+        write_tip_samples(path, robot, captured, provenance)
     except SoftformError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(f"{path}: {len(tips)} tips.")
+    click.echo(f"{path}: {len(captured.tips)} tips.")
 
 
 if __name__ == "__main__":

@@ -11,8 +11,10 @@ from softform_tools.commands import goals
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path), metavar="TABLE")
 @goals.UNIT_OPTION
-@click.option("--point", default="", metavar="NAME", help="Frame of the robot's description that is led.")
-@click.option("--uv", nargs=2, type=float, help="Surface point that is led, if no frame is named.  [default: 0.5 0.5]")
+@click.option("--point", default="", metavar="NAME", help="Frame of the robot that is led, or centre_line.")
+@click.option(
+    "--uv", nargs=2, type=float, help="Surface point that is led, or v of the centre line.  [default: 0.5 0.5]"
+)
 @click.option("--plan-only", is_flag=True, help="Solve, and move nothing.")
 @goals.values_option("--seed", "Where the first solve starts, one value for each actuator.")
 @goals.MODEL_OPTION
@@ -40,16 +42,18 @@ def follow(
     Examples:
       ./softform follow eight.csv
       ./softform follow eight.csv --point tip
+      ./softform follow eight.csv --point centre_line --uv 0 0.5
       ./softform follow eight.csv --plan-only --json - | jq .solve.max_error
       ./softform follow motion.csv                     as `./softform plan --output motion.csv` writes it
     """  # noqa: D301 - click reads the escape as "keep these lines"
     import numpy as np
 
+    from softform_core.robots import CENTRE_LINE
     from softform_core.units import MM_PER_M
     from softform_interfaces.action import FollowWaypoints
     from softform_tools.commands.tables import read_path
 
-    if point and uv:
+    if uv and point not in ("", CENTRE_LINE):
         raise click.UsageError("--point and --uv name two points. Give one of them.")
     with goals.connected(namespace, frame) as client:
         points, times = read_path(path, client.robot(), np.array(uv or (0.5, 0.5)), point, unit)

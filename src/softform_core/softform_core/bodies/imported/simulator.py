@@ -75,7 +75,7 @@ class _Data(NamedTuple):
 def _data(path: Path, made: str, has_surface: bool, at_rest: tuple[float, ...]) -> _Data:
     """Samples of a store, kept for the next call: of thousands a law takes seconds."""
     store = open_simulation(path)
-    actuation, values = store.converged()[:2]
+    actuation, values = store.converged("vertices" if has_surface else "tip")
     if has_surface:
         rest = actuation[np.abs(values - store.rest_vertices).max(axis=(1, 2)).argmin()]
         return _Data(interpolated(actuation, values), actuation, rest, store.faces)

@@ -88,6 +88,11 @@ class RodShape(Body):
         """The tip: the end of the last link."""
         return {"tip": 2 if self.planar else 3}
 
+    @property
+    def has_centre_line(self) -> bool:
+        """The axis of the rod and of the links behind its sections."""
+        return True
+
     def panel(self, section: int) -> str:
         """Name of the picture of a section, from 0."""
         count = self.sections

@@ -169,6 +169,43 @@ class RodProblem:
         by_unknowns = by_bends[:, :, self.rod.strains].reshape(len(unknowns), -1, 3).swapaxes(1, 2)
         return np.asarray(by_unknowns @ moves)[:, None]
 
+    @property
+    def along(self) -> Array:
+        """As `LinedBody`: the base, the end of each element, and of each link behind one."""
+        lengths = np.stack([self.rod.length, self.rod.link_length], axis=1).ravel()
+        at = np.append(0.0, np.cumsum(lengths))[self._nodes]
+        return np.asarray(at / at[-1])
+
+    def line(self, unknowns: Array) -> Array:
+        """As `LinedBody`, (n, N, 3) m."""
+        return self._line(self._placed(unknowns))
+
+    def moved_line(self, unknowns: Array, moves: Array) -> Array:
+        """As `LinedBody`, (n, N, 3, k) m: each node is moved by the bends of all elements before it."""
+        placed = self._placed(unknowns)
+        own = twists(self.rod.length, placed.directors[:, :-1], placed.turns, placed.bends[..., 3])
+        shift, turn = own[:, None, :, :3].swapaxes(3, 4), own[:, None, :, 3:].swapaxes(3, 4)
+        arms = self._line(placed)[:, :, None] - ends(self.rod, placed)[0][:, None]  # (n, N, E, 3)
+        is_before = (np.arange(self.rod.elements) < (self._nodes[:, None] + 1) // 2)[:, :, None, None]
+        by_bends = np.where(is_before, shift + crossed(turn, arms[:, :, :, None]), 0.0)[:, :, :, self.rod.strains]
+        by_unknowns = by_bends.reshape(*arms.shape[:2], -1, 3).swapaxes(2, 3)
+        return np.asarray(by_unknowns @ moves[:, None])
+
+    @property
+    def _nodes(self) -> NDArray[np.int64]:
+        """Which of base, end of element, end of its link, end of the next one ... are nodes: links without length not.
+
+        Of element e the end is number 2 e + 1 and the end of its link 2 e + 2.
+        """
+        is_node = np.ones(2 * self.rod.elements + 1, dtype=bool)
+        is_node[2::2] = self.rod.link_length > 0.0
+        return np.flatnonzero(is_node)
+
+    def _line(self, placed: Placed) -> Array:
+        every = np.stack(ends(self.rod, placed), axis=2)  # (n, E, 2, 3)
+        flat = every.reshape(len(every), -1, 3)
+        return np.concatenate([np.zeros((len(flat), 1, 3)), flat], axis=1)[:, self._nodes]
+
     def tolerance(self, actuators: Array) -> Array:
         """Gradient (n,) J below which the rod is in balance."""
         return np.full(len(actuators), self._tolerance)

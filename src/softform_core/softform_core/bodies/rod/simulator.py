@@ -18,17 +18,18 @@ from softform_core.simulation.sampled_body import Solved
 
 
 class SampledRod:
-    """`SampledBody` of a rod whose tip moves in `dimensions` coordinates."""
+    """`SampledBody` of a rod whose tip moves in `dimensions` coordinates: its tip and its centre line."""
 
     block = 512
 
     def __init__(self, problem: RodProblem, dimensions: int) -> None:
         self._problem, self._dimensions = problem, dimensions
-        self.constants: dict[str, NDArray] = {}
+        self.constants: dict[str, NDArray] = {"along": problem.along}
 
     def output_shapes(self, degrees_of_freedom: int) -> dict[str, tuple[int, ...]]:
-        """`tip` (d,) m and `jacobian` (d, m), m by the actuators' unit."""
-        return {"tip": (self._dimensions,), "jacobian": (self._dimensions, degrees_of_freedom)}
+        """`tip` (d,) m, `jacobian` (d, m), m by the actuators' unit, and `centre_line` (N, 3) m."""
+        shapes = {"tip": (self._dimensions,), "jacobian": (self._dimensions, degrees_of_freedom)}
+        return shapes | {"centre_line": (len(self.constants["along"]), 3)}
 
     def solve(self, actuators: Array, by_actuation: Array) -> Solved:
         """Tips under values (b, k) of the actuators, and their Jacobians by the implicit function theorem."""
@@ -42,7 +43,8 @@ class SampledRod:
             f"{reason or 'The equilibrium has no stiffness.'} {NO_EQUILIBRIUM_ADVICE}" if reason or not firm else ""
             for reason, firm in zip(found.failures, finite, strict=True)
         ]
-        outputs = {"tip": found.tips[:, : self._dimensions], "jacobian": jacobians}
+        line = self._problem.line(self._problem.unknowns(found.strains))
+        outputs = {"tip": found.tips[:, : self._dimensions], "jacobian": jacobians, "centre_line": line}
         return Solved(outputs, found.iterations, failures)
 
 
@@ -55,7 +57,7 @@ real_simulator = simulator
 
 
 def sampled(body: RodBody) -> SampledRod:
-    """The rod for data sets: its tip."""
+    """The rod for data sets: its tip and centre line."""
     return SampledRod(simulator(body), body.frames["tip"])
 
 

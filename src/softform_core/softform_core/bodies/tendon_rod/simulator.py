@@ -223,7 +223,7 @@ real_simulator = simulator
 
 
 def sampled(body: TendonRodBody) -> SampledRod:
-    """The rod for data sets: its tip."""
+    """The rod for data sets: its tip and centre line."""
     return SampledRod(simulator(body), body.frames["tip"])
 
 
