@@ -13,7 +13,7 @@ from softform_core.plugins import plugin_kinds
 from softform_core.robots import load_robot
 from softform_core.robots.actuation_map import Identity
 from softform_core.robots.body import Body
-from softform_core.simulation.conformance import CHECKS, Check, Examined
+from softform_core.simulation.conformance import CHECKS, Check, Examined, its_centre_line_is_told
 from softform_core.simulation.simulated_body import SimulatedBody
 
 BLOCK = {
@@ -63,6 +63,9 @@ def loaded(low: list[float], high: list[float], **fields: object) -> Examined:
     return Examined.of(FreeformBody.model_validate(BLOCK | fields), np.array(low), np.array(high))
 
 
+REALITIES = {"tendon_rod along its path"}
+
+
 def path_dependent(low: float, high: float) -> Examined:
     """As it has just been made."""
     body = changed("tendon_robot", gravity=(0, 0, 0))
@@ -110,6 +113,8 @@ def examined(name: str) -> Examined:
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", MADE)
 def test_a_body_does_what_a_body_must(name: str, check: Check) -> None:
+    if name in REALITIES and check is its_centre_line_is_told:
+        pytest.skip("a reality's line is none of the data sets', which are of the described body")
     check(examined(name))
 
 

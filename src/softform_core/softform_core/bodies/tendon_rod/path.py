@@ -142,7 +142,7 @@ class TendonPath(PathDependentRod):
             if not left.size:
                 break
             chains = self.chains(found[left], held.part(left).packed())
-            inner, outer, line = chains.tension[..., :-1], chains.tension[..., 1:], self.line
+            inner, outer, line = chains.tension[..., :-1], chains.tension[..., 1:], self.guided
             newer = capstan_bounds(inner, outer, self.wraps(found[left]), line.friction, line.drag)
             off = np.abs(newer - held.bounds[left]) > _BOUND_SHARE * newer + _BOUND_FORCE
             slips[left], is_off = chains.slips, off.any(axis=(1, 2))
@@ -151,7 +151,7 @@ class TendonPath(PathDependentRod):
             if not left.size:
                 break
         failed += left.tolist()
-        free, bends = held.bounds / self.line.give, self.bends(found)
+        free, bends = held.bounds / self.guided.give, self.bends(found)
         after = PathState(
             pulls=pulls.copy(),
             felt=felt,

@@ -95,7 +95,7 @@ class PathDependentRod(RodProblem):
 
     def __init__(self, rod: Rod, wall: Wall, line: Line) -> None:
         super().__init__(rod)
-        self.line, self.body_wall = line, wall
+        self.guided, self.body_wall = line, wall
         self.tendons, self.sections = len(line.stiffness), rod.elements
         self.unloaded = np.zeros(self.tendons)
         self._at_rest = line.guides.chords(self._placed(self.rest[None])).length[0]
@@ -127,28 +127,28 @@ class PathDependentRod(RodProblem):
 
     def chains(self, unknowns: Array, values: Array) -> Chains:
         """The tendons in balance, at unknowns (n, m) under values as of `held`."""
-        return self._chains(self.line.guides.lengths(self._placed(unknowns)), self.held(values))
+        return self._chains(self.guided.guides.lengths(self._placed(unknowns)), self.held(values))
 
     def _chains(self, lengths: Array, held: Held) -> Chains:
-        return balanced_chains(lengths - self._at_rest, *held[:4], self.piece_stiffness, self.line.give)
+        return balanced_chains(lengths - self._at_rest, *held[:4], self.piece_stiffness, self.guided.give)
 
     def wraps(self, unknowns: Array) -> Array:
         """Angles (n, k, E) rad by which the tendons are turned in sheaths and holes, at unknowns (n, m)."""
         placed = self._placed(unknowns)
-        wraps = self.line.guides.wraps(placed, self.line.guides.chords(placed).chord)
-        wraps[..., 0] += self.line.sheath
+        wraps = self.guided.guides.wraps(placed, self.guided.guides.chords(placed).chord)
+        wraps[..., 0] += self.guided.sheath
         return wraps
 
     def energy(self, unknowns: Array, actuators: Array) -> Array:
         """Pi (n,), J."""
         held, placed = self.held(actuators), self._placed(unknowns)
-        energy = self._chains(self.line.guides.lengths(placed), held).energy.sum(1)
+        energy = self._chains(self.guided.guides.lengths(placed), held).energy.sum(1)
         energy += self.body_wall.energies(placed.bends, held.peak, held.fading)
         return energy if self._weight is None else energy + self._weight.energies(placed)
 
     def derivatives(self, unknowns: Array, actuators: Array) -> tuple[Array, BlockHessian]:
         """Gradient (n, m) J and Hessian, J; a tendon joins all sections."""
-        held, placed, guides = self.held(actuators), self._placed(unknowns), self.line.guides
+        held, placed, guides = self.held(actuators), self._placed(unknowns), self.guided.guides
         chords = guides.chords(placed)
         chains = self._chains(chords.length, held)
         tension, longer = chains.tension[:, :, 1:], chords.longer
@@ -175,7 +175,7 @@ class PathDependentRod(RodProblem):
 
     def load_derivative(self, unknowns: Array, actuators: Array) -> Array:
         """Derivative of the gradient by the pulls, (n, m, k)."""
-        chords = self.line.guides.chords(self._placed(unknowns))
+        chords = self.guided.guides.chords(self._placed(unknowns))
         chains = self._chains(chords.length, self.held(actuators))
         by_pulls = chains.by_pull[..., None] * chords.longer
         return np.asarray(by_pulls.reshape(len(unknowns), self.tendons, -1).swapaxes(1, 2))
