@@ -19,9 +19,11 @@ setup(
         "softform.commands": [
             "bench = softform_studies.cli_bench:bench",
             "figures = softform_studies.cli_figures:figures",
+            "histories = softform_studies.cli_histories:histories",
             "study = softform_studies.cli_study:study",
             "picture = softform_studies.cli_picture:picture",
         ],
+        "softform.demos": ["tendon_rod = softform_studies.tendon_robot.demo:show"],
         "softform.training": ["prior = softform_studies.cli_prior:prior"],
         "softform.bench": [
             "simulate = softform_studies.cli_bench:simulate",

@@ -13,7 +13,7 @@ from softform_core.plugins import plugin_kinds
 from softform_core.robots import load_robot
 from softform_core.robots.actuation_map import Identity
 from softform_core.robots.body import Body
-from softform_core.simulation.conformance import CHECKS, Check, Examined
+from softform_core.simulation.conformance import CHECKS, Check, Examined, its_centre_line_is_told
 from softform_core.simulation.simulated_body import SimulatedBody
 
 BLOCK = {
@@ -63,6 +63,16 @@ def loaded(low: list[float], high: list[float], **fields: object) -> Examined:
     return Examined.of(FreeformBody.model_validate(BLOCK | fields), np.array(low), np.array(high))
 
 
+REALITIES = {"tendon_rod along its path"}
+
+
+def path_dependent(low: float, high: float) -> Examined:
+    """As it has just been made."""
+    body = changed("tendon_robot", gravity=(0, 0, 0))
+    real = body.reality_type().model_validate({"path": {"friction": {"coefficient": 0.3}}})
+    return Examined(body, body.real_simulator(real), np.full(4, low), np.full(4, high))
+
+
 MADE = {
     "membrane": lambda: pressed("membrane", 1e3, 4e3, cells=6),
     "solid": lambda: pressed(
@@ -90,6 +100,7 @@ MADE = {
     "rod": lambda: pressed("three_chamber", 0.0, 3e4, gravity=(0, 0, 0), elements=4),
     "planar rod": lambda: pressed("planar_fingers", 0.0, 3e4, gravity=(0, 0, 0), elements=4),
     "tendon_rod": lambda: pressed("tendon_rod", 5e-4, 2e-3, gravity=(0, 0, 0), elements=5),
+    "tendon_rod along its path": lambda: path_dependent(5e-4, 2e-3),
     "imported": imported,
 }
 
@@ -102,6 +113,8 @@ def examined(name: str) -> Examined:
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", MADE)
 def test_a_body_does_what_a_body_must(name: str, check: Check) -> None:
+    if name in REALITIES and check is its_centre_line_is_told:
+        pytest.skip("a reality's line is none of the data sets', which are of the described body")
     check(examined(name))
 
 

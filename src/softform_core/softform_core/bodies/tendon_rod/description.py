@@ -1,12 +1,13 @@
 """The tendon-driven rod as a description."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from softform_core.bodies.rod.description import RodShape
 from softform_core.robots.body import Outline
-from softform_core.robots.description import Description, Finite, Positive
+from softform_core.robots.description import Description, Finite, NotNegative, Positive
 
 _DRAWN = 0.1
 """Size of a tendon in pictures, of the section's width."""
@@ -42,11 +43,16 @@ class TendonRodBody(RodShape):
 
     The value of an actuator is the pull of a tendon at its motor, m: how much shorter the tendon is than its way along
     the rod at rest. Below 0 it hangs slack at rest.
+
+    Attributes:
+        tendons: Along the rod.
+        disc_radius: Of the discs that the links are, if they are, m; 0 of none.
     """
 
     physics: ClassVar[str] = "softform_core.bodies.tendon_rod.simulator"
     kind: Literal["tendon_rod"]
     tendons: Annotated[list[Tendon], Field(min_length=1)]
+    disc_radius: NotNegative = 0.0
 
     @model_validator(mode="after")
     def _fits(self) -> "TendonRodBody":
@@ -67,6 +73,13 @@ class TendonRodBody(RodShape):
         """Sections that a tendon runs through, from 0."""
         first, last = tendon.sections or (1, self.sections)
         return range(first - 1, last)
+
+    def skin(self) -> Any:
+        """Its tube and discs."""
+        from softform_core.bodies.swept import swept_skin
+
+        rim = 0.5 * np.array([self.section.width, self.section.height])
+        return swept_skin(self.sections, rim, self.disc_radius)
 
     def outlines(self) -> list[Outline]:
         """Where each tendon begins in the cross-section of its first section."""
