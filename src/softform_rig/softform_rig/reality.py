@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, SerializeAsAny, ValidationError, model_validator
 
 from softform_core.arrays import Array
@@ -16,7 +17,7 @@ from softform_core.paths import described_names, drawn_seed, reality_file
 from softform_core.robots import Robot
 from softform_core.robots.description import Description, NotNegative, Place, Pose, Positive
 from softform_core.yaml_files import read_yaml
-from softform_rig.emulation import Emulation, RemembersReadings, emulations
+from softform_rig.emulation import Emulation, ReadingMemory, RemembersReadings, emulations
 from softform_rig.material_memory import Creep, HysteresisLaw, MaterialMemory
 
 HELP = "See docs/steps/write-a-reality.md."
@@ -225,7 +226,7 @@ class SettledDevices:
 
     def __init__(self, reality: Reality, robot: Robot) -> None:
         self._reality, self._robot, known = reality, robot, emulations()
-        self._readings = list[tuple[slice, ReadingMemory]]()
+        self._readings = list[tuple[NDArray[np.int64], ReadingMemory]]()
         for device in robot.devices:
             emulation = known.get(device.kind)
             if isinstance(emulation, RemembersReadings):

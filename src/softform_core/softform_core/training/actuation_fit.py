@@ -128,7 +128,7 @@ def fit_actuation_to_few_markers(
     tell = _markers(simulated, network, frames)
 
     def look(effective: Array, _: Array) -> Told:
-        rests, rows, _ = tell(effective, np.zeros(6))
+        rests, rows = tell(effective, np.zeros(6))[:2]
         return rests, rows, [np.zeros((len(rest), 0)) for rest in rests]
 
     return _own_gains(look, network, frames, UNKNOWN, alike)
