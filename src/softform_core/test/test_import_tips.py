@@ -124,7 +124,7 @@ def _constant(actuations, tips):
     [
         (_unmeasured, "has no tip, or one and the same under other actuations, in 21 lines (2, 3, 4, 5, 6, …)"),
         (_at_rest, "one and the same under other actuations, in 40 lines"),
-        (_contradiction, "mm apart: line 7 against an earlier one (line 4). Take their mean, the first or each"),
+        (_contradiction, "mm apart: line 7 against an earlier one (line 4). Say --in-order if rows follow"),
         (_outside, "c2 is 61000 Pa in line 6, outside 0 … 60000 Pa"),
         (_constant, "each must change"),
     ],

@@ -68,6 +68,7 @@ def test_draws_of_a_tip_are_measured_by_the_command():
     figures = json.loads(done.stdout[done.stdout.index("{") :])
     assert figures["draws"] == 1 and figures["robot"] == "tendon_rod" and figures["tips"] == 60
     assert figures["mean_reduction"]["median"] > 0.5
+    assert {"mean_reduction", "max_reduction", "mean_mm", "max_mm"} == figures["without_memory"].keys()
     rejected = CliRunner().invoke(sim2real, ["--robot", "tendon_rod", "--points", "500"])
     assert rejected.exit_code == 2 and "--points does not fit" in rejected.output
 

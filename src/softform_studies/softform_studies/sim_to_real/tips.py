@@ -92,9 +92,9 @@ def tip_draw_figures(draws: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {
         "draws": len(measured),
         **cuts_of(measured, "after", spread),
-        "without_memory": cuts_of(measured, "without_memory", spread),
+        "without_memory": cuts_of(measured, "without_memory", spread) | median_errors(measured, "without_memory"),
         "remembered": sum(bool(draw["play"]) for draw in measured),
-        **{what: median_errors(measured, what) for what in ("before", "after", "without_memory")},
+        **{what: median_errors(measured, what) for what in ("before", "after")},
         "each": list(measured),
     }
 
