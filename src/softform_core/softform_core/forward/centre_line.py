@@ -8,7 +8,7 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.forward.forward_model import DerivedState, ForwardModel
-from softform_core.forward.mlp import AffineLayers
+from softform_core.forward.mlp import AffineLayers, Floats
 from softform_core.robots import Robot
 from softform_core.surface.curve import curve_basis
 
@@ -87,5 +87,5 @@ class LearnedLine(CentreLine):
 class _Hidden(NamedTuple):
     """Activations of the hidden layers of both networks; None of the second without sim-to-real."""
 
-    simulated: tuple[Array, ...]
-    real: tuple[Array, ...] | None
+    simulated: tuple[Floats, ...]
+    real: tuple[Floats, ...] | None

@@ -5,6 +5,7 @@ from copy import copy
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.forward.forward_model import DerivedState, ForwardModel
@@ -23,7 +24,7 @@ class Outputs(ForwardModel):
 
     def __init__(self, parts: Sequence[ForwardModel]) -> None:
         self._parts, self._inputs = tuple(parts), parts[0].inputs
-        self._chosen: tuple[tuple[ForwardModel, Array | slice], ...] = ((parts[0], slice(None)),)
+        self._chosen: tuple[tuple[ForwardModel, NDArray[np.int64] | slice], ...] = ((parts[0], slice(None)),)
 
     @property
     def memory(self) -> Memory:

@@ -6,6 +6,7 @@ what the simulated tip lacks of the captured one, of each tip by a fit to all ot
 """
 
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -56,23 +57,24 @@ def fit_play(robot: Robot, simulated: Callable[[Array], Array], actuation: Array
 
 def _widths(misfit: Callable[[Array], float], scale: Array) -> Array:
     """Return the widths of least misfit: first one share of the scale (k,) for all, then each for itself."""
-    widths = scale * _least(lambda share: misfit(share * scale))
+    shares = np.full(len(scale), _least(lambda share: misfit(share * scale)))
     for _ in range(_ROUNDS if len(scale) > 1 else 0):
-        for place, of in enumerate(scale):
-            widths[place] = of * _least(lambda share, place=place, of=of: misfit(_replaced(widths, place, share * of)))
-    return widths
+        for place in range(len(scale)):
+            shares[place] = _least(partial(_with_one, misfit, scale, shares, place))
+    return shares * scale
+
+
+def _with_one(misfit: Callable[[Array], float], scale: Array, shares: Array, place: int, share: float) -> float:
+    """Return the misfit at shares of the scale (k,), one of which is another."""
+    changed = shares.copy()
+    changed[place] = share
+    return misfit(changed * scale)
 
 
 def _least(misfit: Callable[[float], float]) -> float:
     """Return the share of half the range at which the misfit is least; 0 where that is no worse."""
     found = minimize_scalar(misfit, bounds=(0.0, WIDEST), method="bounded", options={"xatol": _TOLERANCE})
     return float(found.x) if found.fun < misfit(0.0) else 0.0
-
-
-def _replaced(widths: Array, place: int, width: float) -> Array:
-    changed = widths.copy()
-    changed[place] = width
-    return changed
 
 
 def _polynomials(x: Array) -> Array:
