@@ -77,6 +77,7 @@ OPTIONAL = {
     "atheris",
     "coverage",
     "felupe",
+    "foxglove",
     "gmsh",
     "mutmut",
     "pypardiso",

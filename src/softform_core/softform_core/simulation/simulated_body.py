@@ -10,6 +10,7 @@ from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibrium
 from softform_core.simulation.problem import EquilibriumProblem
 
 __all__ = [
+    "BodyOfBones",
     "BodyOfData",
     "BodyOfSurfaces",
     "LinedBody",
@@ -59,6 +60,14 @@ class TurningBody(SimulatedBody, Protocol):
 
     def turns(self, unknowns: Array) -> Array:
         """Rotations (n, F, 3, 3) of the F frames, in their order, from rest to unknowns (n, m)."""
+
+
+@runtime_checkable
+class BodyOfBones(SimulatedBody, Protocol):
+    """A body that gives frames along it, on which a skin can ride where there is no surface."""
+
+    def bones(self, unknowns: Array) -> Array:
+        """Places (n, B, 3, 3) m of B frames: origin, where x points to, and a third one that says the roll about x."""
 
 
 @runtime_checkable

@@ -6,6 +6,7 @@ from dataclasses import replace
 from softform_client.driver_watch import DriverWatch
 from softform_client.follow_messages import FollowGoal, PointPath, ShapePath
 from softform_core.arrays import Array
+from softform_core.errors import SoftformError
 from softform_core.forward.one_point import ServedTip
 from softform_core.halton import halton_actuations
 from softform_core.inverse.follow_path import follow_path, start_near
@@ -31,6 +32,8 @@ class TipPathSolver(PathSolver):
         self, goal: FollowGoal, path: PointPath | ShapePath, here: Array | None, should_stop: Callable[[], bool]
     ) -> Iterator[SolvedWaypoint]:
         assert isinstance(path, PointPath)  # shapes are rejected with the goal
+        if goal.model:
+            raise SoftformError("The model of a tip is settled when its node starts.", "Launch it with model:=KIND.")
         if path.output == CENTRE_LINE and self._along_line is not None:
             yield from self._along_line.solve(goal, here, should_stop)
             return

@@ -17,6 +17,7 @@ from softform_tools.commands import goals
 )
 @click.option("--plan-only", is_flag=True, help="Solve, and move nothing.")
 @goals.values_option("--seed", "Where the first solve starts, one value for each actuator.")
+@goals.MODEL_OPTION
 @goals.SIMULATED_OPTION
 @goals.ACCEPT_OPTION
 @goals.stack_options
