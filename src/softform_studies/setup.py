@@ -27,6 +27,7 @@ setup(
             "simulate = softform_studies.cli_bench:simulate",
             "ik = softform_studies.cli_bench:ik",
             "sim2real = softform_studies.cli_sim_to_real:sim2real",
+            "memory = softform_studies.cli_memory:memory",
             "planning = softform_studies.cli_planning:planning",
             "import = softform_studies.cli_bench:import_",
             "console = softform_studies.console.bench_console:console",

@@ -23,7 +23,7 @@ from softform_actuation.commands import check_age
 from softform_actuation.lease import Asked, Grant, LeaseCode, LeasedCommands, LeaseError
 from softform_client.client import Code, GoalFailedError, Mode, ShapeClient
 from softform_core.errors import SoftformError
-from softform_core.forward.memory import Play
+from softform_core.forward.memory import PrandtlIshlinskii
 from softform_core.forward.rbf_warp import ActuationCorrection
 from softform_core.forward.robot_pipeline import load_pipeline, pipeline_of
 from softform_core.forward.sim_to_real_store import load_sim_to_real
@@ -64,7 +64,7 @@ def pipeline(robot):
     return load_pipeline(robot)
 
 
-PLAY = Play(np.full(9, 150.0))
+PLAY = PrandtlIshlinskii.play(np.full(9, 150.0))
 """Pa."""
 
 
@@ -80,12 +80,12 @@ def remembering(robot):
 @pytest.fixture
 def body(remembering):
     """What such a body does: the shape (P, 3) mm under values, one after the other."""
-    effective = np.zeros(9)
+    state = PLAY.at_rest(np.zeros(9))
 
     def shape(values):
-        nonlocal effective
-        effective = PLAY.follow(effective, values)
-        return remembering.points(effective)
+        nonlocal state
+        state = PLAY.advance(state, values)
+        return remembering.points(PLAY.felt(state))
 
     return shape
 

@@ -131,8 +131,9 @@ def test_a_path_is_commanded_so_that_a_body_that_remembers_feels_it(robot, remem
     shapes = tuple(Shape(remembering.points(values) / MM_PER_M) for values in hidden)
     goal = FollowGoal(ShapePath(shapes))
     found, errors_mm = solved(solver_of(robot, remembering), goal, here=np.full(9, 400.0))
-    effective, play = np.full(9, 400.0), remembering.memory
+    play = remembering.memory
+    state = play.at_rest(np.full(9, 400.0))
     for command, wanted in zip(found, hidden, strict=True):
-        effective = play.follow(effective, command)
-        assert effective == pytest.approx(wanted, abs=60.0)
-    assert errors_mm.max() < 0.1 and np.abs(found - hidden).max() > 0.9 * play.width.max()
+        state = play.advance(state, command)
+        assert play.felt(state) == pytest.approx(wanted, abs=60.0)
+    assert errors_mm.max() < 0.1 and np.abs(found - hidden).max() > 0.9 * play.lag.max()

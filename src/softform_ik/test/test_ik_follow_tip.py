@@ -8,7 +8,7 @@ import pytest
 from softform_client.driver_watch import DriverWatch
 from softform_client.follow_messages import ActuatorPath, FollowGoal, PointPath
 from softform_core.forward.history import History
-from softform_core.forward.memory import NO_MEMORY, Memory, Play
+from softform_core.forward.memory import NO_MEMORY, Memory, PrandtlIshlinskii
 from softform_core.forward.robot_models import ModelRequest, open_models
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.halton import halton_actuations
@@ -132,7 +132,7 @@ def test_where_the_robots_posture_does_not_keep_to_the_path_another_is_taken(rob
 
 
 def test_a_tip_that_remembers_is_commanded_so_that_the_path_is_in_effect(robot, model):
-    play = Play(0.04 * robot.actuation_max)
+    play = PrandtlIshlinskii.play(0.04 * robot.actuation_max)
     solver = TipPathSolver(robot, replace(model, memory=play), DriverWatch(robot, 60.0))
     commanded, errors_mm = solved(solver, FollowGoal(PointPath(eight(model))), here=robot.actuators_of(POSTURE))
     state = play.state_after(History(), POSTURE)

@@ -10,7 +10,7 @@ from tf2_msgs.msg import TFMessage
 
 from softform_core.bodies.imported.description import ImportedBody
 from softform_core.forward.history import History
-from softform_core.forward.memory import Play
+from softform_core.forward.memory import PrandtlIshlinskii
 from softform_core.forward.robot_models import ModelRequest, TipModels, open_models
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.forward.tip_model import load_tip_model
@@ -69,7 +69,7 @@ def test_the_elements_of_a_body_are_published_for_skins_with_its_tip_at_their_en
 def test_a_tip_that_remembers_stands_where_its_history_has_left_it():
     robot = load_robot("three_chamber")
     model = load_tip_model(robot, models_dir() / "three_chamber")
-    play = Play(np.full(3, 2e3))
+    play = PrandtlIshlinskii.play(np.full(3, 2e3))
     told = []
 
     def publisher(kind, *_):

@@ -78,7 +78,7 @@ class BinaryBus(EmulatedBoard):
 
     def _read(self) -> Array:
         pressure = self.channels.pressure
-        return np.concatenate([self.sensors.read(pressure[:CHANNELS]), pressure[CHANNELS:]])
+        return np.concatenate([self.sensors.read(pressure[:CHANNELS], self._powered), pressure[CHANNELS:]])
 
     def _hear(self, data: bytes) -> None:
         self._heard += data

@@ -14,13 +14,18 @@ from softform_core.bodies.realities import log_uniform, some_of
 from softform_core.robots import Robot
 from softform_core.robots.body import Body
 from softform_rig.emulation import emulations
-from softform_rig.reality import RAYS_AROUND, Creep, MotionCaptureDescription, Reality, ScannerDescription
+from softform_rig.material_memory import BoucWen, Creep, HysteresisLaw, Plays
+from softform_rig.reality import RAYS_AROUND, MotionCaptureDescription, Reality, ScannerDescription
 
 HELD_OUT_SEED = 1000
 """First seed of the published figures."""
 
 _CHANCES = {"hysteresis": 0.6, "creep": 0.5}
 _CHANCE_OF_ERRORS = 0.9
+_LAWS = (0.25, 0.4, 0.35)
+"""Chances of one play, of several, and of Bouc and Wen's law, where there is hysteresis."""
+_SLOWER, _EYRING = 0.5, 0.3
+"""Chances of a second creep and of Eyring's law, where there is creep."""
 _DRAWN_FOR_ALL = ("pneumatic_board", "dynamixel")
 """Whose errors are drawn first, of a robot without them, too: so a seed stays the same reality."""
 
@@ -41,18 +46,48 @@ def draw_reality(robot: Robot, seed: int) -> Reality:
         if kind in kinds and known[kind].field:
             differences[known[kind].field] = errors
     chances = dict.fromkeys(differences, _CHANCE_OF_ERRORS) | _CHANCES
-    hysteresis = draw.uniform(0.004, 0.04) * spans
-    differences["hysteresis"] = float(hysteresis[0]) if np.ptp(hysteresis) == 0.0 else hysteresis.tolist()
-    differences["creep"] = Creep(share=draw.uniform(0.01, 0.04), time=log_uniform(draw, 5.0, 60.0))
+    (other,) = draw.spawn(1)  # the laws of memory leave all else of a seed as it is
+    differences["hysteresis"] = drawn_hysteresis(draw.uniform(0.004, 0.04) * spans, other)
+    fast = Creep(share=draw.uniform(0.01, 0.04), time=log_uniform(draw, 5.0, 60.0))
+    differences["creep"] = drawn_creep(fast, float(spans.min()), other)
     return Reality(
         name=f"drawn:{seed}",
         title=f"Reality {seed} of the distribution",
         body=body,
-        hysteresis_law="play" if robot.surfaces else "exponential",  # those of surfaces are published by the play
         scanner=_scanner(draw, robot.body),
         motion_capture=_motion_capture(draw),
         **some_of(differences, chances, draw),
     )
+
+
+def drawn_hysteresis(lag: Array, draw: np.random.Generator) -> HysteresisLaw:
+    """A law at random by which actuators (k,) stay behind by so much on a long way, in the mean of them."""
+    law = draw.choice(["play", "plays", "bouc_wen"], p=_LAWS)
+    spread = draw.uniform(0.0, 0.35)
+    scale = lag / lag[0] * np.exp(draw.normal(0.0, spread, len(lag)))
+    if law == "play":
+        return (lag[0] * scale).tolist()
+    if law == "plays":
+        count = int(draw.integers(3, 9))
+        weights, widths = draw.dirichlet(np.ones(count)) * draw.uniform(0.6, 1.0), draw.uniform(0.1, 1.0, count)
+        widths *= lag[0] / (weights @ widths)
+        return Plays(widths=widths.tolist(), weights=weights.tolist(), scale=scale.tolist())
+    return BoucWen(
+        lag=float(lag[0]),
+        steepness=draw.uniform(0.5, 0.95),
+        exponent=draw.uniform(1.0, 3.0),
+        beta=draw.uniform(0.5, 0.9),
+        asymmetry=draw.uniform(-0.2, 0.2),
+        scale=scale.tolist(),
+    )
+
+
+def drawn_creep(fast: Creep, span: float, draw: np.random.Generator) -> list[Creep]:
+    """This creep, sometimes by Eyring's law over a range `span`, sometimes with a slower one."""
+    slow = Creep(share=draw.uniform(0.005, 0.03), time=log_uniform(draw, 60.0, 300.0))
+    overstress = span * log_uniform(draw, 0.02, 0.2)
+    both = [fast, slow] if draw.random() < _SLOWER else [fast]
+    return [one.model_copy(update={"overstress": overstress}) for one in both] if draw.random() < _EYRING else both
 
 
 def _spans(robot: Robot) -> Array:

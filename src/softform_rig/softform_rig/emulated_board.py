@@ -28,7 +28,7 @@ _LOWEST = np.where(np.arange(CHANNELS) % 2 == 0, -np.inf, 0.0)  # kPa; a 0–15 
 
 @dataclass
 class Sensors:
-    """Pressure sensors of the board: reading = gain · true pressure + offset (kPa) + noise, rounded to the quantum.
+    """Pressure sensors of the board: `board_emulation.PressureSensors` in kPa, with noise, rounded to the quantum.
 
     Those that are `stuck` (10,) go on showing what they showed last.
     """
@@ -37,16 +37,25 @@ class Sensors:
     offset: Array = field(default_factory=lambda: np.zeros(CHANNELS))
     noise: float = 0.0
     seed: int = 0
+    curvature: Array = field(default_factory=lambda: np.zeros(CHANNELS))
+    hysteresis: float = 0.0
+    drift: Array = field(default_factory=lambda: np.zeros(CHANNELS))
+    warm_up: float = 600.0
 
     def __post_init__(self) -> None:
         """Start the noise."""
         self._random = np.random.default_rng(self.seed)
         self.stuck: NDArray[np.bool_] = np.zeros(CHANNELS, dtype=bool)
         self._shown: Array = np.zeros(CHANNELS)
+        self._followed: Array | None = None
 
-    def read(self, pressure: Array) -> Array:
-        """Readings (10,) kPa of true pressures (10,) kPa."""
-        seen = self.gain * pressure + self.offset + self.noise * self._random.standard_normal(CHANNELS)
+    def read(self, pressure: Array, seconds: float = 0.0) -> Array:
+        """Readings (10,) kPa of true pressures (10,) kPa, so many seconds after power-up."""
+        exact = pressure * (self.gain + self.curvature * pressure) + self.offset
+        exact += self.drift * -np.expm1(-seconds / self.warm_up)
+        before = exact if self._followed is None else self._followed
+        self._followed = np.clip(before, exact - self.hysteresis, exact + self.hysteresis)
+        seen = self._followed + self.noise * self._random.standard_normal(CHANNELS)
         fresh = np.maximum(np.round(seen / _QUANTUM) * _QUANTUM, _LOWEST)
         self._shown = np.where(self.stuck, self._shown, fresh)
         return self._shown.copy()
@@ -86,7 +95,7 @@ class EmulatedBoard(ABC):
         self.is_hung = False
         self.is_supplied: Callable[[], bool] = lambda: True
         self._output = bytearray()
-        self._time = 0.0
+        self._time = self._powered = 0.0
         self._ready_at = 0.0
         self._restart()
 
@@ -143,6 +152,7 @@ class EmulatedBoard(ABC):
             self._skip(now - self._time - self.longest_catch_up)
         while self._time + tick <= now:
             self._time += tick
+            self._powered += tick
             if not self.is_supplied():
                 self.channels.stop()
             self.channels.advance(tick)
@@ -161,7 +171,7 @@ class EmulatedBoard(ABC):
         self._readings = self._read()
 
     def _read(self) -> Array:
-        return self.sensors.read(self.channels.pressure)
+        return self.sensors.read(self.channels.pressure, self._powered)
 
     @abstractmethod
     def _forget(self) -> None:

@@ -133,6 +133,21 @@ class Emulation(Protocol):
         """Errors at random, of a robot whose actuators have these ranges, (k,)."""
 
 
+class ReadingMemory(Protocol):
+    """What readings of one device's channels remember and how they drift, from power-up."""
+
+    def asked(self, commanded: Array, seconds: float) -> Array:
+        """What an ideal device would be asked for, (c,), where this one is, (c,), and holds it for so long."""
+
+
+@runtime_checkable
+class RemembersReadings(Protocol):
+    """An emulation of devices whose readings depend on what was before."""
+
+    def reading_memory(self, robot: Robot, device: Device, errors: Any) -> ReadingMemory:
+        """The memory of the readings of a device with these errors."""
+
+
 @cache
 def emulations() -> dict[str, Emulation]:
     """The emulations of all kinds that are installed."""

@@ -21,36 +21,7 @@ from softform_core.simulation.simulated_body import (
     equilibrium_unknowns,
     rest_points,
 )
-from softform_rig.reality import Reality, true_values
-
-_LEAST_HYSTERESIS = 1e-300
-"""Keeps what is divided by the hysteresis finite where there is none."""
-
-
-class Memory:
-    """Values that a body feels in place of those that its actuators have; it begins at rest.
-
-    By `play` the material does not follow an actuator at all within the hysteresis of a reversal. By `exponential`
-    what it lacks, z, goes towards the hysteresis h with the way u of the actuator, dz/du = 1 - sign(du) z / h: it
-    follows ever better, and never turns sharply. Then a share of what is left follows like exp(-t / time).
-    """
-
-    def __init__(self, reality: Reality, count: int) -> None:
-        self._hysteresis, self._creep = np.asarray(reality.hysteresis, dtype=np.float64), reality.creep
-        self._is_play = reality.hysteresis_law == "play"
-        self._values, self._played, self._slow = np.zeros(count), np.zeros(count), np.zeros(count)
-
-    def feel(self, values: Array, seconds: float) -> Array:
-        """Effective values (k,), after the actuators have been at `values` (k,) for so long."""
-        if self._is_play:
-            self._played = np.clip(self._played, values - self._hysteresis, values + self._hysteresis)
-        else:
-            way, most = values - self._values, np.maximum(self._hysteresis, _LEAST_HYSTERESIS)
-            lacks, whole = self._values - self._played, np.copysign(most, way)
-            self._values, self._played = values, values - whole - (lacks - whole) * np.exp(-np.abs(way) / most)
-        self._slow = self._played + (self._slow - self._played) * np.exp(-seconds / self._creep.time)
-        return self._played + self._creep.share * (self._slow - self._played)
-
+from softform_rig.reality import Reality, SettledDevices, memory_of
 
 HELD_S = 10.0
 """How long a commanded actuation is held before its shape is looked at: the time that a frame takes to collect."""
@@ -101,7 +72,8 @@ class LiveBody:
         span = robot.actuator_max - robot.actuator_min
         margin, self._near = _BEYOND * span, _NEAR * span
         self._lowest, self._highest = robot.actuator_min - margin, robot.actuator_max + margin
-        self._memory, self._looked_at = Memory(reality, len(robot.actuators)), time.monotonic()
+        self._devices, self._memory = SettledDevices(reality, robot), memory_of(reality, robot)
+        self._looked_at = time.monotonic()
         self._effective: Array | None = None
         self._solved: _Solved | None = None
         self._sensitivity: Array | None = None
@@ -136,7 +108,7 @@ class LiveBody:
         Raises:
             SoftformError: If no equilibrium is found.
         """
-        points = self.shape(true_values(self._reality, self._robot, self._robot.actuators_of(actuation)), HELD_S)
+        points = self.shape(self._devices.settle(self._robot.actuators_of(actuation), HELD_S), HELD_S)
         if self.failure is not None:
             raise SoftformError(
                 f"Reality '{self._reality.name}' has no shape: {self.failure}", "Soften its differences."

@@ -5,7 +5,7 @@ scanner knows any of it.
 """
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import ConfigDict, Field, SerializeAsAny, ValidationError, model_validator
@@ -14,10 +14,10 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.paths import described_names, drawn_seed, reality_file
 from softform_core.robots import Robot
-from softform_core.robots.actuators import each
 from softform_core.robots.description import Description, NotNegative, Place, Pose, Positive
 from softform_core.yaml_files import read_yaml
-from softform_rig.emulation import Emulation, emulations
+from softform_rig.emulation import Emulation, RemembersReadings, emulations
+from softform_rig.material_memory import Creep, HysteresisLaw, MaterialMemory
 
 HELP = "See docs/steps/write-a-reality.md."
 
@@ -33,13 +33,6 @@ _USUAL_SHEET = 0.32
 """Size of a sheet, m, that the scanner's usual fields are meant for."""
 _VIEW_FROM, _HOLE = 2.1, 0.08
 """Of a tube's scanner, if a reality says nothing: how far it stands off and a hole's radius, of the size."""
-
-
-class Creep(Description):
-    """The material follows a share of every change only slowly, like exp(-t / time), s."""
-
-    share: Annotated[float, Field(ge=0.0, le=0.5)] = 0.0
-    time: Positive = 20.0
 
 
 class ScannerDescription(Description):
@@ -94,9 +87,8 @@ class Reality(Description):
         title: One line.
         body: Differences of the body from the simulator's; fields of the body's `reality_type`.
         hysteresis: The material does not follow an actuator within so much of a reversal, one for all or one for each,
-            in its unit.
-        hysteresis_law: `play`, the law that is learned, too, or `exponential`, another one (`live_body.Memory`).
-        creep: Creep of the material.
+            in its unit; or another law, see `material_memory`.
+        creep: Parts of the material that follow slowly, each with its time.
         scanner: The emulated scanner.
         motion_capture: The emulated motion capture.
     """
@@ -106,9 +98,8 @@ class Reality(Description):
     name: Annotated[str, Field(min_length=1)]
     title: str
     body: SerializeAsAny[Description]
-    hysteresis: NotNegative | list[NotNegative] = 0.0
-    hysteresis_law: Literal["play", "exponential"] = "play"
-    creep: Creep = Creep()
+    hysteresis: HysteresisLaw = 0.0
+    creep: Annotated[list[Creep], Field(max_length=6)] = []
     scanner: ScannerDescription = ScannerDescription()
     motion_capture: MotionCaptureDescription = MotionCaptureDescription()
 
@@ -176,7 +167,7 @@ def load_reality(name_or_path: str | Path, robot: Robot) -> Reality:
         )
         for emulation in emulations().values():
             emulation.check(reality.errors_of(emulation), len(robot.actuators))
-        hysteresis_of(reality, robot)
+        memory_of(reality, robot)
         robot.body.real_simulator(reality.body)
     except ValidationError as error:
         raise SoftformError(f"{path} does not describe a reality of a {kind}: {_in_words(error)}.", HELP) from error
@@ -205,16 +196,13 @@ def _scanner_around(robot: Robot) -> dict[str, object]:
     }
 
 
-def hysteresis_of(reality: Reality, robot: Robot) -> Array:
-    """Hysteresis of each actuator, (k,), in its unit.
+def memory_of(reality: Reality, robot: Robot) -> MaterialMemory:
+    """Memory of the reality's material, at rest.
 
     Raises:
-        ValueError: If a list has another number of entries.
+        ValueError: If it has numbers of another number of actuators.
     """
-    count = len(robot.actuators)
-    if isinstance(reality.hysteresis, list) and len(reality.hysteresis) != count:
-        raise ValueError(f"hysteresis has {len(reality.hysteresis)} numbers, the robot has {count} actuators")
-    return each(reality.hysteresis, count)
+    return MaterialMemory(reality.hysteresis, reality.creep, len(robot.actuators))
 
 
 def true_values(reality: Reality, robot: Robot, commanded: Array) -> Array:
@@ -230,3 +218,22 @@ def true_values(reality: Reality, robot: Robot, commanded: Array) -> Array:
             errors = reality.errors_of(emulation)
             values[..., served] = emulation.true_values(robot, device, errors, values[..., served])
     return values
+
+
+class SettledDevices:
+    """The devices of a robot as they regulate their readings to one command after the other, from rest."""
+
+    def __init__(self, reality: Reality, robot: Robot) -> None:
+        self._reality, self._robot, known = reality, robot, emulations()
+        self._readings = [
+            (robot.served_by(device), emulation.reading_memory(robot, device, reality.errors_of(emulation)))
+            for device in robot.devices
+            if isinstance(emulation := known.get(device.kind), RemembersReadings)
+        ]
+
+    def settle(self, commanded: Array, seconds: float) -> Array:
+        """True values (k,) of the actuators, at `commanded` (k,) for so long."""
+        asked = np.array(commanded, dtype=np.float64)
+        for served, memory in self._readings:
+            asked[served] = memory.asked(asked[served], seconds)
+        return true_values(self._reality, self._robot, asked)

@@ -6,8 +6,9 @@ import pytest
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
 from softform_rig.draw_reality import draw_reality
-from softform_rig.live_body import LiveBody, Memory
-from softform_rig.reality import Creep, load_reality
+from softform_rig.live_body import LiveBody
+from softform_rig.material_memory import BoucWen, Plays
+from softform_rig.reality import load_reality, memory_of
 
 ROBOTS = ("membrane", "three_chamber", "planar_fingers", "tendon_rod")
 
@@ -31,8 +32,9 @@ def test_what_differs_is_not_the_same_in_every_draw(robot: Robot) -> None:
     drawn = [draw_reality(robot, seed) for seed in range(30)]
     for field in ("hysteresis", "creep"):
         assert 5 < sum(field in reality.model_fields_set for reality in drawn) < 28
-    lowest, highest = 0.0, 0.04 * float(np.mean(robot.actuator_max - robot.actuator_min))
-    assert all(lowest <= reality.hysteresis <= highest for reality in drawn)
+    assert {type(reality.hysteresis) for reality in drawn} == {float, list, Plays, BoucWen}
+    assert {len(reality.creep) for reality in drawn} == {0, 1, 2}
+    assert {one.overstress is None for reality in drawn for one in reality.creep} == {True, False}
     sensors = "pressure_sensors" if robot.quantity == "pressure" else "motors"
     assert any(sensors in reality.model_fields_set for reality in drawn)
 
@@ -72,11 +74,20 @@ def test_drawn_scanners_see_arms_from_all_sides(name: str) -> None:
         assert robot.body.box[0][2] < scanner.look_at[2] < robot.body.box[1][2]
 
 
-def test_creep_follows_a_share_of_a_change_slowly() -> None:
+def test_the_lag_of_every_law_is_within_the_range_of_the_distribution() -> None:
+    """Upwards, and downwards, of 200 draws: 0.4 to 4 % of the range, as far as actuators and ways differ."""
     robot = load_robot("membrane")
-    reality = load_reality("ideal", robot).model_copy(update={"creep": Creep(share=0.1, time=20.0)})
-    memory, asked = Memory(reality, 9), np.full(9, 1000.0)
-    at_once, later, at_last = (memory.feel(asked, seconds) for seconds in (0.0, 20.0, 1e4))
-    np.testing.assert_allclose(at_once, 900.0)
-    np.testing.assert_allclose(later, 1000.0 - 100.0 / np.e)
-    np.testing.assert_allclose(at_last, 1000.0)
+    for seed in range(200):
+        reality = draw_reality(robot, seed)
+        law = memory_of(reality.model_copy(update={"creep": []}), robot)
+        up, down = (float(np.mean(far - law.feel(np.full(9, far), 1.0))) for far in (4e4, -4e4))
+        if "hysteresis" in reality.model_fields_set:
+            assert 0.002 * 5000.0 < up < 0.08 * 5000.0 and -0.08 * 5000.0 < down < -0.002 * 5000.0
+        else:
+            assert up == down == 0.0
+
+
+def test_other_laws_leave_the_rest_of_a_seed_as_it_was() -> None:
+    """The body, scanner and registration of a seed of before memory was of several laws."""
+    drawn = draw_reality(load_robot("membrane"), 7)
+    assert drawn.scanner.noise == pytest.approx(0.00022666819364676233) and drawn.body.cells == 33

@@ -11,8 +11,8 @@ from softform_core.forward.robot_models import ModelRequest, open_models
 from softform_core.robots import load_robot
 from softform_core.training.tip_samples import read_tip_samples, write_tip_samples
 from softform_core.training.tips import learn_tip_sim_to_real
-from softform_rig.draw_reality import draw_reality
-from softform_rig.live_body import LiveBody, Memory
+from softform_rig.live_body import LiveBody
+from softform_rig.material_memory import BoucWen
 from softform_rig.reality import load_reality
 from softform_studies.cli_sim_to_real import sim2real
 from softform_studies.sim_to_real.tips import TipSettings, measure_tips
@@ -22,28 +22,10 @@ ROD = load_robot("tendon_rod", "tip")
 
 
 def stiff_to_turn(robot, share):
-    """The default reality, whose material stays behind its actuators by a share of their range by another law."""
-    hysteresis = (share * (robot.actuator_max - robot.actuator_min)).tolist()
-    changed = {"hysteresis": hysteresis, "hysteresis_law": "exponential"}
-    return load_reality("default", robot).model_copy(update=changed)
-
-
-def test_the_exponential_law_solves_its_equation_and_differs_from_the_play():
-    """dz/du = 1 - sign(du) z / h, integrated in small steps along a way with turns."""
-    reality = stiff_to_turn(ROD, 0.05)
-    width = np.asarray(reality.hysteresis)
-    turns = np.outer([0.0, 0.001, 0.0003, 0.003, 0.0022, -0.004], np.ones(4))
-    by_law, by_play = Memory(reality, 4), Memory(reality.model_copy(update={"hysteresis_law": "play"}), 4)
-    lacks, largest = np.zeros(4), 0.0
-    for before, after in zip(turns, turns[1:], strict=False):
-        step = (after - before) / 20000
-        for _ in range(20000):
-            lacks = lacks + step - np.abs(step) * lacks / width
-        felt = by_law.feel(after, 0.0)
-        np.testing.assert_allclose(felt, after - lacks, atol=1e-6)
-        largest = max(largest, float(np.abs(felt - by_play.feel(after, 0.0)).max()))
-    assert largest > 1e-4
-    assert np.array_equal(Memory(stiff_to_turn(ROD, 0.0), 4).feel(turns[1], 0.0), turns[1])
+    """The default reality, whose material stays behind by a share of its actuators' ranges, by Bouc and Wen's law."""
+    lags = share * (robot.actuator_max - robot.actuator_min)
+    law = BoucWen(lag=float(lags[0]), beta=0.8, scale=(lags / lags[0]).tolist())
+    return load_reality("default", robot).model_copy(update={"hysteresis": law})
 
 
 @pytest.mark.parametrize(("name", "share", "least_cut"), [("three_chamber", 0.03, 5.0), ("tendon_rod", 0.01, 1.5)])
@@ -61,7 +43,6 @@ def test_where_nothing_is_remembered_no_memory_is_learned():
 
 
 def test_draws_of_a_tip_are_measured_by_the_command():
-    assert draw_reality(ROD, 3).hysteresis_law == "exponential"
     command = ["--robot", "tendon_rod", "--draws", "1", "--frames", "60", "--held-out", "20", "--jobs", "1"]
     done = CliRunner().invoke(sim2real, [*command, "--json", "-"])
     assert done.exit_code == 0, done.output

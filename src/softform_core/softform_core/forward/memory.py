@@ -5,12 +5,13 @@ remembers has a state; what is commanded changes it, and the effective actuation
 itself knows what a state is.
 
 A material with hysteresis does not follow an actuator within a width of a reversal. The play operator says just that;
-Prandtl's and Ishlinskii's model of hysteresis is a sum of such operators, and that of soft actuators is compensated by
-its inverse (Kuhnen, European Journal of Control 9, 2003, pp. 407-418). It does not depend on the rate: the sequence of
-actuations is enough to know the effective one.
+Prandtl's and Ishlinskii's model of hysteresis is a sum of such operators of several widths, and hysteresis of soft
+actuators is compensated by its inverse (Kuhnen, European Journal of Control 9, 2003, pp. 407-418). It does not depend
+on the rate: the sequence of actuations is enough to know the effective one. A material that creeps follows a part of
+each change later; terms of a Prony series say how much is left of it at the next command.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,100 +87,163 @@ class Commands:
 
 
 WIDEST = 0.2
-"""Largest width of the play that is learned, as a share of half the range."""
+"""Largest width of the play of tips that is learned, as a share of half the range."""
 _DEAD_BAND = 0.1
-"""Deviation of a target for which the command stays, as a share of the width: noise must not reverse the command,
-by twice the width, again and again."""
+"""Deviation of a target for which the command stays, as a share of the lag: noise must not reverse the command, by
+twice the lag, again and again."""
 
 
-class PlayState(NamedTuple):
-    """Effective and commanded actuations, (m,) each."""
+_LEAST_SLOPE = 0.1
+"""Least that a command on a long way takes effect at once, where the inverse is looked for."""
 
-    effective: Array
+
+class Remembered(NamedTuple):
+    """State of `PrandtlIshlinskii`.
+
+    Attributes:
+        played: (..., j, k) result of each play.
+        slow: (..., l, k) what each creeping part has followed to.
+        commanded: (..., k) the last command.
+    """
+
+    played: Array
+    slow: Array
     commanded: Array
 
 
 @dataclass(frozen=True)
-class Play(Memory):
-    """The play operator of each actuation.
+class PrandtlIshlinskii(Memory):
+    """Prandtl and Ishlinskii's sum of plays of each actuation, with a Prony series of what creeps.
+
+    With the play operators P_j of width r_j, and slow parts S_l that keep the share `fading` of their distance from
+    the actuation a at each command, in effect is
+
+        a + sum_j weights_j (P_j - a) + sum_l shares_l (S_l - a).
 
     Attributes:
-        width: (m,) of half the gap, in the unit of the actuation: the largest distance of the effective actuation
-            from the command.
+        widths: (j, k) of half the gap of each play, in the unit of the actuation.
+        weights: (j, k); one that is negative makes the body run ahead, as behind a sensor with hysteresis.
+        fading: (l,) share of its distance that each slow part keeps while a command is held.
+        shares: (l, k).
     """
 
-    width: Array
+    widths: Array
+    weights: Array
+    fading: Array
+    shares: Array
 
-    def follow(self, effective: Array, actuation: Array) -> Array:
-        """Return the effective actuation (..., m) at an actuation (..., m), where (..., m) was in effect before."""
-        return np.clip(effective, actuation - self.width, actuation + self.width)
+    @classmethod
+    def play(cls, width: Array) -> "PrandtlIshlinskii":
+        """Return one play (k,): the effective actuation is at most its width away from the command."""
+        return cls(width[None], np.ones((1, len(width))), np.empty(0), np.empty((0, len(width))))
+
+    @property
+    def lag(self) -> Array:
+        """How far the effective actuation stays behind on a long way, (k,), but for what creeps."""
+        return np.asarray((self.widths * self.weights).sum(axis=0))
+
+    def at_rest(self, actuation: Array) -> Remembered:
+        """Return the state in which an actuation (..., k) is in effect as commanded, and has been for long."""
+        lead, k = actuation.shape[:-1], actuation.shape[-1]
+        parts = (np.broadcast_to(actuation[..., None, :], (*lead, len(each), k)) for each in (self.widths, self.fading))
+        return Remembered(*parts, actuation)
+
+    def advance(self, state: Remembered, commanded: Array) -> Remembered:
+        """See `Memory.advance`; (..., k)."""
+        there = commanded[..., None, :]
+        played = np.clip(state.played, there - self.widths, there + self.widths)
+        return Remembered(played, there + (state.slow - there) * self.fading[:, None], commanded)
+
+    def felt(self, state: Remembered) -> Array:
+        """Return the effective actuation (..., k) in a state."""
+        there = state.commanded[..., None, :]
+        played, slow = self.weights * (state.played - there), self.shares * (state.slow - there)
+        return np.asarray(state.commanded + played.sum(axis=-2) + slow.sum(axis=-2))
 
     def effective_after(self, past: Array, actuation: Array) -> Array:
         """See `Memory.effective_after`."""
-        effective = past[..., 0, :] if past.shape[-2] else actuation
-        for commanded in [*np.moveaxis(past, -2, 0)[1:], actuation]:
-            effective = self.follow(np.where(np.isnan(effective), commanded, effective), commanded)
-        return effective
+        return self.felt(self.after(past, actuation))
 
-    def state_after(self, history: History, actuation: Array) -> PlayState:
+    def after(self, past: Array, actuation: Array) -> Remembered:
+        """Return the state at an actuation (..., k) after others (..., h, k), NaN where they are not known."""
+        known = [actuation]
+        for before in np.moveaxis(past, -2, 0)[::-1]:
+            known.insert(0, np.where(np.isnan(before), known[0], before))
+        state = self.at_rest(known[0])
+        for commanded in known[1:]:
+            state = self.advance(state, commanded)
+        return state
+
+    def state_after(self, history: History, actuation: Array) -> Remembered:
         """See `Memory.state_after`."""
-        return PlayState(self.effective_after(history.sequence, actuation), actuation)
+        return self.after(history.sequence, actuation)
 
-    def advance(self, state: PlayState, commanded: Array) -> PlayState:
-        """See `Memory.advance`."""
-        return PlayState(self.follow(state.effective, commanded), commanded)
-
-    def effective(self, state: PlayState, commanded: Array) -> Array:
+    def effective(self, state: Remembered, commanded: Array) -> Array:
         """See `Memory.effective`."""
-        return self.follow(state.effective, commanded)
+        return self.felt(self.advance(state, commanded))
 
-    def command(self, state: PlayState, wanted: Array) -> Array:
-        """Return the inverse play operator; a command stays where the wanted is nearly in effect."""
-        ahead = wanted - state.effective
-        moved = wanted + np.copysign(self.width, ahead)
-        return np.where(np.abs(ahead) <= _DEAD_BAND * self.width, state.commanded, moved)
+    def command(self, state: Remembered, wanted: Array) -> Array:
+        """Return the inverse, (k,): of what is felt, piecewise linear in the command, between and beyond its corners.
+
+        A command stays where the wanted is nearly in effect.
+        """
+        ends = (state.played - self.widths, state.played + self.widths, state.commanded[None])
+        corners = np.sort(np.concatenate(ends), axis=0)
+        reach = np.abs(np.concatenate([corners, state.slow, wanted[None]]) - state.commanded).max(axis=0)
+        least = 1.0 - (self.shares * self.fading[:, None]).sum(axis=0)
+        far = 2.0 * (reach + np.abs(self.lag)) / np.maximum(least, _LEAST_SLOPE)
+        corners = np.concatenate([corners[:1] - far, corners, corners[-1:] + far])
+        felt = np.maximum.accumulate([self.effective(state, corner) for corner in corners])
+        each = zip(wanted, felt.T, corners.T, strict=True)
+        moved = np.array([np.interp(one, *ways) for one, *ways in each])
+        ahead = wanted - self.effective(state, state.commanded)
+        return np.where(np.abs(ahead) <= _DEAD_BAND * np.abs(self.lag), state.commanded, moved)
+
+
+PARTS = tuple(one.name for one in fields(PrandtlIshlinskii))
+"""Names of what is kept of a memory in model files, there behind `memory_`."""
 
 
 @dataclass(frozen=True)
-class ActuatorPlay(Memory):
-    """The play of each actuator of a robot that has more of them than degrees of freedom, such as tendons.
+class ActuatorMemory(Memory):
+    """A memory of each actuator of a robot that has more of them than degrees of freedom, such as tendons.
 
     What the actuators have in effect need be under no actuation; the nearest one is taken.
 
     Attributes:
-        play: Widths (k,) in the unit of the actuators.
+        memory: Of the actuators (k,), in their unit.
         robot: Converts actuations to values of the actuators, and back.
     """
 
-    play: Play
+    memory: PrandtlIshlinskii
     robot: Robot
 
-    def state_after(self, history: History, actuation: Array) -> PlayState:
+    def state_after(self, history: History, actuation: Array) -> Remembered:
         """See `Memory.state_after`; the state is that of the actuators."""
         past = self.robot.actuators_of(history.sequence.reshape(-1, len(actuation)))  # a history of nothing is (0, 0)
-        values = self.robot.actuators_of(actuation)
-        return PlayState(self.play.effective_after(past, values), values)
+        return self.memory.after(past, self.robot.actuators_of(actuation))
 
     def effective_after(self, past: Array, actuation: Array) -> Array:
         """See `Memory.effective_after`."""
-        values = self.play.effective_after(self.robot.actuators_of(past), self.robot.actuators_of(actuation))
+        values = self.memory.effective_after(self.robot.actuators_of(past), self.robot.actuators_of(actuation))
         return self.robot.actuation_of(values)
 
-    def advance(self, state: PlayState, commanded: Array) -> PlayState:
+    def advance(self, state: Remembered, commanded: Array) -> Remembered:
         """See `Memory.advance`."""
-        return self.play.advance(state, self.robot.actuators_of(commanded))
+        return self.memory.advance(state, self.robot.actuators_of(commanded))
 
-    def effective(self, state: PlayState, commanded: Array) -> Array:
+    def effective(self, state: Remembered, commanded: Array) -> Array:
         """See `Memory.effective`."""
-        return self.robot.actuation_of(self.play.effective(state, self.robot.actuators_of(commanded)))
+        return self.robot.actuation_of(self.memory.effective(state, self.robot.actuators_of(commanded)))
 
-    def command(self, state: PlayState, wanted: Array) -> Array:
-        """Return the actuation nearest to the inverse play operators of the actuators."""
-        return self.robot.actuation_of(self.play.command(state, self.robot.actuators_of(wanted)))
+    def command(self, state: Remembered, wanted: Array) -> Array:
+        """Return the actuation nearest to the inverse of what the actuators remember."""
+        return self.robot.actuation_of(self.memory.command(state, self.robot.actuators_of(wanted)))
 
 
 def play_of(robot: Robot, width: Array) -> Memory:
     """Return the play of these widths: (m,) of degrees of freedom, (k,) of actuators; (0,): that of no memory."""
     if not len(width):
         return NO_MEMORY
-    return Play(width) if len(width) == robot.degrees_of_freedom else ActuatorPlay(Play(width), robot)
+    play = PrandtlIshlinskii.play(width)
+    return play if len(width) == robot.degrees_of_freedom else ActuatorMemory(play, robot)

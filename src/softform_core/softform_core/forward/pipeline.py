@@ -158,8 +158,8 @@ class ForwardPipeline(SurfaceModel):
     @property
     def memory(self) -> Memory:
         """Memory that sim-to-real has learned."""
-        play = None if self.sim_to_real is None else self.sim_to_real.play
-        return super().memory if play is None else play
+        memory = None if self.sim_to_real is None else self.sim_to_real.memory
+        return super().memory if memory is None else memory
 
     def control_points(self, actuation: Array) -> Array:
         """Return the control points of the simulated surface (Eq. 14), (..., k) -> (..., C, 3) mm, of all patches."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.memory import Play
+from softform_core.forward.memory import PrandtlIshlinskii
 from softform_core.networks.mlp_weights import MlpWeights, chained
 
 
@@ -24,19 +24,19 @@ class ActuationCorrection:
 
     Attributes:
         layers: (k,) -> (k,), both in the unit of the actuation.
-        play: Comes first where the commands before are known; None if the body has no memory, or it was not learned.
+        memory: Comes first where the commands before are known; None if the body has none, or it was not learned.
     """
 
     layers: MlpWeights
-    play: Play | None = None
+    memory: PrandtlIshlinskii | None = None
 
     def effective(self, actuation: Array) -> Array:
         """Return the simulation's actuation (..., k) for commanded ones (..., k), or effective ones where known."""
         return self.layers.forward(actuation)
 
     def after(self, first: "ActuationCorrection") -> "ActuationCorrection":
-        """Return both as one: this one's play, `first`, and this one's layers."""
-        return ActuationCorrection(chained(first.layers, self.layers), self.play)
+        """Return both as one: this one's memory, `first`, and this one's layers."""
+        return ActuationCorrection(chained(first.layers, self.layers), self.memory)
 
     def before(self, network: MlpWeights) -> MlpWeights:
         """Return the network that takes a in place of a', of the same input range, with this correction before it."""
@@ -87,13 +87,13 @@ class SimToReal:
             )
 
     @property
-    def play(self) -> Play | None:
-        """Play between commands and what the body feels, applied before all else; None if it was not learned."""
-        return None if self.actuation is None else self.actuation.play
+    def memory(self) -> PrandtlIshlinskii | None:
+        """Memory between commands and what the body feels, applied before all else; None if it was not learned."""
+        return None if self.actuation is None else self.actuation.memory
 
     def effective_after(self, past: Array | None, actuation: Array) -> Array:
         """Return the effective actuation (..., k) at one (..., k) after others (..., h, k), oldest first, if known."""
-        return actuation if self.play is None or past is None else self.play.effective_after(past, actuation)
+        return actuation if self.memory is None or past is None else self.memory.effective_after(past, actuation)
 
 
 def gaussians(points: Array, centers: Array, width: float, precision: type[np.floating] = np.float64) -> Floats:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.forward.memory import PARTS
 from softform_core.forward.mlp import fold
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.networks.sim_to_real import kernels
@@ -116,7 +117,10 @@ class SimToRealNetwork(nn.Module):
     output_offset: Tensor
     output_scale: Tensor
     kernel_uv: Tensor
-    play_width: Tensor
+    memory_widths: Tensor
+    memory_weights: Tensor
+    memory_fading: Tensor
+    memory_shares: Tensor
 
     def __init__(
         self, members: Sequence[SimToReal], spread_factor: float, spread_floor_mm: float, patches: PatchSet = SHEET
@@ -157,7 +161,7 @@ class SimToRealNetwork(nn.Module):
             "output_offset": nets[0].output_offset,
             "output_scale": nets[0].output_scale,
             "kernel_uv": first.kernel_uv,
-            "play_width": np.empty(0) if first.play is None else first.play.width,
+            **{f"memory_{name}": getattr(first.memory, name, np.empty(0)) for name in PARTS},
         }.items():
             self.register_buffer(name, torch.from_numpy(np.ascontiguousarray(value, dtype=np.float64)))
 
@@ -207,7 +211,7 @@ class SimToRealNetwork(nn.Module):
     def effective(self, actuation: Tensor) -> Tensor:
         """Return the actuations (n, k) of the simulation that explain commanded ones (n, k): those that N_fk takes.
 
-        A play of `play_width` has to be applied to the commands before; the module has no memory.
+        The memory of the `memory_…` buffers has to be applied to the commands before; the module has none.
         """
         x = actuation.to(torch.float64)[None]
         last = len(self.correction) - 1

@@ -9,7 +9,7 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.memory import Play
+from softform_core.forward.memory import PARTS, PrandtlIshlinskii
 from softform_core.forward.rbf_warp import ActuationCorrection, SimToReal
 from softform_core.networks.card import ModelCard
 from softform_core.networks.mlp_weights import MlpWeights, mean_of, perceptron_of
@@ -105,5 +105,6 @@ def _correction_of(state: Mapping[str, Array], activation: str) -> ActuationCorr
         return None
     weights = [state[f"correction.{place}.weight"][0] for place in range(depth)]
     biases = [state[f"correction.{place}.bias"][0, 0] for place in range(depth)]
-    width = state.get("play_width", np.empty(0))
-    return ActuationCorrection(perceptron_of(weights, biases, activation), Play(width) if len(width) else None)
+    learned = [state.get(f"memory_{name}", np.empty(0)) for name in PARTS]
+    memory = PrandtlIshlinskii(*learned) if learned[0].size else None
+    return ActuationCorrection(perceptron_of(weights, biases, activation), memory)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.memory import Play
+from softform_core.forward.memory import PrandtlIshlinskii
 from softform_core.stores.past import check_past
 from softform_core.surface.patch_set import on_patches
 from softform_core.units import MM_PER_M
@@ -56,9 +56,13 @@ class Frames:
     def __len__(self) -> int:
         return len(self.actuation)
 
-    def effective(self, play: Play | None) -> "Frames":
-        """Return the frames with effective instead of commanded actuations, where the past and a play are known."""
-        return self if play is None else replace(self, actuation=_effective(self.past, self.actuation, play), past=None)
+    def effective(self, memory: PrandtlIshlinskii | None) -> "Frames":
+        """Return the frames with effective instead of commanded actuations, where the past and a memory are known."""
+        return (
+            self
+            if memory is None
+            else replace(self, actuation=_effective(self.past, self.actuation, memory), past=None)
+        )
 
     def part(self, chosen: NDArray[np.int64]) -> "Frames":
         """Return the frames of these numbers."""
@@ -117,9 +121,13 @@ class MarkerFrames:
         """Mask of the captured markers, (n, M): w_c of Eq. 13."""
         return np.asarray(np.isfinite(self.positions).all(axis=2))
 
-    def effective(self, play: Play | None) -> "MarkerFrames":
-        """Return the frames with effective instead of commanded actuations, where the past and a play are known."""
-        return self if play is None else replace(self, actuation=_effective(self.past, self.actuation, play), past=None)
+    def effective(self, memory: PrandtlIshlinskii | None) -> "MarkerFrames":
+        """Return the frames with effective instead of commanded actuations, where the past and a memory are known."""
+        return (
+            self
+            if memory is None
+            else replace(self, actuation=_effective(self.past, self.actuation, memory), past=None)
+        )
 
     def part(self, chosen: NDArray[np.int64]) -> "MarkerFrames":
         """Return the frames of these numbers."""
@@ -127,8 +135,8 @@ class MarkerFrames:
         return MarkerFrames(self.actuation[chosen], self.names, self.uv, self.positions[chosen], past)
 
 
-def _effective(past: Array | None, actuation: Array, play: Play) -> Array:
-    return actuation if past is None else play.effective_after(past, actuation)
+def _effective(past: Array | None, actuation: Array, memory: PrandtlIshlinskii | None) -> Array:
+    return actuation if past is None or memory is None else memory.effective_after(past, actuation)
 
 
 def _marker_fault(actuation: Array, positions: Array, names: list[str]) -> str | None:

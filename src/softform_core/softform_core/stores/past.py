@@ -5,8 +5,8 @@ import numpy as np
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 
-REMEMBERED = 4
-"""Commands before a sample that are stored: a random one is all but forgotten after so many."""
+REMEMBERED = 16
+"""Commands before a sample that are stored: of what creeps slowest, a thirtieth is left after so many."""
 
 
 def pasts(commands: Array, before: Array | None = None) -> Array:

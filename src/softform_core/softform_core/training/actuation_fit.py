@@ -4,30 +4,29 @@ Sensors that are off, and a body that is softer or thinner than simulated, chang
 A few numbers are averages over all frames; what a warp of a thousand coefficients would learn of it is spoilt by what
 differs from frame to frame (registration, memory of the material). Not in paper 000.
 
-Scans tell gain and offset of each actuation, what actuators of alike sections share, and, where the commands before
-each frame are known, how far the body stays behind where an actuator turns back (`Play`). Many markers tell more: how
+Scans and a few markers tell gain and offset of each actuation, what actuators of alike sections share, and, where the
+commands before each frame are known, what the body remembers of them (`memory_model`). Many markers tell more: how
 actuators act on one another, what bends, and how the base sits. An arm is long: an error of a tenth in one section
 moves what hangs on it by its whole length, which a warp would have to learn of each shape anew.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
 from softform_core.arrays import Array
-from softform_core.forward.memory import WIDEST, Play
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import ActuationCorrection
 from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.training.actuation_model import ActuationModel, AlikeModel, PerceptronModel, QuadraticMisfit
+from softform_core.training.memory_model import RememberingModel
 from softform_core.units import MM_PER_M
 
 _ITERATIONS = 6
@@ -48,18 +47,14 @@ _INDEPENDENT = 30.0
 _MARKERS = 100
 """Most markers of a frame that count; more add nothing."""
 _SMALLEST_GAIN = 0.3
-_PLAY, _LEAST_PLAY = 0.05, 0.005
-"""Width of the play over half the range, one for all actuators: its standard deviation, and the least that is not taken
-for none."""
-_PLAY_TOLERANCE = 5e-4
 _HUBER = 2.0
 """Distance over the robust standard deviation from which it pulls no harder."""
 
-Model = TypeVar("Model", bound=ActuationModel)
-
-Look = Callable[[Array, Array], tuple[list[Array], list[Array], list[Array]]]
-"""Maps actuations (n, k) and motion (q,) to each frame's distances (m,) mm still to go, and their derivatives by the
-relative actuation (m, k) and by the motion (m, q)."""
+Told = tuple[list[Array], list[Array], list[Array]]
+"""Each frame's distances (m,) mm still to go, and their derivatives by the relative actuation (m, k) and by the motion
+(m, q)."""
+Look = Callable[[Array, Array], Told]
+"""Maps actuations (n, k) and motion (q,) to what frames tell there."""
 
 
 def fit_actuation(
@@ -77,18 +72,17 @@ def fit_actuation(
     Args:
         simulated: Forward kinematics at samples of the surface; what they already correct comes after this one.
         network: N_fk, for its range.
-        frames: Captured frames; the play is fitted too if their past is known.
+        frames: Captured frames; the memory is fitted too if their past is known.
         deviations: Standard deviations that are expected of the gain's difference from one, and of the offset over
             half the range.
         alike: (r, c) of a body whose sections are alike, see `Robot.alike_actuations`; None or (0, 0) of any other.
     """
     half = network.input_scale
-    model = PerceptronModel(frames.actuation, network.input_offset, half)
     clouds = [MM_PER_M * cloud for cloud in frames.clouds]
 
-    def look(effective: Array, _: Array) -> tuple[list[Array], list[Array], list[Array]]:
+    def look(effective: Array, _: Array) -> Told:
         points, normals = simulated.points(effective), simulated.normals(effective)
-        slopes = _slopes(simulated, effective, points, model.half)
+        slopes = _slopes(simulated, effective, points, half)
         rests, rows = [], []
         for frame, (cloud, cloud_normals) in enumerate(zip(clouds, frames.normals, strict=True)):
             nearest = cKDTree(points[frame]).query(cloud)[1]
@@ -98,27 +92,73 @@ def fit_actuation(
             rows.append(np.einsum("mxk,mx->mk", slopes[frame][nearest], between))
         return rests, rows, [np.zeros((len(rest), 0)) for rest in rests]
 
-    still = np.zeros(0)
-    model, play, unknowns, _, _ = _affine(model, look, _expected(model, *deviations, 0.0), still, frames.past)
+    return _own_gains(look, network, frames, deviations, alike)
+
+
+def _own_gains(
+    look: Look,
+    network: MlpWeights,
+    frames: Frames | MarkerFrames,
+    deviations: tuple[float, float],
+    alike: NDArray[np.int64] | None,
+) -> ActuationCorrection:
+    """Fit each actuation's own gain and offset, the memory, and what alike actuators share, of a body that stands."""
+    half, still = network.input_scale, np.zeros(0)
+    model = PerceptronModel(frames.actuation, network.input_offset, half)
+    affine = _affine(model, look, _expected(model, *deviations, 0.0), still, frames.past)
     if alike is None or not len(alike) or network.activation != "tanh" or len(frames) < len(half):
-        return replace(model.correction([unknowns]), play=play)
-    commanded = AlikeModel(frames.actuation, network.input_offset, half, alike)
-    shared = replace(commanded, actuation=model.actuation)
-    expected = commanded.expected(*deviations)
-    unknowns = shared.unknowns(*model.parts(unknowns)[:2])
-    for _ in range(_ROUNDS):
-        quadratic, _ = _quadratic_misfit(shared, look, unknowns, still)
-        if frames.past is not None:
-            # The affine fit takes a nonlinear response for a play; the shared function explains it.
-            shared, play = _played(commanded, frames.past, quadratic, expected, unknowns, still)
-        unknowns, _, _ = shared.improved(unknowns, still, quadratic, expected, still)
-    return replace(shared.correction(unknowns), play=play)
+        return affine.model.correction([affine.unknowns])
+    shared = AlikeModel(frames.actuation, network.input_offset, half, alike)
+    start = shared.unknowns(*model.parts(affine.of_behind)[:2])
+    # The affine fit takes a nonlinear response for a memory; the shared function explains it.
+    return _remembering(shared, look, shared.expected(*deviations), start, still, frames.past)
+
+
+def fit_actuation_to_few_markers(
+    simulated: ForwardPipeline, network: MlpWeights, frames: MarkerFrames, alike: NDArray[np.int64] | None = None
+) -> ActuationCorrection:
+    """Fit the actuation like `fit_actuation`, to known correspondences and full distances.
+
+    Args:
+        simulated: Forward kinematics at every marker.
+        network: N_fk.
+        frames: Captured frames.
+        alike: See `fit_actuation`.
+    """
+    tell = _markers(simulated, network, frames)
+
+    def look(effective: Array, _: Array) -> Told:
+        rests, rows, _ = tell(effective, np.zeros(6))
+        return rests, rows, [np.zeros((len(rest), 0)) for rest in rests]
+
+    return _own_gains(look, network, frames, UNKNOWN, alike)
+
+
+def _markers(simulated: ForwardPipeline, network: MlpWeights, frames: MarkerFrames) -> Look:
+    """Return what tells the distances of markers, the body moving as a whole."""
+    chosen = slice(None, None, max(1, len(frames.uv) // _MARKERS))
+    simulated, captured = simulated.at(frames.uv[chosen]), MM_PER_M * frames.positions[:, chosen]
+    seen = np.asarray(np.isfinite(captured).all(axis=2))
+
+    def look(effective: Array, motion: Array) -> Told:
+        at_rest, turn = simulated.points(effective), Rotation.from_rotvec(motion[:3]).as_matrix()
+        points = at_rest @ turn.T + motion[3:]
+        slopes = turn @ _slopes(simulated, effective, at_rest, network.input_scale)
+        by_motion = np.zeros((*points.shape, 6))
+        by_motion[..., :3] = np.cross(np.eye(3), (points - motion[3:])[..., None, :]).swapaxes(-1, -2)
+        by_motion[..., 3:] = np.eye(3)
+        each = list(zip(captured - points, slopes, by_motion, seen, strict=True))
+        rests = [rest[there].ravel() for rest, _, _, there in each]
+        rows = [row[there].reshape(-1, row.shape[-1]) for _, row, _, there in each]
+        return rests, rows, [row[there].reshape(-1, 6) for _, _, row, there in each]
+
+    return look
 
 
 def fit_actuation_to_markers(
     simulated: ForwardPipeline, network: MlpWeights, frames: MarkerFrames
 ) -> tuple[ActuationCorrection, RigidTransform]:
-    """Fit the actuation of a body never captured, like `fit_actuation`, to known correspondences and full distances.
+    """Fit the actuation of a body never captured to many markers: known correspondences and full distances.
 
     Where N_fk's activation is tanh, neurons learn what bends: the mean of a few that begin at random.
 
@@ -130,42 +170,32 @@ def fit_actuation_to_markers(
     Returns:
         The correction, and how the base sits: the motion of the simulated body, mm, that belongs to it.
     """
-    chosen = slice(None, None, max(1, len(frames.uv) // _MARKERS))
-    simulated, captured = simulated.at(frames.uv[chosen]), MM_PER_M * frames.positions[:, chosen]
-    seen = np.asarray(np.isfinite(captured).all(axis=2))
-
-    def look(effective: Array, motion: Array) -> tuple[list[Array], list[Array], list[Array]]:
-        at_rest, turn = simulated.points(effective), Rotation.from_rotvec(motion[:3]).as_matrix()
-        points = at_rest @ turn.T + motion[3:]
-        slopes = turn @ _slopes(simulated, effective, at_rest, half)
-        by_motion = np.zeros((*points.shape, 6))
-        by_motion[..., :3] = np.cross(np.eye(3), (points - motion[3:])[..., None, :]).swapaxes(-1, -2)
-        by_motion[..., 3:] = np.eye(3)
-        each = list(zip(captured - points, slopes, by_motion, seen, strict=True))
-        rests = [rest[there].ravel() for rest, _, _, there in each]
-        rows = [row[there].reshape(-1, row.shape[-1]) for _, row, _, there in each]
-        return rests, rows, [row[there].reshape(-1, 6) for _, _, row, there in each]
-
-    half = network.input_scale
+    look, half = _markers(simulated, network, frames), network.input_scale
     model = PerceptronModel(frames.actuation, network.input_offset, half)
-    expected = _expected(model, *UNKNOWN, _COUPLING)
-    model, play, affine, motion, noise = _affine(model, look, expected, np.zeros(6), frames.past)
+    affine = _affine(model, look, _expected(model, *UNKNOWN, _COUPLING), np.zeros(6), frames.past)
     if network.activation != "tanh":
-        return replace(model.correction([affine]), play=play), _transform(motion)
-    model = replace(model, neurons=_NEURONS)
-    expected = _expected(model, *UNKNOWN, _COUPLING)
+        return affine.model.correction([affine.unknowns]), _transform(affine.motion)
+    bending = replace(model, neurons=_NEURONS)
+    of_behind = _expected(bending, *UNKNOWN, _COUPLING)
+    whole: ActuationModel = bending
+    if isinstance(affine.model, RememberingModel):
+        whole = replace(affine.model, behind=bending)
     members, motions = [], []
     for seed in range(_MEMBERS):
-        unknowns = np.random.default_rng(seed).standard_normal(len(expected)) * expected
-        unknowns[: len(affine)] = affine
-        model.parts(unknowns)[2][:] = 0.0  # the neurons begin unheard
-        moved = motion
+        start = np.random.default_rng(seed).standard_normal(len(of_behind)) * of_behind
+        start[: len(affine.of_behind)] = affine.of_behind
+        bending.parts(start)[2][:] = 0.0  # the neurons begin unheard
+        unknowns, expected = start, of_behind
+        if isinstance(whole, RememberingModel):
+            unknowns = np.concatenate([start, affine.unknowns[len(affine.of_behind) :]])
+            expected = whole.expected(of_behind)
+        moved = affine.motion
         for _ in range(_ROUNDS):
-            quadratic, _ = _quadratic_misfit(model, look, unknowns, moved, noise)
-            unknowns, moved, _ = model.improved(unknowns, moved, quadratic, expected, _MOTION)
+            quadratic, _ = _quadratic_misfit(whole, look, unknowns, moved, affine.noise)
+            unknowns, moved, _ = whole.improved(unknowns, moved, quadratic, expected, _MOTION)
         members.append(unknowns)
         motions.append(moved)
-    return replace(model.correction(members), play=play), _transform(np.mean(motions, axis=0))
+    return whole.correction(members), _transform(np.mean(motions, axis=0))
 
 
 def _expected(model: PerceptronModel, gain: float, offset: float, coupling: float) -> Array:
@@ -176,41 +206,45 @@ def _expected(model: PerceptronModel, gain: float, offset: float, coupling: floa
     return np.concatenate([np.full(k, offset), matrix.ravel(), np.full(k * h, _OUT), np.full(h * k + h, _INTO)])
 
 
-def _affine(
-    model: PerceptronModel, look: Look, expected: Array, motion: Array, past: Array | None
-) -> tuple[PerceptronModel, Play | None, Array, Array, float]:
-    """Fit without neurons; with the play if the commands (n, h, k) before each frame are known.
+class _Affine(NamedTuple):
+    """A fit without neurons: model, its unknowns, those of them without the memory, motion (q,), and noise, mm."""
 
-    Returns:
-        The model at the effective actuations, the play if there is one, unknowns, motion and noise (mm).
-    """
-    unknowns, noise, k = np.zeros(len(expected)), 0.0, len(model.half)
-    commanded, play = model, None
+    model: ActuationModel
+    unknowns: Array
+    of_behind: Array
+    motion: Array
+    noise: float
+
+
+def _affine(model: PerceptronModel, look: Look, of_behind: Array, motion: Array, past: Array | None) -> _Affine:
+    """Fit without neurons; with the memory if the commands (n, h, k) before each frame are known and it is one."""
+    k, number = len(model.half), len(of_behind)
+    whole: ActuationModel = model if past is None else RememberingModel.of(model, past)
+    expected = whole.expected(of_behind) if isinstance(whole, RememberingModel) else of_behind
+    unknowns, moved, noise = np.zeros(len(expected)), motion, 0.0
     for _ in range(_ITERATIONS):
-        quadratic, noise = _quadratic_misfit(model, look, unknowns, motion)
-        if past is not None:
-            model, play = _played(commanded, past, quadratic, expected, unknowns, motion)
-        unknowns, motion, _ = model.improved(unknowns, motion, quadratic, expected, _MOTION[: len(motion)])
-        gains = unknowns[k:].reshape(k, k)
+        quadratic, noise = _quadratic_misfit(whole, look, unknowns, moved)
+        unknowns, moved, _ = whole.improved(unknowns, moved, quadratic, expected, _MOTION[: len(moved)])
+        gains = unknowns[k:number].reshape(k, k)
         gains[np.diag_indices(k)] = np.maximum(gains[np.diag_indices(k)], _SMALLEST_GAIN - 1.0)
-    return model, play, unknowns, motion, noise
+    if isinstance(whole, RememberingModel) and whole.memory(unknowns) is None:
+        return _affine(model, look, of_behind, motion, None)
+    return _Affine(whole, unknowns, unknowns[:number], moved, noise)
 
 
-def _played(
-    commanded: Model, past: Array, quadratic: QuadraticMisfit, expected: Array, unknowns: Array, motion: Array
-) -> tuple[Model, Play | None]:
-    """Return the model after the play that explains best what the frames tell, the unknowns found anew."""
-
-    def effective(width: float) -> Model:
-        return replace(commanded, actuation=Play(width * commanded.half).effective_after(past, commanded.actuation))
-
-    def misfit(width: float) -> float:
-        _, _, left = effective(width).improved(unknowns, motion, quadratic, expected, _MOTION[: len(motion)])
-        return left + 0.5 * (width / _PLAY) ** 2
-
-    bounds, options = (0.0, WIDEST), {"xatol": _PLAY_TOLERANCE}
-    width = float(minimize_scalar(misfit, bounds=bounds, method="bounded", options=options).x)
-    return (effective(width), Play(width * commanded.half)) if width >= _LEAST_PLAY else (commanded, None)
+def _remembering(
+    model: ActuationModel, look: Look, of_behind: Array, start: Array, motion: Array, past: Array | None
+) -> ActuationCorrection:
+    """Return the correction that begins at these unknowns of a model (b,), and its memory at none."""
+    whole = model if past is None else RememberingModel.of(model, past)
+    expected = whole.expected(of_behind) if isinstance(whole, RememberingModel) else of_behind
+    unknowns = np.concatenate([start, np.zeros(len(expected) - len(start))])
+    for _ in range(_ROUNDS):
+        quadratic, _ = _quadratic_misfit(whole, look, unknowns, motion)
+        unknowns, motion, _ = whole.improved(unknowns, motion, quadratic, expected, _MOTION[: len(motion)])
+    if isinstance(whole, RememberingModel) and whole.memory(unknowns) is None:
+        return _remembering(model, look, of_behind, start, motion, None)
+    return whole.correction([unknowns])
 
 
 def _quadratic_misfit(

@@ -76,6 +76,10 @@ class ActuationModel(ABC):
         return self.actuation / self.half, (self.actuation - self.middle) / self.half
 
     @abstractmethod
+    def correction(self, members: list[Array]) -> ActuationCorrection:
+        """Return the mean of the corrections of several unknowns."""
+
+    @abstractmethod
     def values(self, unknowns: Array) -> Array:
         """Return d (n, k)."""
 
@@ -86,6 +90,10 @@ class ActuationModel(ABC):
     @abstractmethod
     def slopes(self, unknowns: Array) -> Array:
         """Return the derivative of d by the unknowns, (n, k, number)."""
+
+    @abstractmethod
+    def response(self, unknowns: Array) -> Array:
+        """Return the derivative of `effective` by the relative actuation, (n, k, k)."""
 
     def improved(
         self, unknowns: Array, motion: Array, quadratic: QuadraticMisfit, expected: Array, expected_motion: Array
@@ -190,6 +198,12 @@ class PerceptronModel(ActuationModel):
         slopes[:, :, at + h * k :] = through
         return slopes
 
+    def response(self, unknowns: Array) -> Array:
+        """Return the derivative of `effective` by the relative actuation, (n, k, k)."""
+        _, matrix, out, into, bias = self.parts(unknowns)
+        bent = 1.0 - np.tanh(self._inputs[1] @ into.T + bias) ** 2
+        return np.asarray(np.eye(len(self.half)) + matrix + (out * bent[:, None]) @ into)
+
     def correction(self, members: list[Array]) -> ActuationCorrection:
         """Return the mean of the corrections of several unknowns."""
         offsets, matrices, outs, intos, biases = zip(*map(self.parts, members), strict=True)
@@ -263,11 +277,26 @@ class AlikeModel(ActuationModel):
         """Return the derivative of d by the unknowns, (n, k, number): the same everywhere."""
         return self._slopes
 
-    def correction(self, unknowns: Array) -> ActuationCorrection:
-        """Return one perceptron, whose hidden layer holds each neuron once for every order."""
+    def response(self, unknowns: Array) -> Array:
+        """Return the derivative of `effective` by the relative actuation, (n, k, k)."""
+        k, x = len(self.half), self._inputs[1]
+        into, bias = self._neurons
+        _, gain, weights, own = np.split(unknowns, np.cumsum([k, k, _NEURONS]))
+        by_actuator = weights + own.reshape(k, _NEURONS)
+        response = np.zeros((*x.shape, k)) + np.eye(k) + np.diag(gain)
+        bent = 1.0 - np.tanh(x[:, self.alike] @ into.T + bias) ** 2
+        for row, order in enumerate(self.alike):
+            response[:, order[0], order] += (bent[:, row] * by_actuator[order[0]]) @ into
+        return response
+
+    def correction(self, members: list[Array]) -> ActuationCorrection:
+        """Return the correction of the mean of several unknowns.
+
+        It is one perceptron, whose hidden layer holds each neuron once for every order.
+        """
         k, rows = len(self.half), len(self.alike)
         into, bias = self._neurons
-        offset, gain, weights, own = np.split(unknowns, np.cumsum([k, k, _NEURONS]))
+        offset, gain, weights, own = np.split(np.mean(members, axis=0), np.cumsum([k, k, _NEURONS]))
         by_actuator = weights + own.reshape(k, _NEURONS)
         every_into, out = np.zeros((rows, _NEURONS, k)), np.zeros((k, rows, _NEURONS))
         for row, order in enumerate(self.alike):

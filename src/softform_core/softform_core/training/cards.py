@@ -129,7 +129,7 @@ def make_sim_to_real_card(
         weights: Exported weights.
         command: Makes it again.
     """
-    network, play = trained.members[0].coefficients, trained.sim_to_real.play
+    network, memory = trained.members[0].coefficients, trained.sim_to_real.memory
     ranges = robot.actuation_max - robot.actuation_min
     return SurfaceSimToRealCard(
         **card_identity(robot, weights),
@@ -143,7 +143,7 @@ def make_sim_to_real_card(
             activation=network.activation,
             spread_factor=trained.spread_factor,
             spread_floor_mm=trained.spread_floor_mm,
-            play=0.0 if play is None else float((play.width / ranges).mean()),
+            play=0.0 if memory is None else float(np.clip((memory.lag / ranges).mean(), 0.0, 1.0)),
         ),
         frames=frames,
         training=training,

@@ -267,7 +267,7 @@ def refresh(
     """
     begun = time.monotonic()
     uv = patches.samples(DEFAULT.surface_points)
-    frames = frames.effective(model.sim_to_real.play)
+    frames = frames.effective(model.sim_to_real.memory)
     predicted = ForwardPipeline(forward_kinematics, uv, model.sim_to_real, patches)
     change = fit_actuation(predicted, forward_kinematics, frames, AGED)
 

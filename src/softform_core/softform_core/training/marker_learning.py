@@ -2,8 +2,8 @@
 
 As the paper has it: w_c is 1 for a captured marker and 0 for a missing one, omega_nc = omega_cr = 0 (no N_conf), the
 kernels stand at the markers, or on an even grid where there are more markers than kernels (Table II: 34 kernels at 34
-markers, 100 under 400). This many markers suffice to correct the actuation and to find how the base sits
-(`training.actuation_fit`); both are fitted first, and the warp learns what is left. The start at the identity, the
+markers, 100 under 400). The actuation is corrected first, by markers that are many also for how the base sits
+(`training.actuation_fit`), and the warp learns what is left. The start at the identity, the
 stable directions with a penalty on their amplitudes, the principal components and the ensemble are those of scans
 (`training.sim_to_real`).
 
@@ -29,7 +29,7 @@ from softform_core.frames.marker_checks import MarkerFault, check_markers, marke
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.patch_set import PatchSet
-from softform_core.training.actuation_fit import fit_actuation_to_markers
+from softform_core.training.actuation_fit import fit_actuation_to_few_markers, fit_actuation_to_markers
 from softform_core.training.ensemble import TrainingRun, WarpProblem, train_ensemble
 from softform_core.training.recipe import DEFAULT, PAPER, Recipe
 from softform_core.training.scan_checks import fold_flags, residual_flags
@@ -104,7 +104,6 @@ MARKERS = replace(
     patience=200,
     batch_size=32,
     kernel_width=3e-4,
-    corrects_actuation=False,
     keeps_best=True,
     confidence_weight=0.0,
     normal_weight=0.0,
@@ -138,18 +137,22 @@ def train_sim_to_real_from_markers(
     """
     run = run or TrainingRun()
     patches, actuation, motion = run.patches, None, RigidTransform()
-    if len(frames.uv) > recipe.kernels and kernel_uv is None:
+    are_many = len(frames.uv) > recipe.kernels
+    if kernel_uv is None and (are_many or recipe.corrects_actuation):
+        simulated_markers = ForwardPipeline(forward_kinematics, frames.uv, None, patches)
+        if run.start is not None:
+            actuation = run.start[0].actuation
+        elif are_many:
+            actuation, motion = fit_actuation_to_markers(simulated_markers, forward_kinematics, frames)
+        else:
+            actuation = fit_actuation_to_few_markers(simulated_markers, forward_kinematics, frames, run.alike)
+        if actuation is not None:
+            frames = frames.effective(actuation.memory)
+            forward_kinematics = actuation.before(forward_kinematics)
+    if kernel_uv is None and are_many:
         epochs = min(recipe.epochs, _EPOCHS_OF_MANY)
         kernel_uv = patches.kernels(recipe.kernels)
         recipe = replace(recipe, kernel_width=None, epochs=epochs, patience=epochs)
-        if run.start is None:
-            simulated_markers = ForwardPipeline(forward_kinematics, frames.uv, None, patches)
-            actuation, motion = fit_actuation_to_markers(simulated_markers, forward_kinematics, frames)
-        else:
-            actuation = run.start[0].actuation
-        if actuation is not None:
-            frames = frames.effective(actuation.play)
-            forward_kinematics = actuation.before(forward_kinematics)
     kernels = frames.uv if kernel_uv is None else kernel_uv
     data = WarpData.of(forward_kinematics, frames.actuation, frames.uv, kernels, recipe, patches)
     if check_labels:
@@ -187,7 +190,7 @@ def unfit_markers(forward_kinematics: MlpWeights, frames: MarkerFrames, patches:
         # Training corrects the actuation by the frames that are left, and has to find no other unfit.
         fit = frames.part(kept)
         correction, _ = fit_actuation_to_markers(simulated, forward_kinematics, fit)
-        faults = _faults(simulated, fit, correction.effective(fit.effective(correction.play).actuation))
+        faults = _faults(simulated, fit, correction.effective(fit.effective(correction.memory).actuation))
         flags += [FrameFlag(int(kept[fault.frame]), fault.reason) for fault in faults]
         kept = np.delete(kept, [fault.frame for fault in faults])
         if not faults:

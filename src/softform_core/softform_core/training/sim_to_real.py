@@ -68,7 +68,7 @@ def train_sim_to_real(
     if run.start is None and recipe.corrects_actuation:
         actuation = fit_actuation(simulated, forward_kinematics, frames, alike=run.alike)
     if actuation is not None:
-        frames = frames.effective(actuation.play)
+        frames = frames.effective(actuation.memory)
         forward_kinematics = actuation.before(forward_kinematics)
     data = WarpData.of(forward_kinematics, frames.actuation, uv, kernel_uv, recipe, run.patches, run.prior)
     border = Border.of(run.patches, data.points[0].numpy())

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from softform_core.errors import SoftformError
-from softform_core.forward.memory import Play
+from softform_core.forward.memory import PrandtlIshlinskii
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import ActuationCorrection
 from softform_core.forward.sim_to_real_export import SimToRealNetwork
@@ -81,12 +81,14 @@ def test_members_come_back_as_they_were(random_sim_to_real):
         assert one.width == other.width
 
 
-def test_the_play_comes_back_as_it_was(random_sim_to_real):
-    correction = replace(gains(np.full(9, 1.1), np.zeros(9)), play=Play(np.linspace(10.0, 90.0, 9)))
-    for actuation in (correction, replace(correction, play=None)):
+def test_the_memory_comes_back_as_it_was(random_sim_to_real):
+    several = np.linspace(10.0, 90.0, 18).reshape(2, 9), np.full((2, 9), 0.4)
+    memory = PrandtlIshlinskii(*several, np.array([0.5]), np.full((1, 9), 0.02))
+    correction = replace(gains(np.full(9, 1.1), np.zeros(9)), memory=memory)
+    for actuation in (correction, replace(correction, memory=None)):
         member = replace(random_sim_to_real(0, kernels=16), actuation=actuation)
         back = members_of(SavedNetwork(export(SimToRealNetwork([member], 1.0, 0.1))))[0]
-        assert (back.play is None) == (actuation.play is None)
+        assert (back.memory is None) == (actuation.memory is None)
         past, commanded = np.zeros((1, 2, 9)), np.full((1, 9), 1000.0)
         assert np.array_equal(back.effective_after(past, commanded), member.effective_after(past, commanded))
 

@@ -12,7 +12,7 @@ from softform_core.forward import conformance
 from softform_core.forward.conformance import CHECKS, Check
 from softform_core.forward.forward_model import ForwardModel, SplineModel
 from softform_core.forward.live_pipeline import learned
-from softform_core.forward.memory import Memory, Play, State
+from softform_core.forward.memory import Memory, PrandtlIshlinskii, State
 from softform_core.forward.one_point import TipPoint
 from softform_core.forward.outputs import Outputs
 from softform_core.forward.robot_models import (
@@ -118,7 +118,7 @@ def test_each_check_finds_what_is_wrong(attributes: dict[str, Any], check: Check
 
 def test_a_play_conforms() -> None:
     robot = load_robot("membrane")
-    model = wrong(remembers=Play(np.full(9, 100.0)))
+    model = wrong(remembers=PrandtlIshlinskii.play(np.full(9, 100.0)))
     conformance.memory_gives_what_is_wanted(model, robot.actuation_min, robot.actuation_max)
 
 

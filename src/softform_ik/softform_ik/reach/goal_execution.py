@@ -5,13 +5,17 @@ surface is compared with the predicted one along the normals. A smooth field of 
 (`ResidualField`) is added to it, and the inverse kinematics is solved again from where the robot is; that is the same
 as correcting the target by what is left. The field is kept and refined from round to round, so that a hole in one scan
 is filled by another. The rounds end when the corrected prediction promises too little, and the robot ends at the best
-round that was measured. That is never worse than the commands that the goal names, which are the first round, nor than
-what the simulation alone plans, which is a round as well where it could be as good.
+round that was measured, which is never worse than the commands that the goal names, which are the first round, nor than
+what the simulation alone plans, which is a round as well where it could be as good. Every round comes to its plan from
+the side that the first came from, and so does the return to the best (`run_up`): where an actuator turns back, a body
+that remembers does not follow.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+
+import numpy as np
 
 from softform_client.actuator_values import values_to_message
 from softform_client.driver_watch import MeasuredValues
@@ -20,6 +24,7 @@ from softform_core.arrays import Array
 from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors, resting_surface
 from softform_core.forward.corrected_pipeline import CorrectedPipeline
 from softform_core.forward.forward_model import ForwardModel, SurfaceModel
+from softform_core.forward.memory import NO_MEMORY
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.counterpart import RestingSurface
 from softform_core.inverse.ik_monitor import IkIteration
@@ -32,6 +37,7 @@ from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ik.goals.reach_limit import ReachSettings, check_reachable
 from softform_ik.reach.capture_checks import check_capture
+from softform_ik.reach.run_up import Approach
 from softform_ik.robot.hardware import Hardware
 from softform_ik.robot.stop_request import StopRequest
 from softform_interfaces.action import ReachShape
@@ -54,9 +60,10 @@ is lowered by this factor."""
 
 @dataclass(frozen=True)
 class Round:
-    """Round of the loop: where the robot was sent, the cloud captured there, (N, 3) m, and its errors to the target."""
+    """Round of the loop: the plan, the commands (m,) for it, the cloud (N, 3) m captured there, and its errors."""
 
     solution: IkResult
+    commanded: Array
     captured: Array
     measured: MeasuredErrors
 
@@ -90,6 +97,11 @@ class GoalExecution:
     rounds: list[Round] = field(default_factory=list)
     promised: float = float("nan")
     _moved_to: tuple[IkResult, Array] | None = None
+    _approach: Approach = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin without a side from which the robot comes."""
+        self._approach = Approach(self.robot)
 
     @property
     def _surface(self) -> SurfaceModel:
@@ -108,7 +120,7 @@ class GoalExecution:
         if self.best is None:
             return None
         if self._moved_to is not None and self._moved_to[0] is self.best:
-            return self._moved_to[1]
+            return self.robot.actuators_of(self._moved_to[1])
         return self._commands_for(self.best.actuation)
 
     @property
@@ -147,20 +159,22 @@ class GoalExecution:
         elif mode is Mode.PLAN_MOVE_AND_VERIFY:
             self._visit(self.plan, 0)
         else:
-            self._close_loop(self._given(self.goal.seed, self.plan.pose) or self.plan)
+            self._close_loop(self.plan, self._actuation(self.goal.seed))
 
-    def _close_loop(self, plan: IkResult) -> None:
-        """Visit a plan, then better ones, and end at the best.
+    def _close_loop(self, plan: IkResult, given: Array | None) -> None:
+        """Visit a plan, or given commands (m,) in its place, then better ones, and end at the best.
 
         After a capture that is missing or unusable the robot is sent back to the best round, and the error raised.
         """
         model, settings, rounds = self._surface, self.settings, self.rounds
         most_rounds = self.goal.max_rounds or settings.max_rounds
         corrected: ForwardModel = model
+        if given is not None:
+            plan = self._held(given, plan.pose)
         self.promised = self._promise(model, plan)
         field, gain = ResidualField.zero(model.patches), settings.gain
         for number in range(most_rounds + 1):
-            visited = self._visit_or_return(plan, number)
+            visited = self._visit_or_return(plan, number, given if number == 0 else None)
             if visited is None:
                 return
             tolerance = self.goal.tolerance or self.settings.tolerance
@@ -185,29 +199,37 @@ class GoalExecution:
             if self.stop() or (is_rival and self._visit_or_return(rival, len(rounds)) is None):
                 return
         if best_of(rounds) is not rounds[-1]:
-            self._move(best_of(rounds).solution, len(rounds) - 1)
+            self._return(len(rounds) - 1)
 
-    def _given(self, commands: Array | None, pose: RigidTransform) -> IkResult | None:
-        """Return the plan that brings the actuators to commands (k,), whatever it is worth."""
-        actuation = self._actuation(commands)
-        return None if actuation is None else self._solve(self.pipeline, actuation, pose, 0, held=True)
+    def _held(self, commanded: Array, pose: RigidTransform) -> IkResult:
+        """Return as a plan what the body feels at commands (m,), whatever it is worth."""
+        memory = self.pipeline.memory
+        felt = memory.effective(self.hardware.commands(memory).state, commanded)
+        limits = self.robot.actuation_min, self.robot.actuation_max
+        return self._solve(self.pipeline, np.clip(felt, *limits), pose, 0, held=True)
 
-    def _visit_or_return(self, solution: IkResult, number: int) -> Round | None:
+    def _visit_or_return(self, solution: IkResult, number: int, commanded: Array | None = None) -> Round | None:
         """Visit like `_visit`; where that cannot be measured the robot goes back to the best round."""
         try:
-            return self._visit(solution, number)
+            return self._visit(solution, number, commanded)
         except GoalError as error:
             if self.rounds and error.code in (GoalCode.CAPTURE_TIMEOUT, GoalCode.CAPTURE_INVALID):
-                self._move(best_of(self.rounds).solution, number)
+                self._return(number)
             raise
 
-    def _visit(self, solution: IkResult, number: int) -> Round | None:
+    def _return(self, number: int) -> None:
+        """Move to the commands of the best round."""
+        best = best_of(self.rounds)
+        self._move(best.solution, number, best.commanded)
+
+    def _visit(self, solution: IkResult, number: int, commanded: Array | None = None) -> Round | None:
         """Move, settle, capture and compare: one round more; None if stopped."""
-        settled = self._move(solution, number)
+        settled = self._move(solution, number, commanded)
         if settled is None:
             return None
         assert self._moved_to is not None
-        self._tell("verifying", solution.iterations, solution, self._moved_to[1], number)
+        commanded = self._moved_to[1]
+        self._tell("verifying", solution.iterations, solution, self.robot.actuators_of(commanded), number)
         captured = self.hardware.look(settled, self.stop)
         if captured is None:
             return None
@@ -217,7 +239,7 @@ class GoalExecution:
             except GoalError as error:
                 next_step = f"{error.next_step} The robot holds the best shape that was measured."
                 raise GoalError(error.code, error.message, next_step) from error
-        self.rounds.append(Round(solution, captured, self._measure(captured, solution)))
+        self.rounds.append(Round(solution, commanded, captured, self._measure(captured, solution)))
         return self.rounds[-1]
 
     def _promise(self, model: ForwardModel, solution: IkResult) -> float:
@@ -231,9 +253,20 @@ class GoalExecution:
             found = measure_errors(points, self.goal.target, solution.pose.scaled(1.0 / MM_PER_M), self._rest)
         return found
 
-    def _move(self, solution: IkResult, number: int) -> MeasuredValues | None:
-        commands = self._commands_for(solution.actuation)
-        self._moved_to = solution, commands
+    def _move(self, solution: IkResult, number: int, commanded: Array | None = None) -> MeasuredValues | None:
+        """Move to what brings a plan into effect, or to these commands (m,) for it; None if stopped."""
+        if self.goal.mode is Mode.CLOSED_LOOP:
+            first = self._commanded_for(solution.actuation) if commanded is None else commanded
+            start = self._approach.begins_at(self.hardware.commands(NO_MEMORY).effective, first)
+            if start is not None and self._go(solution, number, start) is None:
+                return None
+        if commanded is None:
+            commanded = self._commanded_for(solution.actuation)  # from the state that the robot is in after a run-up
+        self._moved_to = solution, commanded
+        return self._go(solution, number, commanded)
+
+    def _go(self, solution: IkResult, number: int, commanded: Array) -> MeasuredValues | None:
+        commands = self.robot.actuators_of(commanded)
 
         def tell(stage: str) -> None:
             self._tell(stage, solution.iterations, solution, commands, number)
@@ -241,8 +274,11 @@ class GoalExecution:
         tell("moving")
         return self.hardware.move(commands, self.stop, lambda: tell("settling"))
 
+    def _commanded_for(self, actuation: Array) -> Array:
+        return self.hardware.commands(self.pipeline.memory).command(actuation)
+
     def _commands_for(self, actuation: Array) -> Array:
-        return self.robot.actuators_of(self.hardware.commands(self.pipeline.memory).command(actuation))
+        return self.robot.actuators_of(self._commanded_for(actuation))
 
     def _actuation(self, commands: Array | None) -> Array | None:
         return None if commands is None else self.robot.nearest_actuation(commands)

@@ -180,7 +180,7 @@ def _confidence_auc(
     simulated = judge.pipeline(None)
     control_points = simulated.control_points(scans.actuation).reshape(len(scans), -1)
     confidence = confidence_map(trained, control_points, simulated.points(scans.actuation))
-    effective = scans.effective(trained.sim_to_real.play).actuation
+    effective = scans.effective(trained.sim_to_real.memory).actuation
     surface = judge.pipeline(trained.sim_to_real).points(effective) / MM_PER_M
     return holes_auc(confidence, surface, scans.clouds, MISSING_M)
 

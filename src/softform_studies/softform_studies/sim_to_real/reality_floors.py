@@ -23,8 +23,8 @@ from softform_core.surface.fit import SurfaceFitter
 from softform_core.surface.patch_set import PatchSet
 from softform_core.units import MM_PER_M
 from softform_rig.gap import random_actuations
-from softform_rig.live_body import HELD_S, Memory
-from softform_rig.reality import Reality, true_values
+from softform_rig.live_body import HELD_S
+from softform_rig.reality import Reality, SettledDevices, memory_of
 from softform_studies.sim_to_real.judge import Errors, Judge, search_tree
 from softform_studies.sim_to_real.warp_fit import warped_onto
 
@@ -140,7 +140,7 @@ def memory_floor(robot: Robot, reality: Reality, actuation: Array, seed: int) ->
         seed: Seed of the histories, which are random actuations in the working range.
 
     Returns:
-        Errors (n * `HISTORIES`, V) mm; zeros of a reality without hysteresis and creep.
+        Errors (n * `HISTORIES`, V) mm; zeros of a reality without memory.
 
     Raises:
         SoftformError: If the reality has no shape at an actuation.
@@ -167,8 +167,8 @@ def _effective(robot: Robot, reality: Reality, actuation: Array, seed: int) -> A
     """Return effective values (`HISTORIES`, k) at an actuation (m,), after different ones."""
     effective = []
     for past in random_actuations(robot, HISTORIES * _PAST, seed).reshape(HISTORIES, _PAST, -1):
-        memory = Memory(reality, len(robot.actuators))
+        devices, memory = SettledDevices(reality, robot), memory_of(reality, robot)
         for commanded in (*past, actuation):
-            last = memory.feel(true_values(reality, robot, robot.actuators_of(commanded)), HELD_S)
+            last = memory.feel(devices.settle(robot.actuators_of(commanded), HELD_S), HELD_S)
         effective.append(last)
     return np.array(effective)
