@@ -38,7 +38,7 @@ def _cube(cells: int) -> tuple[Array, NDArray[np.int64]]:
     at = (np.arange(cells)[:, None] * (cells + 1) + np.arange(cells)).ravel()
     along, across = at + cells + 1, at + 1
     face = np.concatenate([np.stack([at, along, along + 1], axis=1), np.stack([at, along + 1, across], axis=1)])
-    vertices, triangles = [], []
+    vertices, triangles = list[Array](), list[NDArray[np.int64]]()
     for axis in range(3):
         for sign in (-1.0, 1.0):
             corners = np.empty((len(a), 3))

@@ -225,11 +225,12 @@ class SettledDevices:
 
     def __init__(self, reality: Reality, robot: Robot) -> None:
         self._reality, self._robot, known = reality, robot, emulations()
-        self._readings = [
-            (robot.served_by(device), emulation.reading_memory(robot, device, reality.errors_of(emulation)))
-            for device in robot.devices
-            if isinstance(emulation := known.get(device.kind), RemembersReadings)
-        ]
+        self._readings = []
+        for device in robot.devices:
+            emulation = known.get(device.kind)
+            if isinstance(emulation, RemembersReadings):
+                memory = emulation.reading_memory(robot, device, reality.errors_of(emulation))
+                self._readings.append((robot.served_by(device), memory))
 
     def settle(self, commanded: Array, seconds: float) -> Array:
         """True values (k,) of the actuators, at `commanded` (k,) for so long."""
