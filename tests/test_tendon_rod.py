@@ -7,15 +7,18 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from sensor_msgs.msg import PointCloud2
 
 from softform_client.client import GoalFailedError, NotConnectedError, PointPath, ShapeClient
-from softform_core.forward.tip_model import load_tip_model
-from softform_core.robots import load_robot
+from softform_core.forward.tip_model import load_line, load_tip_model
+from softform_core.robots import CENTRE_LINE, load_robot
+from softform_core.shapes.features import FeaturePoints
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ActuatorState, DriverState
 from softform_interfaces.srv import InjectFault
 from softform_ros.background_node import BackgroundNode
-from softform_ros.qos import ACTUATOR_STATE_READER, DIAGNOSTICS, FAULT_EVENTS, LATCHED_STATE
+from softform_ros.conversions import points_from_cloud
+from softform_ros.qos import ACTUATOR_STATE_READER, DIAGNOSTICS, FAULT_EVENTS, LATCHED_STATE, PREDICTED_SURFACE
 from softform_ros.service_calls import call_driver, call_service
 from softform_tendons.settings import SLACKENED_WITHIN
 from softform_tools.ros_checks import drivers_heard
@@ -99,6 +102,20 @@ def test_the_tip_follows_waypoints(client, path, heard):
     assert heard.driver.state == DriverState.RUNNING
     held = np.reshape(result.actuators.value, (3, -1))[-1]
     np.testing.assert_allclose(heard.measured, held, atol=ROBOT.actuator_tolerances.arrive.min())
+
+
+def test_the_middle_of_the_centre_line_is_led_to_its_place_and_shown(client, heard):
+    shown: list[np.ndarray] = []
+    heard.node.create_subscription(
+        PointCloud2, "predicted_centre_line", lambda told: shown.append(points_from_cloud(told)), PREDICTED_SURFACE
+    )
+    middle = load_line(ROBOT).at(np.array([[0.0, 0.5]]))
+    place = middle.forward(np.array([[0.004, -0.002, 0.0]])).points[0] / MM_PER_M
+    wanted = FeaturePoints.of([[0.0, 0.5]], place, None, [CENTRE_LINE])
+    result = client.reach(features=wanted, mode="plan-and-move")
+    assert result.solve.mean_error < 1e-4
+    heard.wait_until(lambda: shown and np.linalg.norm(shown[-1][10] - place[0]) < 2e-3, "the middle at its place")
+    assert shown[-1].shape == (21, 3) and np.linalg.norm(shown[-1][0]) < 1e-3
 
 
 def test_each_motor_is_reported_and_a_broken_bus_where_to_look(heard):

@@ -18,6 +18,7 @@ from softform_core.networks.store import TIP_KINEMATICS
 from softform_core.paths import models_of
 from softform_core.robots import load_robot
 from softform_core.simulation.store import SampleStatus, open_simulation
+from softform_core.stores.past import REMEMBERED
 from softform_core.training.tips import train_kinematics
 
 DESCRIPTION = """
@@ -124,7 +125,7 @@ def _constant(actuations, tips):
     [
         (_unmeasured, "has no tip, or one and the same under other actuations, in 21 lines (2, 3, 4, 5, 6, …)"),
         (_at_rest, "one and the same under other actuations, in 40 lines"),
-        (_contradiction, "mm apart: line 7 against an earlier one (line 4). Take their mean, the first or each"),
+        (_contradiction, "mm apart: line 7 against an earlier one (line 4). Say --in-order if rows follow"),
         (_outside, "c2 is 61000 Pa in line 6, outside 0 … 60000 Pa"),
         (_constant, "each must change"),
     ],
@@ -250,8 +251,8 @@ def test_rows_in_order_are_each_kept_with_what_was_before_them(folder, samples):
     store, seen = store_of(folder), np.delete(np.arange(60), 2)
     np.testing.assert_allclose(store.actuation, actuations[seen], rtol=1e-9)
     np.testing.assert_allclose(store.converged()[1], tips[seen], atol=1e-12)
-    padded = np.concatenate([np.full((4, 3), np.nan), actuations])
-    expected = np.stack([padded[row : row + 4] for row in seen])
+    padded = np.concatenate([np.full((REMEMBERED, 3), np.nan), actuations])
+    expected = np.stack([padded[row : row + REMEMBERED] for row in seen])
     np.testing.assert_allclose(store.past, expected, rtol=1e-9)
     assert "different tips" in bring(folder, table).output and "--in-order" in bring(folder, table).output
 

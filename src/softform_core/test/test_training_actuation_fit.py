@@ -155,7 +155,7 @@ def test_markers_tell_the_play_of_an_arm() -> None:
 
 def test_a_past_that_is_none_of_these_frames_is_rejected() -> None:
     uv, actuation = SHEET.samples(4), np.zeros((3, 9))
-    for past in (np.zeros((2, 4, 9)), np.zeros((3, 9)), np.zeros((3, 0, 9)), np.full((3, 4, 9), np.nan)):
+    for past in (np.zeros((2, 4, 9)), np.zeros((3, 9)), np.zeros((3, 0, 9)), np.full((3, 4, 9), np.inf)):
         with pytest.raises(SoftformError, match="before"):
             MarkerFrames(actuation, list("abcd"), uv, np.zeros((3, 4, 3)), past)
 

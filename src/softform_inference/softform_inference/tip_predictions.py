@@ -30,8 +30,8 @@ class TipPredictions:
     by the simulation alone: a skin rides on them (`skin.bind`).
 
     The axes are the base's at rest, and turn with the tip as that of the simulation does; sim-to-real does not change
-    them. If a body does not tell how its frames turn, they keep the base's rotation. Where the robot has a centre line,
-    `predicted_centre_line`, too.
+    them. If a body does not tell how its frames turn, they keep the base's rotation. Models with a centre line have it
+    on `predicted_centre_line`.
 
     Raises:
         SoftformError: If its model cannot be used.
@@ -40,7 +40,7 @@ class TipPredictions:
     def __init__(self, node: SoftformLifecycleNode, robot: Robot, models: TipModels) -> None:
         self._node, self._robot = node, robot
         self._model, self._models = models.tip, models
-        self._line = None if robot.centre_line is None else CentreLineTopic(node, robot)
+        self._line = CentreLineTopic(node, robot) if models.has_line else None
         body = robot.body.simulator() if robot.body.is_simulated else None
         self._body = body if isinstance(body, TurningBody) else None
         self._unknowns = np.empty(0) if body is None else body.rest

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
+from tf2_msgs.msg import TFMessage
 
 from softform_core.bodies.imported.description import ImportedBody
 from softform_core.forward.history import History
@@ -69,8 +70,13 @@ def test_a_tip_that_remembers_stands_where_its_history_has_left_it():
     robot = load_robot("three_chamber")
     model = load_tip_model(robot, models_dir() / "three_chamber")
     play = PrandtlIshlinskii.play(np.full(3, 2e3))
-    told, node = [], SimpleNamespace()
-    node.create_publisher = lambda *_: SimpleNamespace(publish=told.append)
+    told = []
+
+    def publisher(kind, *_):
+        heard = told.append if kind is TFMessage else lambda _: None
+        return SimpleNamespace(publish=heard, get_subscription_count=lambda: 0)
+
+    node = SimpleNamespace(create_publisher=publisher)
     predictions = tip_predictions.TipPredictions(node, robot, TipModels(replace(model, memory=play), "in use"))
     actuation = np.array([3e4, 1e4, 1e4])
     came = tuple(((0.0, 0.0), (1.0, beyond)) for beyond in (5e4, 1e4, 0.0))

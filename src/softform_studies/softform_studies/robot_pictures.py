@@ -210,7 +210,7 @@ def draw_waypoints(robot: Robot, reality_name: str, path: Path) -> None:
     tip_axes = columns["tip"]
     tip_axes.plot(*points[:, :2].T, color="black", label="waypoints")
     for actuations, label in ((simulated, "real tip, without N_s2r"), (ours, "real tip, with N_s2r")):
-        tips = MM_PER_M * real_tips(robot, reality, LiveBody(robot, reality), actuations)
+        tips = MM_PER_M * real_tips(robot, LiveBody(robot, reality), actuations)
         tip_axes.plot(*tips[:, :2].T, ".", markersize=3, label=label)
     tip_axes.set(xlabel="x, mm", ylabel="y, mm", aspect="equal", title=f"{robot.title}, reality '{reality.name}'")
     tip_axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), fontsize="small", ncols=3)

@@ -10,6 +10,7 @@ from softform_core.networks.store import TIP_KINEMATICS, load_tip_sim_to_real
 from softform_core.paths import models_dir, reality_file
 from softform_core.robots import load_robot
 from softform_core.simulation.simulated_body import equilibrium_points
+from softform_core.stores.past import REMEMBERED
 from softform_core.training.tip_samples import read_tip_samples
 from softform_rig.live_body import LiveBody
 from softform_rig.reality import known_realities, load_reality
@@ -89,8 +90,8 @@ def test_captured_tips_are_written_for_training(tmp_path, capsys):
     samples, origin = read_tip_samples(path, FINGERS)
     assert samples.actuation.shape == (12, 3)
     assert samples.tips.shape == (12, 2)
-    np.testing.assert_array_equal(samples.past[0], np.tile(FINGERS.rest_actuation, (4, 1)))
-    np.testing.assert_array_equal(samples.past[5], samples.actuation[1:5])
+    np.testing.assert_array_equal(samples.past[0], np.tile(FINGERS.rest_actuation, (REMEMBERED, 1)))
+    np.testing.assert_array_equal(samples.past[5][-4:], samples.actuation[1:5])
     assert "default" in origin["source"]
 
 

@@ -22,7 +22,7 @@ ROD = load_robot("tendon_rod", "tip")
 
 
 def stiff_to_turn(robot, share):
-    """The default reality, whose material stays a share of their range behind its actuators, by Bouc and Wen's law."""
+    """The default reality, whose material stays behind by a share of its actuators' ranges, by Bouc and Wen's law."""
     lags = share * (robot.actuator_max - robot.actuator_min)
     law = BoucWen(lag=float(lags[0]), beta=0.8, scale=(lags / lags[0]).tolist())
     return load_reality("default", robot).model_copy(update={"hysteresis": law})
@@ -49,6 +49,7 @@ def test_draws_of_a_tip_are_measured_by_the_command():
     figures = json.loads(done.stdout[done.stdout.index("{") :])
     assert figures["draws"] == 1 and figures["robot"] == "tendon_rod" and figures["tips"] == 60
     assert figures["mean_reduction"]["median"] > 0.5
+    assert {"mean_reduction", "max_reduction", "mean_mm", "max_mm"} == figures["without_memory"].keys()
     rejected = CliRunner().invoke(sim2real, ["--robot", "tendon_rod", "--points", "500"])
     assert rejected.exit_code == 2 and "--points does not fit" in rejected.output
 

@@ -141,6 +141,11 @@ class TipModels(RobotModels):
             self.simulated = _outputs(tip.without_sim_to_real, simulated_line or line)
 
     @property
+    def has_line(self) -> bool:
+        """Whether they predict a centre line."""
+        return isinstance(self._current, Outputs)
+
+    @property
     def current(self) -> ForwardModel:
         """The tip as a model of one point; by parameters (`forward.outputs`) points of the centre line, too."""
         return self._current

@@ -57,23 +57,24 @@ def fit_play(robot: Robot, simulated: Callable[[Array], Array], actuation: Array
 
 def _widths(misfit: Callable[[Array], float], scale: Array) -> Array:
     """Return the widths of least misfit: first one share of the scale (k,) for all, then each for itself."""
-    widths = scale * _least(lambda share: misfit(share * scale))
+    shares = np.full(len(scale), _least(lambda share: misfit(share * scale)))
     for _ in range(_ROUNDS if len(scale) > 1 else 0):
-        for place, of in enumerate(scale):
-            widths[place] = of * _least(partial(_with_width, misfit, widths, place, float(of)))
-    return widths
+        for place in range(len(scale)):
+            shares[place] = _least(partial(_with_one, misfit, scale, shares, place))
+    return shares * scale
+
+
+def _with_one(misfit: Callable[[Array], float], scale: Array, shares: Array, place: int, share: float) -> float:
+    """Return the misfit at shares of the scale (k,), one of which is another."""
+    changed = shares.copy()
+    changed[place] = share
+    return misfit(changed * scale)
 
 
 def _least(misfit: Callable[[float], float]) -> float:
     """Return the share of half the range at which the misfit is least; 0 where that is no worse."""
     found = minimize_scalar(misfit, bounds=(0.0, WIDEST), method="bounded", options={"xatol": _TOLERANCE})
     return float(found.x) if found.fun < misfit(0.0) else 0.0
-
-
-def _with_width(misfit: Callable[[Array], float], widths: Array, place: int, scale: float, share: float) -> float:
-    changed = widths.copy()
-    changed[place] = share * scale
-    return misfit(changed)
 
 
 def _polynomials(x: Array) -> Array:

@@ -129,6 +129,10 @@ def test_without_a_line_in_the_description_none_is_stored_nor_learned(tmp_path):
         FeaturePoints.of([[0.0, 0.5]], np.zeros((1, 3)), None, [CENTRE_LINE]).on(plain)
     with pytest.raises(SoftformError, match="no centre line"):
         plain.line_parameters(0.5)
+    tip = open_models("fem", ModelRequest(plain, 9)).current
+    assert tip.at(np.zeros((3, 2))).forward(HERE[None]).points.shape == (1, 3, 3)
+    with pytest.raises(SoftformError, match="a tip and no centre line"):
+        tip.at(np.array([[2.0, 0.5]]))
 
 
 def test_the_line_of_an_arm_is_the_middle_of_its_tube():

@@ -48,7 +48,7 @@ def measure_tips(robot: Robot, reality: Reality, settings: TipSettings) -> dict[
     low, high, (tips, held_out, seed) = robot.actuation_min, robot.actuation_max, settings
     judged = np.random.default_rng([seed, 1]).uniform(low, high, (held_out, len(low)))
     actuation = np.concatenate([halton_actuations(low, high, tips, seed), judged])
-    true, past = real_tips(robot, reality, LiveBody(robot, reality), actuation), pasts(actuation, robot.rest_actuation)
+    true, past = real_tips(robot, LiveBody(robot, reality), actuation), pasts(actuation, robot.rest_actuation)
     noise = reality.motion_capture.noise * np.random.default_rng(seed).standard_normal((tips, true.shape[1]))
     learned_from = TipSamples(actuation[:tips], true[:tips] + noise, past[:tips])
     of_judged = actuation[tips:], past[tips:], MM_PER_M * true[tips:]
@@ -92,9 +92,9 @@ def tip_draw_figures(draws: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {
         "draws": len(measured),
         **cuts_of(measured, "after", spread),
-        "without_memory": cuts_of(measured, "without_memory", spread),
+        "without_memory": cuts_of(measured, "without_memory", spread) | median_errors(measured, "without_memory"),
         "remembered": sum(bool(draw["play"]) for draw in measured),
-        **{what: median_errors(measured, what) for what in ("before", "after", "without_memory")},
+        **{what: median_errors(measured, what) for what in ("before", "after")},
         "each": list(measured),
     }
 

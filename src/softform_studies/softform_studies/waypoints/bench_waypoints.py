@@ -295,7 +295,7 @@ def tracking_in_reality(robot: Robot, reality: Reality, model: TipModel) -> dict
     path = follow_path(model, points, start_near(model, points[0]))
     commands = Commands.of(robot, model.memory, History(), robot.rest_actuation)
     commanded = np.array([commands.command(actuation) for actuation in path.actuations])
-    tips = real_tips(robot, reality, LiveBody(robot, reality), commanded)
+    tips = real_tips(robot, LiveBody(robot, reality), commanded)
     errors = tracking_percent(model, tips, points)
     return {
         "tracking_mean_percent": float(np.mean(errors)),

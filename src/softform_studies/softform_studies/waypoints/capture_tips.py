@@ -20,8 +20,8 @@ from softform_core.robots import TIP, Robot, load_robot
 from softform_core.simulation.simulated_body import LinedBody
 from softform_core.stores.past import pasts
 from softform_core.training.tip_samples import CapturedLines, TipSamples, write_tip_samples
-from softform_rig.live_body import HELD_S, LiveBody
-from softform_rig.reality import Reality, load_reality, true_values
+from softform_rig.live_body import LiveBody
+from softform_rig.reality import Reality, load_reality
 
 PAPER_SAMPLES = {"three_chamber": 343, "planar_fingers": 620}
 """Numbers of samples in the paper (Sec. III-D)."""
@@ -32,15 +32,12 @@ def tips_of_paper(robot: Robot) -> int:
     return PAPER_SAMPLES.get(robot.name, 500)
 
 
-def real_tips(
-    robot: Robot, reality: Reality, live: LiveBody, actuations: Array, noise: float = 0.0, seed: int = 0
-) -> Array:
+def real_tips(robot: Robot, live: LiveBody, actuations: Array, noise: float = 0.0, seed: int = 0) -> Array:
     """Return tips (n, d) m in the robot's frame, one actuation (n, m) Pa after the other.
 
     Args:
         robot: The robot.
-        reality: Reality of the robot; its sensors decide which true values the commands lead to.
-        live: Body of the robot, with its history.
+        live: Body of the robot on a reality, with its history and that of its sensors.
         actuations: Commanded.
         noise: Standard deviation of a marker's coordinates, m.
         seed: Seed of the noise.
@@ -48,17 +45,15 @@ def real_tips(
     Raises:
         SoftformError: If an actuation has no equilibrium in this reality.
     """
-    tips, _ = _places(robot, reality, live, actuations)
+    tips, _ = _places(robot, live, actuations)
     return tips + noise * np.random.default_rng(seed).standard_normal(tips.shape)
 
 
-def _places(robot: Robot, reality: Reality, live: LiveBody, actuations: Array) -> tuple[Array, CapturedLines | None]:
+def _places(robot: Robot, live: LiveBody, actuations: Array) -> tuple[Array, CapturedLines | None]:
     """Return the true tips (n, d) m, and the centre lines of a robot that learns its own."""
     tips, lines, tip_point = np.empty((len(actuations), robot.tip_dimensions)), [], live.simulated.frames[TIP]
-    for tip, values in zip(tips, true_values(reality, robot, robot.actuators_of(actuations)), strict=True):
-        tip[:] = live.shape(values, HELD_S)[tip_point, : robot.tip_dimensions]
-        if live.failure is not None:
-            raise SoftformError(f"Reality '{reality.name}' has no tip: {live.failure}", "Soften its differences.")
+    for tip, actuation in zip(tips, actuations, strict=True):
+        tip[:] = live.commanded_shape(actuation)[tip_point, : robot.tip_dimensions]
         lines.append(live.centre_line())
     if not robot.learns_line or not isinstance(live.simulated, LinedBody):
         return tips, None
@@ -74,7 +69,7 @@ def capture_tips(robot: Robot, reality: Reality, samples: int, seed: int = 0) ->
         SoftformError: If an actuation has no equilibrium in this reality.
     """
     actuations = halton_actuations(robot.actuation_min, robot.actuation_max, samples, seed)
-    tips, lines = _places(robot, reality, LiveBody(robot, reality), actuations)
+    tips, lines = _places(robot, LiveBody(robot, reality), actuations)
     draw, noise = np.random.default_rng(seed).standard_normal, reality.motion_capture.noise
     tips = tips + noise * draw(tips.shape)
     if lines is not None:
