@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from softform_core.bodies.rod.description import RodShape
 from softform_core.robots.body import Outline
-from softform_core.robots.description import Description, Finite, Positive
+from softform_core.robots.description import Description, Finite, NotNegative, Positive
 
 _DRAWN = 0.1
 """Size of a tendon in pictures, of the section's width."""
@@ -42,11 +42,16 @@ class TendonRodBody(RodShape):
 
     The value of an actuator is the pull of a tendon at its motor, m: how much shorter the tendon is than its way along
     the rod at rest. Below 0 it hangs slack at rest.
+
+    Attributes:
+        tendons: Along the rod.
+        disc_radius: Of the discs that the links are, if they are, m; 0 of none.
     """
 
     physics: ClassVar[str] = "softform_core.bodies.tendon_rod.simulator"
     kind: Literal["tendon_rod"]
     tendons: Annotated[list[Tendon], Field(min_length=1)]
+    disc_radius: NotNegative = 0.0
 
     @model_validator(mode="after")
     def _fits(self) -> "TendonRodBody":

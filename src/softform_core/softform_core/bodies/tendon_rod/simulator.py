@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import model_validator
 
 from softform_core.arrays import Array
 from softform_core.bodies.loads.cable import taut_energy, taut_slopes
@@ -22,6 +23,8 @@ from softform_core.bodies.rod.equilibrium import RodProblem
 from softform_core.bodies.rod.model import RealShape, Rod, Share, Specimen, build_rod
 from softform_core.bodies.rod.simulator import CHANCES, SampledRod, drawn_elements, drawn_shape, drawn_specimen
 from softform_core.bodies.tendon_rod.description import TendonRodBody
+from softform_core.bodies.tendon_rod.path import TendonPath
+from softform_core.bodies.tendon_rod.reality import PathDependence, path_of
 from softform_core.robots.description import NotNegative
 from softform_core.simulation.hessian import BlockHessian
 from softform_core.simulation.simulated_body import TendonLoads
@@ -175,21 +178,39 @@ class TendonFabrication(Specimen):
 
 
 class RealTendonRod(RealShape):
-    """The real rod with tendons; `fabrication` are the errors of this specimen."""
+    """The real rod with tendons.
+
+    Attributes:
+        fabrication: Errors of this specimen.
+        path: What makes its shape depend on its path; nothing, if left out.
+    """
 
     fabrication: TendonFabrication = TendonFabrication()
+    path: PathDependence | None = None
+
+    @model_validator(mode="after")
+    def _one_law(self) -> "RealTendonRod":
+        if self.path is not None and (self.wall is not None or self.elements is not None):
+            raise ValueError(
+                "a rod with a path has a wall of its own and one element a section: leave out wall, elements"
+            )
+        return self
 
 
 Reality = RealTendonRod
 _AS_DESCRIBED = RealTendonRod()
 
 
-def simulator(body: TendonRodBody, real: RealTendonRod = _AS_DESCRIBED) -> TendonRodProblem:
+def simulator(body: TendonRodBody, real: RealTendonRod = _AS_DESCRIBED) -> TendonRodProblem | TendonPath:
     """The rod and its tendons, or those of a reality; errors as of `build_rod`."""
+    if real.path is not None:
+        body = body.model_copy(update={"elements": 1})
     rod, made, count = build_rod(body, real), real.fabrication, len(body.tendons)
     draw = np.random.default_rng(made.seed).standard_normal
     draw((2, body.sections))  # what the rod took
     shift, stiffness = made.tendon_place * draw((count, 2)), made.tendon_stiffness * draw(count)
+    if real.path is not None:
+        return path_of(body, rod, real.path, shift, 1.0 + stiffness)
     return TendonRodProblem(rod, build_tendons(body, rod, shift, 1.0 + stiffness))
 
 
