@@ -20,6 +20,7 @@ setup(
         "softform.commands": [
             "bench = softform_studies.cli_bench:bench",
             "figures = softform_studies.cli_figures:figures",
+            "histories = softform_studies.cli_histories:histories",
             "study = softform_studies.cli_study:study",
             "picture = softform_studies.cli_picture:picture",
         ],

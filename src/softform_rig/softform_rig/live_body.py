@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,9 +11,10 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.robots.actuators import Quantity
-from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, find_equilibria
+from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
 from softform_core.simulation.simulated_body import (
+    PathDependentBody,
     PulledBody,
     SimulatedBody,
     TendonLoads,
@@ -56,12 +57,24 @@ _SLIGHT: dict[Quantity, float] = {"pressure": 200.0, "displacement": 5e-4, "posi
 """By quantity, in SI units: a slight load."""
 
 
+_STILL_S = 0.2
+"""How long a body that depends on its path is not led on while its actuators stay: it creeps by less than is seen."""
+
+
 class _Solved(NamedTuple):
-    """The last equilibrium: effective values (k,), unknowns (m,) and points (P, 3) m."""
+    """The last equilibrium.
+
+    Attributes:
+        effective: (k + ...) values under which it is one, those of the actuators first.
+        unknowns: (m,).
+        points: (P, 3) m.
+        state: Of a body that depends on its path.
+    """
 
     effective: Array
     unknowns: Array
     points: Array
+    state: Any = None
 
 
 class LiveBody:
@@ -93,6 +106,8 @@ class LiveBody:
         self._memory, self._looked_at = Memory(reality, len(robot.actuators)), time.monotonic()
         self._effective: Array | None = None
         self._solved: _Solved | None = None
+        self._path = self.simulated if isinstance(self.simulated, PathDependentBody) else None
+        self._since_led = 0.0
         self._sensitivity: Array | None = None
         self._points = self.rest
 
@@ -140,6 +155,9 @@ class LiveBody:
 
     def _compile(self, values: Array) -> Array:
         """All that is asked of a body while it lives: a compilation later would stop every thread of the rig."""
+        if self._path is not None:
+            new, state = self._path.new(1)
+            self._path.advance(new, values, state, 1.0)
         unknowns = equilibrium_unknowns(self.simulated, values)
         equilibrium_sensitivities(self.simulated, unknowns, values)
         if isinstance(self.simulated, PulledBody):
@@ -150,10 +168,30 @@ class LiveBody:
         effective = self._feel(values, held)
         return self._points if effective is None else self._shape_of(effective)
 
+    def _lead(self, effective: Array) -> Array:
+        """Lead a body that depends on its path from where it was to effective values, in the time that has passed."""
+        assert self._path is not None
+        solved = self._solved
+        unknowns, state = self._path.new(1) if solved is None else (solved.unknowns[None], solved.state)
+        here = np.zeros(len(effective)) if solved is None else solved.effective[: len(effective)]
+        if solved is not None and self._since_led < _STILL_S and (np.abs(effective - here) <= self._same).all():
+            return self._points
+        seconds, self._since_led = max(self._since_led, 1e-3), 0.0
+        try:
+            unknowns, state = self._path.advance(unknowns, effective[None], state, seconds)
+        except NoEquilibriumError as error:
+            self.failure = error.message
+            return self._points
+        values = self._path.in_balance(unknowns, state)[0]
+        self._solved = _Solved(values, unknowns[0], self.simulated.points(unknowns)[0], state)
+        self._points, self.failure = self._solved.points, None
+        return self._points
+
     def _feel(self, values: Array, held: float | None) -> Array | None:
         """What the body feels; None far outside the working range."""
         now = time.monotonic()
         seconds, self._looked_at = now - self._looked_at if held is None else held, now
+        self._since_led += seconds
         if ((values < self._lowest) | (values > self._highest)).any():
             self.failure = f"Values {values.tolist()} {self._robot.unit} lie far outside the robot's working range."
             self._effective = None
@@ -161,11 +199,15 @@ class LiveBody:
         return self._memory.feel(values, seconds)
 
     def _shape_of(self, effective: Array) -> Array:
-        if self._effective is not None and (np.abs(effective - self._effective) <= self._same).all():
+        is_same = self._effective is not None and (np.abs(effective - self._effective) <= self._same).all()
+        if self._path is None and is_same:
             return self._points
         self._effective = effective
         started = time.monotonic()
-        self._solve(effective)
+        if self._path is None:
+            self._solve(effective)
+        else:
+            self._lead(effective)
         self.solves += 1
         self.solve_seconds = time.monotonic() - started
         self.slowest_solve = max(self.slowest_solve, self.solve_seconds)
@@ -188,6 +230,8 @@ class LiveBody:
         effective, solved = self._feel(values, None), self._solved
         if effective is None:
             return self._points
+        if self._path is not None:
+            return self._shape_of(effective)
         if self.failure is not None or solved is None or (np.abs(effective - solved.effective) > self._near).any():
             return self._shape_of(effective)
         if self._sensitivity is None:

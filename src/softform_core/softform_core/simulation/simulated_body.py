@@ -1,6 +1,6 @@
 """A body that can be simulated, and where its points are at equilibrium. Rig, studies and models know no more of it."""
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from softform_core.simulation.problem import EquilibriumProblem
 __all__ = [
     "BodyOfData",
     "BodyOfSurfaces",
+    "PathDependentBody",
     "PulledBody",
     "SimulatedBody",
     "Surface",
@@ -113,6 +114,24 @@ class PulledBody(Protocol):
 
     def tendon_loads(self, unknowns: Array, actuators: Array) -> TendonLoads:
         """What the motors feel at unknowns (1, m) under pulls (1, k)."""
+
+
+@runtime_checkable
+class PathDependentBody(SimulatedBody, Protocol):
+    """A body with a state, such as held tensions: its shape depends on the path of its actuators, and on time."""
+
+    def new(self, samples: int) -> tuple[Array, Any]:
+        """Return unknowns (n, m) and state of bodies that have just been made, at no load."""
+
+    def advance(self, unknowns: Array, actuators: Array, state: Any, seconds: Array | float) -> tuple[Array, Any]:
+        """Return unknowns and state once the actuators went steadily to values (n, k) in (n,) s; changes neither given.
+
+        Raises:
+            NoEquilibriumError: If a body has no equilibrium on the way.
+        """
+
+    def in_balance(self, unknowns: Array, state: Any) -> Array:
+        """Return values (n, k + ...), those of the actuators first, under which the body is in balance where it is."""
 
 
 def rest_points(body: SimulatedBody) -> Array:

@@ -16,7 +16,7 @@ import zarr
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.bodies.tendon_rod.skin import Skin, build_skin, stations
+from softform_core.bodies.tendon_rod.skin import Skin, build_skin, stations, tendon_body
 from softform_core.robots import Robot, load_robot
 from softform_core.stores.zarr_stores import Shapes, StoreKind, misshapen_rows, new_group, open_group
 from softform_core.units import MM_PER_M
@@ -79,7 +79,7 @@ class RecordedShapes:
     @cached_property
     def skin(self) -> Skin:
         """The skin, in mm: `skin.vertices(centre_line, directors)` sweeps any centre line to a surface."""
-        return build_skin(load_robot(self.robot).body).scaled(MM_PER_M)
+        return build_skin(tendon_body(load_robot(self.robot))).scaled(MM_PER_M)
 
     @cached_property
     def _samples(self) -> tuple[NDArray[np.int64], Array]:
@@ -112,9 +112,17 @@ class RecordedShapes:
         return self.of(np.isin(self.part, [PARTS.index(part) for part in parts]))
 
 
+def joined(parts: list[RecordedShapes]) -> RecordedShapes:
+    """Return shapes that were recorded in parts, in the order of their chains."""
+    names = [each.name for each in fields(RecordedShapes) if each.name != "robot"]
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    whole = replace(parts[0], **arrays)
+    return whole.of(np.argsort(whole.chain, kind="stable"))
+
+
 def straight_line(robot: Robot, scale: float = 1.0) -> tuple[Array, Array]:
     """Return centre line (S, 3) and directors (S, 3, 3) of the straight rod; in m, times `scale`."""
-    body = robot.body
+    body = tendon_body(robot)
     steps = np.append(np.full(stations(1) - 2, body.section.length / (stations(1) - 2)), body.link_length)
     along = np.concatenate([[0.0], np.cumsum(np.tile(steps, body.sections))])
     line = np.zeros((len(along), 3))
@@ -140,7 +148,7 @@ SHAPES = StoreKind(
     schema="softform/remembered_shapes",
     version=1,
     attributes=("command", "git_revision", "created", "reality", "seed"),
-    made_by="./softform study remembered",
+    made_by="./softform histories",
     misshapen=_misshapen,
 )
 
@@ -153,7 +161,7 @@ def write_shapes(path: Path, robot: Robot, shapes: RecordedShapes, provenance: d
     """
     with new_group(path, SHAPES, robot) as group:
         group.attrs.update(provenance)
-        arrays = {
+        arrays: dict[str, NDArray[Any]] = {
             "actuation": shapes.q_current,
             "past": shapes.past,
             "part": shapes.part.astype(np.int32),

@@ -5,12 +5,12 @@ towards its motor, its pull u and how much longer the ways of its pieces are tha
 
     d_0 = u - s_0,    d_j = g_j + s_(j-1) - s_j,    s_E = 0
 
-with the tensions T_j = k_j phi'(d_j), see `bodies.loads.cable.taut_energy`. In a step the tendon takes the s of the least
+with the tensions T_j = k_j phi'(d_j), see `bodies.loads.cable.taut_energy`. In a step the tendon takes the s of least
 
     psi(g, u) = sum_j k_j phi(d_j) + sum_j stick_slip(s_j - a_j) + 1/2 D (s_j - s_j before)^2
 
-which is convex, so that dpsi/dg = T and d2psi/dg2 = dT/dg is symmetric. The small drag D alone keeps a slack tendon where
-it is.
+which is convex, so that dpsi/dg = T and d2psi/dg2 = dT/dg is symmetric. The small drag D alone keeps a slack tendon
+where it is.
 """
 
 from typing import NamedTuple
@@ -21,8 +21,8 @@ from numba import njit
 from softform_core.arrays import Array
 from softform_core.bodies.loads.cable import TAKE_UP
 
-DRAG = 5.0
-"""D, N/m: 0.005 N for a way of 1 mm in a step."""
+DRAG = 0.5
+"""D, N/m: 0.0005 N for a way of 1 mm in a step."""
 _BALANCED = 1e-10  # N, and share of the largest tension
 _ITERATIONS = 200
 

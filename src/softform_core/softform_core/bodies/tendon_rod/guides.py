@@ -99,8 +99,9 @@ class Guides:
         return np.asarray(own)
 
     def wraps(self, placed: Placed, chord: Array) -> Array:
-        """Return the angles theta (n, k, E) rad by which tendons are turned in the base plate and in all discs but the
-        last, in which they end: from the chord before to the hole, and from there to the chord behind.
+        """Return the angles theta (n, k, E) rad by which tendons are turned in base plate and discs but the last.
+
+        They are those from the chord before to the hole, and from there to the chord behind; in the last disc they end.
         """
         incoming = (placed.turns.turn.swapaxes(-1, -2)[:, None] @ chord[..., None])[..., 0][:, :, :-1]
         hole = self.begin[:, 1:] - self.end[:, :-1]

@@ -10,9 +10,10 @@ from softform_core.bodies.rod.model import Rod
 from softform_core.bodies.tendon_rod.path_dependent import Held, Line, PathDependentRod
 from softform_core.bodies.tendon_rod.stick_slip import capstan_bounds
 from softform_core.bodies.tendon_rod.wall import Wall
+from softform_core.errors import SoftformError
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, newton
 
-_STEP = 0.0015
+_STEP = 0.002
 """Longest way of a taut tendon in one step, m."""
 _SLACK = 0.002
 """Below it, in m of pull, a tendon that carries nothing is still far from becoming taut."""
@@ -87,8 +88,13 @@ class TendonPath(PathDependentRod):
             seconds: (n,) or one for all, above 0.
 
         Raises:
+            SoftformError: If pulls are not finite or of another number than the tendons.
             NoEquilibriumError: If a rod has no balance on the way.
         """
+        if pulls.shape != state.pulls.shape or not np.isfinite(pulls).all():
+            raise SoftformError(
+                f"Pulls {pulls.tolist()} are not finite pulls of {self.tendons} tendons.", "Give one for each, in m."
+            )
         shares = self._shares(unknowns, pulls, state)
         begin, spent = state.pulls, np.broadcast_to(np.asarray(seconds, dtype=np.float64), (len(pulls),))
         before = np.zeros(len(pulls))
@@ -97,6 +103,12 @@ class TendonPath(PathDependentRod):
             unknowns, state = self._step_to(unknowns, values, state, (share - before) * spent, _FINEST)
             before = share
         return unknowns, state
+
+    def in_balance(self, unknowns: Array, state: PathState) -> Array:
+        """Return the values (n, k + ...) under which the body is in balance where it is: all that is `Held`."""
+        nothing = np.full(len(unknowns), 1e-9)
+        fading = self.body_wall.fading(state.overstrain, self.bends(unknowns), nothing)
+        return Held(state.felt, state.anchors, state.bounds, state.slips, state.peak, fading).packed()
 
     def _shares(self, unknowns: Array, pulls: Array, state: PathState) -> list[Array]:
         """Return shares (n,) of the way at which steps end: each sample goes as far in each where tendons are taut."""

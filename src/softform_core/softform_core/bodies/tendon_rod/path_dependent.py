@@ -1,5 +1,4 @@
-"""A rod whose tendons stick and slip in the holes of discs, with a wall that softens and creeps: its shape depends on its
-path.
+"""A rod whose shape depends on its path: tendons stick and slip in the holes of discs, its wall softens and creeps.
 
 The unknowns are the bends b of the E sections, see `bodies.placement`. A step from one balance to the next has the
 potential
@@ -15,6 +14,7 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.bodies.placement import diagonal
@@ -37,7 +37,8 @@ class Line:
     Attributes:
         guides: The holes.
         stiffness: (k,) axial stiffness EA, N.
-        run: Length from the motor to the base plate, m.
+        run: Length of the sheath from the motor to the base plate, m.
+        sheath: Angle by which the sheath is bent, rad; its friction counts as that of the hole in the base plate.
         friction: Coefficient mu in the holes.
         drag: Force F_0 that a hole holds without tension, N.
         give: Stiffness of a tendon that sticks in a hole, N/m.
@@ -46,6 +47,7 @@ class Line:
     guides: Guides
     stiffness: Array
     run: float
+    sheath: float
     friction: float
     drag: float
     give: float
@@ -75,9 +77,10 @@ class Held(NamedTuple):
         parts = (*self[:-1], *self.fading)
         return np.concatenate([part.reshape(len(part), prod(part.shape[1:])) for part in parts], axis=1)
 
-    def part(self, chosen: Array) -> "Held":
+    def part(self, chosen: NDArray[np.int64]) -> "Held":
         """Return what is held of some samples."""
-        return Held(*(each[chosen] for each in self[:-1]), Fading(*(each[chosen] for each in self.fading)))
+        fading = Fading(*(each[chosen] for each in self.fading))
+        return Held(*(each[chosen] for each in self[:5]), fading=fading)
 
 
 class PathDependentRod(RodProblem):
@@ -125,9 +128,11 @@ class PathDependentRod(RodProblem):
         return balanced_chains(lengths - self._at_rest, *held[:4], self.piece_stiffness, self.line.give)
 
     def wraps(self, unknowns: Array) -> Array:
-        """Angles (n, k, E) rad by which the tendons are turned in their holes, at unknowns (n, m)."""
+        """Angles (n, k, E) rad by which the tendons are turned in sheaths and holes, at unknowns (n, m)."""
         placed = self._placed(unknowns)
-        return self.line.guides.wraps(placed, self.line.guides.chords(placed).chord)
+        wraps = self.line.guides.wraps(placed, self.line.guides.chords(placed).chord)
+        wraps[..., 0] += self.line.sheath
+        return wraps
 
     def energy(self, unknowns: Array, actuators: Array) -> Array:
         """Pi (n,), J."""
@@ -157,9 +162,9 @@ class PathDependentRod(RodProblem):
     def _joined(self, firm: Array, longer: Array) -> Array:
         """Sum over the tendons of dg/db^T dT/dg dg/db, (n, m, m)."""
         n, k, e, four = longer.shape
-        by = np.zeros((n, k, e, e, four))  # of the ways of pieces by the bends of sections
-        by[:, :, np.arange(e), np.arange(e)] = longer
-        by = by.reshape(n, k, e, e * four)
+        of_sections = np.zeros((n, k, e, e, four))  # of the ways of pieces by the bends of sections
+        of_sections[:, :, np.arange(e), np.arange(e)] = longer
+        by = of_sections.reshape(n, k, e, e * four)
         stacked = by.reshape(n, k * e, -1)
         return np.asarray(stacked.swapaxes(1, 2) @ (firm @ by).reshape(n, k * e, -1))
 

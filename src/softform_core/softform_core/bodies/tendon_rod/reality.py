@@ -1,4 +1,4 @@
-"""What makes a real tendon robot depend on its path, as fields of a reality; docs/robots/tendon_robot.md explains each."""
+"""What makes a real tendon robot depend on its path, as fields of a reality; docs/robots/tendon_robot.md has each."""
 
 from typing import Annotated
 
@@ -22,13 +22,15 @@ class Friction(Description):
         coefficient: mu of the capstan's law.
         drag: Force that a hole holds without tension, N.
         give: Stiffness of a tendon that sticks, N/m.
-        run: Length of a tendon from its motor to the base plate, m.
+        run: Length of the sheath from the motor to the base plate, m.
+        sheath: Angle by which it is bent, rad.
     """
 
     coefficient: Annotated[float, Field(ge=0.0, le=1.0)] = 0.3
     drag: NotNegative = 0.02
     give: Positive = 2e4
     run: Positive = 0.3
+    sheath: NotNegative = 0.0
 
 
 class Tube(Description):
@@ -117,6 +119,7 @@ def path_of(body: TendonRodBody, rod: Rod, path: PathDependence, shift: Array, s
         guides=build_guides(body, rod, shift),
         stiffness=np.array([tendon.stiffness for tendon in body.tendons]) * stiffness_scale,
         run=friction.run,
+        sheath=friction.sheath,
         friction=friction.coefficient,
         drag=friction.drag,
         give=friction.give,

@@ -11,7 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
+from softform_core.bodies.rod.model import Rod
+from softform_core.bodies.rotations import one_after_another, turns_by
 from softform_core.bodies.tendon_rod.description import TendonRodBody
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
 
 STEPS = 4
 """Stations along a section: a chord of 5 mm at the strongest bend of the robot lies 0.04 mm within its arc."""
@@ -63,6 +67,45 @@ class Skin:
 def stations(sections: int) -> int:
     """Return the number S of stations of so many sections."""
     return 1 + sections * (STEPS + 1)
+
+
+def centre_line(rod: Rod, bends: Array) -> tuple[Array, Array]:
+    """Return the stations (n, S, 3) m of a rod with bends (n, E, 4), and their directors (n, S, 3, 3), as columns.
+
+    Raises:
+        SoftformError: If the number of elements of a section is no divisor of `STEPS`.
+    """
+    sections = int(rod.section[-1]) + 1
+    pieces, rest = divmod(STEPS * sections, rod.elements)
+    if rest:
+        raise SoftformError(
+            f"A section of {rod.elements // sections} elements has no {STEPS} equal steps.",
+            f"Give the robot as many `elements` as divide {STEPS}.",
+        )
+    samples = len(bends)
+    small = np.repeat(bends, pieces, axis=1)
+    small[..., :3] /= pieces
+    length = np.repeat(rod.length / pieces, pieces)
+    # Each section is followed by its rigid link.
+    moves, link = np.zeros((samples, sections, STEPS + 1, 3)), rod.link_length.reshape(sections, -1)[:, -1]
+    turns, turned = np.tile(np.eye(3), (samples, sections, STEPS + 1, 1, 1)), turns_by(small[..., :3])
+    turns[:, :, :STEPS] = turned.turn.reshape(samples, sections, STEPS, 3, 3)
+    along = (length * (1.0 + small[..., 3]))[..., None] * turned.mean[..., 2]
+    moves[:, :, :STEPS], moves[:, :, STEPS, 2] = along.reshape(samples, sections, STEPS, 3), link
+    directors = one_after_another(rod.base, turns.reshape(samples, -1, 3, 3))
+    steps = (directors[:, :-1] @ moves.reshape(samples, -1, 3, 1))[..., 0]
+    return np.concatenate([np.zeros((samples, 1, 3)), np.cumsum(steps, axis=1)], axis=1), directors
+
+
+def tendon_body(robot: Robot) -> TendonRodBody:
+    """Return the body of a robot that tendons bend.
+
+    Raises:
+        SoftformError: If it has another body.
+    """
+    if not isinstance(robot.body, TendonRodBody):
+        raise SoftformError(f"Robot '{robot.name}' is not bent by tendons.", "Give --robot tendon_robot.")
+    return robot.body
 
 
 def build_skin(body: TendonRodBody) -> Skin:

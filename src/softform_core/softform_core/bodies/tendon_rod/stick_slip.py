@@ -2,8 +2,8 @@
 
 A tendon that slides through a hole in which it is turned by theta keeps its tensions on both sides in the ratio of the
 capstan, T_in / T_out = e^(mu theta); while it sticks, they may be any within e^(-mu theta) and e^(mu theta), so that
-their difference is bounded by F = (1 - e^(-mu theta)) max(T_in, T_out) and the drag F_0 of the hole. In a step the bound
-is held, and is brought up to date until it no longer changes: then the step has a potential (Huber's) in the way
+their difference is bounded by F = (1 - e^(-mu theta)) max(T_in, T_out) and the drag F_0 of the hole. In a step the
+bound is held, and is brought up to date until it no longer changes: then the step has a potential (Huber's) in the way
 x = s - a of the tendon from its anchor a. It yields elastically by F / k before it slides, and draws its anchor along.
 """
 

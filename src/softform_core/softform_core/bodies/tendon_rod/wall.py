@@ -2,8 +2,8 @@
 
 Per section with the bends b = (phi, epsilon), see `bodies.placement`, and W(b) = 1/2 b . K b of the polymer:
 
-- softening (Mullins effect; Ogden and Roxburgh, Proc. R. Soc. A 455, 1999, pp. 2861-2877): a wall that was once strained
-  to the energy W_m gives, below it, the stress eta dW/db with eta = 1 - erf((W_m - W) / M) / r, M = m + beta W_m;
+- softening (Mullins effect; Ogden and Roxburgh, Proc. R. Soc. A 455, 1999, pp. 2861-2877): a wall that was once
+  strained to the energy W_m gives below it the stress eta dW/db, eta = 1 - erf((W_m - W) / M) / r, M = m + beta W_m;
 - creep (Prony series): each term adds the stress g K h, where the strain h of its spring follows the whole one and
   fades like exp(-t / tau). For a steady strain rate within a step of dt it is h = e^(-dt/tau) h_before +
   (tau/dt) (1 - e^(-dt/tau)) (b - b_before), exactly (Simo, Comput. Methods Appl. Mech. Eng. 60, 1987, pp. 153-173),
