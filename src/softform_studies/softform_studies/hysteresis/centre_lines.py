@@ -1,8 +1,8 @@
 """Centre lines by few curvatures, their skin, and their fit to clouds.
 
 A shape is what is learned instead of unordered points: the bends (phi_1, phi_2), rad, of each of C sections in a frame
-that does not twist, and the stretch of them all, times `STRETCH`: (n, 2 C + 1). Its stations are those of `bodies.tendon_rod.skin`.
-Lengths are in mm.
+that does not twist, and the stretch of them all, times `STRETCH`: (n, 2 C + 1). Its stations are those of
+`bodies.tendon_rod.skin`. Lengths are in mm.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.bodies.placement import Elements, ends, in_sections, place, twists
+from softform_core.bodies.placement import Elements, Placed, ends, in_sections, place, twists
 from softform_core.bodies.tendon_rod.description import TendonRodBody
 from softform_core.bodies.tendon_rod.skin import STEPS
 from softform_core.units import MM_PER_M
@@ -69,11 +69,19 @@ class CentreLines:
         self._station_element = np.zeros(stations, dtype=np.int64)  # how many elements lie before a station
         self._station_element[self._behind] = np.arange(count) + 1
         self._station_element[far] = self._station_element[far - 1]
+        self._far = far
         self.samples = _samples(body, stations)
 
     def lines(self, bends: Array) -> Line:
         """Return the lines of bends (n, 2 C + 1)."""
-        return self._placed(bends)[0]
+        placed = place(self._elements, self._full(bends))
+        return self._line(placed, *ends(self._elements, placed))
+
+    def _line(self, placed: Placed, element_end: Array, link_end: Array) -> Line:
+        points = np.zeros((len(element_end), len(self._station_element), 3))
+        points[:, self._behind] = element_end
+        points[:, self._far] = link_end[:, self._station_element[self._far] - 1]
+        return Line(points, placed.directors[:, self._station_element])
 
     def _full(self, bends: Array) -> Array:
         """Bends (n, E, 4) of the elements."""
@@ -86,15 +94,11 @@ class CentreLines:
         """Lines, and moves of stations (n, S, 3, 2 C + 1) mm and their turns by unit bends."""
         placed = place(self._elements, self._full(bends))
         element_end, link_end = ends(self._elements, placed)
-        points = np.zeros((len(bends), len(self._station_element), 3))
-        points[:, self._behind] = element_end
-        far = np.flatnonzero(np.diff(self._station_element, prepend=-1) == 0)
-        points[:, far] = link_end[:, self._station_element[far] - 1]
-        directors = placed.directors[:, self._station_element]
+        line = self._line(placed, element_end, link_end)
         own = twists(self._elements.length, placed.directors[:, :-1], placed.turns, placed.bends[..., 3])
         shift, turn = own[:, :, :3, :2], own[:, :, 3:, :2]  # (n, E, 3, 2) of each element's end
         reached = (self._station_element[:, None] > np.arange(len(self._elements.length)))[None, :, :, None, None]
-        arm = points[:, :, None] - element_end[:, None]  # (n, S, E, 3)
+        arm = line.points[:, :, None] - element_end[:, None]  # (n, S, E, 3)
         moves = shift[:, None] + np.cross(turn[:, None].swapaxes(3, 4), arm[:, :, :, None]).swapaxes(3, 4)
         shape = (len(bends), len(self._station_element), self.sections, STEPS, 3, 2)
         flat = (*shape[:2], 3, self.width - 1)
@@ -105,7 +109,7 @@ class CentreLines:
         stretched = (own[:, None, :, :3, 3] * reached[..., 0]).sum(axis=2)[..., None] / STRETCH
         moves = np.concatenate([moves, stretched], axis=3)
         turns = np.concatenate([turns, np.zeros_like(stretched)], axis=3)
-        return Line(points, directors), moves, turns
+        return line, moves, turns
 
     def carried(self, line: Line) -> Array:
         """Return the samples (n, P, 3) mm of the skin over lines."""
@@ -177,9 +181,9 @@ def _samples(body: TendonRodBody, stations: int) -> Samples:
     discs = set(far.tolist()) | set((far - 1).tolist())
     parts += [(station, tube, 10, radial) for station in range(stations) if station not in discs]
     for station in far.tolist():
-        for place, along in ((station - 1, -1.0), (station, 1.0)):
-            parts.append((place, disc, 20, radial))
-            parts += [(place, radius, around, np.array([0.0, along])) for radius, around in ((5.5, 12), (8.0, 18))]
+        for face, along in ((station - 1, -1.0), (station, 1.0)):
+            parts.append((face, disc, 20, radial))
+            parts += [(face, radius, around, np.array([0.0, along])) for radius, around in ((5.5, 12), (8.0, 18))]
     parts += [(stations - 1, radius, 6, np.array([0.0, 1.0])) for radius in (1.0, 3.0)]
     found: list[list[Array]] = [[], [], []]
     for station, radius, around, normal in parts:

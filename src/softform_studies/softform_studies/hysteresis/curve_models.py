@@ -22,7 +22,7 @@ _STEPS = 400
 """Steps of the fit of a play."""
 _PLAY_WIDTHS = (0.0, 0.0005, 0.001, 0.002, 0.003, 0.005)
 _HIDDEN = 64
-_FULL = 0.01
+FULL = 0.01
 """Pull by which configurations are divided, m."""
 
 
@@ -49,6 +49,18 @@ class Known:
         return Known(self.paths[one], self.bends[one], self.other_paths[other], self.other_bends[other])
 
 
+class Scaled(nn.Module):
+    """A network of inputs that are divided by `full`."""
+
+    def __init__(self, net: nn.Module, full: float) -> None:
+        super().__init__()
+        self.net, self.full = net, full
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return its outputs."""
+        return self.net(inputs / self.full)
+
+
 def perceptron(inputs: int, outputs: int, hidden: int = _HIDDEN) -> nn.Sequential:
     """Return two hidden layers with smooth activations."""
     return nn.Sequential(
@@ -56,7 +68,9 @@ def perceptron(inputs: int, outputs: int, hidden: int = _HIDDEN) -> nn.Sequentia
     )
 
 
-def trained(net: nn.Module, known: tuple[Array, Array], other: tuple[Array, Array], seed: int, epochs: int) -> nn.Module:
+def trained(
+    net: nn.Module, known: tuple[Array, Array], other: tuple[Array, Array], seed: int, epochs: int
+) -> nn.Module:
     """Train a network by mean squares with Adam, its rate along a cosine; the weights best on `other` are kept."""
     torch.manual_seed(seed)
     inputs, targets = (torch.as_tensor(one, dtype=torch.float32) for one in known)
@@ -114,6 +128,10 @@ class Network:
         """Return bends of features, for gradients by these."""
         return torch.as_tensor(self._mean, dtype=torch.float32) + self._spread * self.net(features)
 
+    def of_configurations(self, configurations: Tensor) -> Tensor:
+        """Return bends of present configurations (n, k) m, of a network of these alone."""
+        return self.of_features(configurations / FULL)
+
     def bends(self, paths: Array) -> Array:
         """Return the bends (n, 2 C + 1) at the end of paths."""
         with torch.inference_mode():
@@ -123,16 +141,18 @@ class Network:
 
 def present(paths: Array) -> Array:
     """Return the present configuration alone, over the full pull."""
-    return np.asarray(paths[:, -1] / _FULL)
+    return np.asarray(paths[:, -1] / FULL)
 
 
 def _whole(paths: Array) -> Array:
-    return paths / _FULL
+    return paths / FULL
 
 
 def _turns(paths: Array) -> Array:
     before = turning_points(paths) - paths[:, -1:]
-    return np.concatenate([paths[:, -1:], paths[:, -2:-1] - paths[:, -1:], before], axis=1).reshape(len(paths), -1) / _FULL
+    return (
+        np.concatenate([paths[:, -1:], paths[:, -2:-1] - paths[:, -1:], before], axis=1).reshape(len(paths), -1) / FULL
+    )
 
 
 class _Recurrent(nn.Module):
@@ -181,12 +201,12 @@ def by_turning_points(known: Known, seed: int = 0) -> Network:
 class Felt:
     """A memory-free model of what tendons feel behind plays that are loaded from home.
 
-    What a tendon feels is x = sum_r w_r x_r, x_r <- max(q, min((1 + a) q + b_r, x_r)): widths that grow with the pull,
-    as capstan friction has them, and fixed ones. One play has b and a for each tendon, eight parameters; of several, the
-    widths are given and the weights are learned (Prandtl-Ishlinskii).
+    What a tendon feels is x = sum_r w_r x_r, x_r <- max(q, min((1 + a) q + b_r, x_r)): widths that grow with the
+    pull, as capstan friction has them, and fixed ones. One play has b and a for each tendon, eight parameters; of
+    several, the widths are given and the weights are learned (Prandtl-Ishlinskii).
 
     Args:
-        base: Bends of configurations over the full pull (n, k).
+        base: Bends of configurations (n, k) m.
         known: What its few parameters are fitted to.
         widths: Of several plays, m; of none, one play.
     """
@@ -194,11 +214,11 @@ class Felt:
     def __init__(self, base: Callable[[Tensor], Tensor], known: Known, widths: tuple[float, ...] = ()) -> None:
         self._base = base
         inputs = known.paths.shape[2]
-        self._widths = torch.as_tensor(widths, dtype=torch.float32) / _FULL if widths else None
+        self._widths = torch.as_tensor(widths, dtype=torch.float32) if widths else None
         self._free = [torch.zeros(inputs) - 3.0, torch.zeros(inputs) - 2.0]
         if widths:
             self._free = [torch.zeros(inputs) - 3.0, torch.zeros(len(widths), inputs)]
-        paths = torch.as_tensor(known.paths / _FULL, dtype=torch.float32)
+        paths = torch.as_tensor(known.paths, dtype=torch.float32)
         target = torch.as_tensor(known.bends, dtype=torch.float32)
         for one in self._free:
             one.requires_grad_(True)
@@ -217,9 +237,9 @@ class Felt:
         return sum(one.numel() for one in self._free)
 
     def felt(self, paths: Tensor) -> Tensor:
-        """Return what the tendons feel (n, k) at the end of paths (n, h, k), all over the full pull."""
+        """Return what the tendons feel, (n, k) m, at the end of paths (n, h, k) m."""
         growth = self._free[0].exp()
-        width = self._free[1].exp()[None] if self._widths is None else self._widths[:, None]
+        width = FULL * self._free[1].exp()[None] if self._widths is None else self._widths[:, None]
         state = paths[:, :1].expand(-1, len(width), -1)
         for step in range(1, paths.shape[1]):
             low = paths[:, step : step + 1]
@@ -231,17 +251,17 @@ class Felt:
     def bends(self, paths: Array) -> Array:
         """Return the bends (n, 2 C + 1) at the end of paths."""
         with torch.inference_mode():
-            felt = self.felt(torch.as_tensor(paths / _FULL, dtype=torch.float32))
+            felt = self.felt(torch.as_tensor(paths, dtype=torch.float32))
             return np.asarray(self._base(felt).numpy(), dtype=np.float64)
 
 
 def play(known: Known, seed: int = 0) -> Felt:
     """Return one play for each tendon, eight parameters, before a memory-free network of the shapes from home."""
     torch.manual_seed(seed)
-    return Felt(memory_free(known.from_home, seed).of_features, known)
+    return Felt(memory_free(known.from_home, seed).of_configurations, known)
 
 
 def prandtl_ishlinskii(known: Known, seed: int = 0) -> Felt:
     """Return sums of plays before a memory-free network of the shapes from home."""
     torch.manual_seed(seed)
-    return Felt(memory_free(known.from_home, seed).of_features, known, _PLAY_WIDTHS)
+    return Felt(memory_free(known.from_home, seed).of_configurations, known, _PLAY_WIDTHS)

@@ -111,8 +111,9 @@ def train_decoder(
     optimiser = torch.optim.Adam(net.parameters(), lr=LEARNING_RATE if begin is None else 0.1 * LEARNING_RATE)
     schedule = torch.optim.lr_scheduler.StepLR(optimiser, recipe.drop)
     potentials = Potentials.of(len(clouds), clouds.shape[1])
-    best, kept, waited, epoch = np.inf, copy.deepcopy(net.state_dict()), 0, 0
-    for epoch in range(1, recipe.epochs + 1):
+    best, kept, waited, spent = np.inf, copy.deepcopy(net.state_dict()), 0, 0
+    while waited < recipe.patience and spent < recipe.epochs:
+        spent += 1
         net.train()
         for rows in torch.randperm(len(clouds)).split(BATCH):
             if len(rows) < 2:  # batch norm has no variance of one
@@ -125,10 +126,8 @@ def train_decoder(
         waited = 0 if wrong < best else waited + 1
         if wrong < best:
             best, kept = wrong, copy.deepcopy(net.state_dict())
-        if waited >= recipe.patience:
-            break
     net.load_state_dict(kept)
-    report(f"  {recipe.loss}, lambda {recipe.weight:g} mm: {epoch} epochs, C {best:.4f} m² of clouds to validate")
+    report(f"  {recipe.loss}, lambda {recipe.weight:g} mm: {spent} epochs, C {best:.4f} m² of clouds to validate")
     return net.eval()
 
 

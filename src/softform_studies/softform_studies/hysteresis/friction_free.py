@@ -1,8 +1,7 @@
 """The physics baseline of paper 004, Sec. VI-D1: a rod with tendons and no friction, identified on few clouds.
 
 Young's modulus, Poisson's ratio, density, compliance of the tendons and four offsets of the displacements are found by
-pattern search: each parameter is moved up and down by its step, steps are halved where nothing helps (Hooke and Jeeves).
-It is no law of the reality, whose tendons stick and slip and whose wall creeps.
+pattern search: each parameter is moved up and down by its step, and steps are halved where nothing helps. It is no law of the reality, whose tendons stick and slip and whose wall creeps.
 """
 
 from collections.abc import Callable
@@ -96,7 +95,7 @@ class FrictionFreeRod:
 
 def untwisted(placed: Placed, sections: int) -> Array:
     """Return bends (n, 2 C) whose frame does not twist and that lead the tangent as a placed rod does."""
-    tangents = placed.directors[:, :: _ELEMENTS, :, 2]  # before each section and behind the last
+    tangents = placed.directors[:, ::_ELEMENTS, :, 2]  # before each section and behind the last
     frame = np.broadcast_to(np.eye(3), (len(tangents), 3, 3))
     found = np.zeros((len(tangents), sections, 2))
     for section in range(sections):

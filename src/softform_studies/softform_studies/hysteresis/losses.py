@@ -4,9 +4,9 @@
     E(a, b) = min over bijections xi of sum_x |x - xi(x)|              mm
     L_tendon = C + lambda E                                            lambda in mm
 
-The paper has lambda = 1 with lengths in metres, which is 1000 mm here: then E outweighs C by far. E is found by Sinkhorn's
-iteration at a small temperature, whose potentials are kept from one epoch to the next; tests compare it with SciPy's
-assignment.
+The paper has lambda = 1 with lengths in metres, which is 1000 mm here: then E outweighs C by far. E is found by
+Sinkhorn's iteration at a small temperature, whose potentials are kept from one epoch to the next; tests compare it with
+SciPy's assignment.
 """
 
 from dataclasses import dataclass
@@ -82,7 +82,13 @@ def transport(distance: Tensor, predicted: Tensor, measured: Tensor, rounds: int
 
 
 def tendon_loss(
-    predicted: Tensor, measured: Tensor, rows: Tensor, points: Tensor, potentials: Potentials, weight: float, rounds: int
+    predicted: Tensor,
+    measured: Tensor,
+    rows: Tensor,
+    points: Tensor,
+    potentials: Potentials,
+    weight: float,
+    rounds: int,
 ) -> Tensor:
     """Return the mean of L_tendon over shapes, over the number of points: mm^2.
 

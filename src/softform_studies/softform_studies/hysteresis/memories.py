@@ -31,7 +31,9 @@ def turning_points(paths: Array, count: int = 2) -> Array:
         values = paths[sample, :, channel]
         steps = np.diff(values)
         moving = np.flatnonzero(steps)
-        turns = [values[later] for sooner, later in zip(moving, moving[1:], strict=False) if steps[sooner] * steps[later] < 0]
+        turns = [
+            values[later] for sooner, later in zip(moving, moving[1:], strict=False) if steps[sooner] * steps[later] < 0
+        ]
         for place, value in enumerate(turns[::-1][:count]):
             found[sample, place, channel] = value
     return found

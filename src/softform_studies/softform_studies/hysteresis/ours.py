@@ -1,7 +1,7 @@
 """Ours: a physics prior, a state, and a learned residual, over centre lines.
 
-The rod without friction tells the bends of what the tendons feel; what they feel is the state of a play for each tendon;
-and what both leave is a Gaussian process over the present configuration and over how far plays of several widths stay
+The rod without friction tells the bends of what the tendons feel; what they feel is the state of a play for each
+tendon; and what both leave is a Gaussian process over the present configuration and over how far plays of several widths stay
 behind it (`memories.plays`). It learns from clouds as all others do, through the centre lines that were fitted to them.
 """
 
@@ -9,21 +9,20 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from softform_core.arrays import Array
-from softform_studies.hysteresis.curve_models import Felt, Known, perceptron, present, trained
+from softform_studies.hysteresis.curve_models import FULL, Felt, Known, Scaled, perceptron, present, trained
 from softform_studies.hysteresis.memories import WIDTHS, plays
 
-_FULL = 0.01
 _SURROGATE_EPOCHS = 150
 _ASCENTS, _RATE = 60, 0.1
 _HELD = 600
 """Shapes over which the process's scales are found."""
 
 
-def surrogate(rod: Callable[[Array], Array], configurations: Array, seed: int = 0) -> Callable[[Tensor], Tensor]:
-    """Return a network that tells the bends of a rod, of configurations over the full pull (n, k).
+def surrogate(rod: Callable[[Array], Array], configurations: Array, seed: int = 0) -> nn.Module:
+    """Return a network that tells the bends of a rod, of configurations (n, k) m.
 
     Args:
         rod: Bends (n, 2 C + 1) of configurations (n, k) m: the equilibria that it learns from cost nothing but time.
@@ -37,9 +36,8 @@ def surrogate(rod: Callable[[Array], Array], configurations: Array, seed: int = 
     bends = rod(asked)
     torch.manual_seed(seed)
     net, tenth = perceptron(asked.shape[1], bends.shape[1], 96), random.random(len(asked)) < 0.1
-    inputs = asked / _FULL
-    known, other = (inputs[~tenth], bends[~tenth]), (inputs[tenth], bends[tenth])
-    return trained(net, known, other, seed, _SURROGATE_EPOCHS)
+    full = Scaled(net, FULL)
+    return trained(full, (asked[~tenth], bends[~tenth]), (asked[tenth], bends[tenth]), seed, _SURROGATE_EPOCHS)
 
 
 class Process:
