@@ -1,7 +1,8 @@
 """The physics baseline of paper 004, Sec. VI-D1: a rod with tendons and no friction, identified on few clouds.
 
 Young's modulus, Poisson's ratio, density, compliance of the tendons and four offsets of the displacements are found by
-pattern search: each parameter is moved up and down by its step, and steps are halved where nothing helps. It is no law of the reality, whose tendons stick and slip and whose wall creeps.
+pattern search: each parameter is moved up and down by its step, and steps are halved where nothing helps. It is no law
+of the reality, whose tendons stick and slip and whose wall creeps.
 """
 
 from collections.abc import Callable

@@ -24,7 +24,7 @@ class Judge:
 
     def __init__(self, lines: CentreLines, shapes: RecordedShapes, begin: Array) -> None:
         self._lines, self._shapes, self._begin = lines, shapes, begin
-        vertices = shapes.skin.vertices(shapes.centre_line, shapes.directors)
+        vertices = shapes.skin.vertices(shapes.centre_line, shapes.directors) / MM_PER_M  # trees measure in mm
         self._trees = [search_tree(one, shapes.skin.faces) for one in vertices]
 
     def of_line(self, line: Line, clouds: NDArray[np.floating]) -> dict[str, float]:

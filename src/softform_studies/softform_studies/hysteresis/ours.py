@@ -1,8 +1,9 @@
 """Ours: a physics prior, a state, and a learned residual, over centre lines.
 
 The rod without friction tells the bends of what the tendons feel; what they feel is the state of a play for each
-tendon; and what both leave is a Gaussian process over the present configuration and over how far plays of several widths stay
-behind it (`memories.plays`). It learns from clouds as all others do, through the centre lines that were fitted to them.
+tendon; and what both leave is a Gaussian process over the present configuration and over how far plays of several
+widths stay behind it (`memories.plays`). It learns from clouds as all others do, through the centre lines that were
+fitted to them.
 """
 
 from collections.abc import Callable
