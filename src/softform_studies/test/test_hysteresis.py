@@ -76,12 +76,12 @@ def test_the_loss_is_chamfers_and_the_earth_movers_distance():
     potentials, rows, points = losses.Potentials.of(1, 48), torch.zeros(1, dtype=torch.long), torch.arange(48)
     clouds = [torch.as_tensor(one, dtype=torch.float32)[None] for one in (first, second)]
     for _ in range(100):  # the potentials are kept, as between epochs
-        found = [
+        chamfer_alone, blended = (
             float(losses.tendon_loss(clouds[0], clouds[1], rows, points, potentials, weight, 5))
             for weight in (0.0, 3.0)
-        ]
-    assert found[0] == pytest.approx(losses.chamfer(first, second) / 48, rel=1e-4)
-    assert found[1] - found[0] == pytest.approx(3.0 * losses.earth_movers(first, second) / 48, rel=0.04)
+        )
+    assert chamfer_alone == pytest.approx(losses.chamfer(first, second) / 48, rel=1e-4)
+    assert blended - chamfer_alone == pytest.approx(3.0 * losses.earth_movers(first, second) / 48, rel=0.04)
 
 
 def test_two_samples_of_one_surface_are_apart_by_the_sampling_floor():

@@ -192,5 +192,5 @@ def _samples(body: TendonRodBody, stations: int) -> Samples:
         found[0].append(np.full(around, station))
         found[1].append(radius * circle)
         found[2].append(normal[0] * circle + normal[1] * np.array([0.0, 0.0, 1.0]))
-    station, offset, outward = (np.concatenate(one) for one in found)
-    return Samples(station.astype(np.int64), offset, outward)
+    stations_of, offsets, normals = (np.concatenate(one) for one in found)
+    return Samples(stations_of.astype(np.int64), offsets, normals)

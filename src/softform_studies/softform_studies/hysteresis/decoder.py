@@ -57,6 +57,9 @@ class Decoder(nn.Module):
         spread: Size of the clouds, mm.
     """
 
+    scale: Tensor
+    centre: Tensor
+
     def __init__(self, inputs: int, points: int, scale: Array, centre: Array, spread: float) -> None:
         super().__init__()
         layers: list[nn.Module] = []

@@ -163,7 +163,7 @@ def tasks(prepared: Prepared) -> list[Task]:
     for split in ("by_current", "by_prior", "trajectories"):
         named = [decoder, memory_free, ours, Task(("physics",), "physics")]
         named += [Task((name,), name) for name in ("play", "gru", "tcn")]
-        listed += [replace(one, key=(split, *one.key), split=split) for one in named]  # type: ignore[arg-type]
+        listed += [replace(one, key=(split, *one.key), split=split) for one in named]
     for count in plan.curve:
         for one in (decoder, Task(("gru",), "gru"), Task(("ours",), "ours")):
             if one.model != "ours" or count <= 2 * plan.ours:
