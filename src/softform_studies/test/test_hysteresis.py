@@ -46,7 +46,7 @@ def remembered(count: int = 90) -> tuple[RecordedShapes, np.ndarray]:
     for row, step in np.ndindex(count, 5):
         paths[row, step, random.permutation(3)[:2]] = random.uniform(0.001, 0.008, 2)
     paths[: count // 3, :-1] = 0.0
-    felt = paths[:, -1] + memories.plays(paths, (0.001,))[:, 0]
+    felt = paths[:, -1] + memories.plays(paths, ((0.0, 0.001),))[:, 0]
     bends = described_rod().bends(felt)
     line = lines().lines(bends)
     carried = lines().carried(line)
@@ -138,8 +138,8 @@ def test_the_rod_without_friction_is_identified():
 
 def test_plays_and_turning_points_keep_what_they_should():
     path = np.array([[0.0], [5.0], [2.0], [3.0], [1.5]])[None] * 1e-3
-    behind = memories.plays(path, (0.001, 0.01))[0, :, 0]
-    np.testing.assert_allclose(behind, [0.0010, 0.0035], atol=1e-12)
+    behind = memories.plays(path, ((0.0, 0.001), (0.0, 0.01), (0.2, 0.0)))[0, :, 0]
+    np.testing.assert_allclose(behind, [0.0010, 0.0035, 0.0003], atol=1e-12)
     np.testing.assert_allclose(memories.turning_points(path, 3)[0, :, 0], [3e-3, 2e-3, 5e-3])
 
 
@@ -165,7 +165,7 @@ def test_a_play_is_found_by_its_few_parameters():
     """Behind a map that is known, from paths alone; a model without memory does not find it."""
     random = np.random.default_rng(5)
     paths = random.uniform(0.0, 0.01, (400, 5, 2))
-    bends = 100.0 * (paths[:, -1] + memories.plays(paths, (0.002,))[:, 0])
+    bends = 100.0 * (paths[:, -1] + memories.plays(paths, ((0.0, 0.002),))[:, 0])
     known = Known(paths[:300], bends[:300], paths[300:], bends[300:])
     torch.manual_seed(0)
     found = Felt(lambda configurations: 100.0 * configurations, known)

@@ -74,7 +74,10 @@ def _fits(prepared: Prepared) -> dict[str, float]:
 
 
 def _times(prepared: Prepared) -> dict[str, float]:
-    """Milliseconds a shape on one core, many at once and alone: ours with centre line and skin."""
+    """Milliseconds a shape of one core, many at once and alone: ours with centre line and skin.
+
+    They are processor time, which other work on the machine does not lengthen.
+    """
     runner = Runner(prepared)
     model = runner.curve(Task(("ours",), "ours", most=prepared.plan.ours))
     paths = prepared.paths
@@ -88,11 +91,11 @@ def _times(prepared: Prepared) -> dict[str, float]:
     found = {}
     for name, work, inputs in (("ours", ours, paths), ("decoder", net.clouds, eta)):
         work(inputs)
-        began = time.perf_counter()
+        began = time.process_time()
         work(inputs)
-        found[f"{name}_batched"] = round(1e3 * (time.perf_counter() - began) / _BATCH, 4)
-        began = time.perf_counter()
+        found[f"{name}_batched"] = round(1e3 * (time.process_time() - began) / _BATCH, 4)
+        began = time.process_time()
         for row in range(_ALONE):
             work(inputs[row : row + 1])
-        found[f"{name}_alone"] = round(1e3 * (time.perf_counter() - began) / _ALONE, 3)
+        found[f"{name}_alone"] = round(1e3 * (time.process_time() - began) / _ALONE, 3)
     return found

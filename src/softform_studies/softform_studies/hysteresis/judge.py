@@ -33,7 +33,10 @@ class Judge:
 
     def of_clouds(self, clouds: NDArray[np.floating]) -> dict[str, float]:
         """Return the figures of predicted clouds (n, M, 3) mm, whose tip and centre line are those fitted to them."""
-        line = self._lines.lines(self._lines.fitted(clouds, self._begin))
+        bends = self._begin
+        for _ in range(2):  # the rod without friction may be far off
+            bends = self._lines.fitted(clouds, bends)
+        line = self._lines.lines(bends)
         return self._figures(line, clouds, np.asarray(clouds, dtype=np.float64))
 
     def _figures(self, line: Line, clouds: NDArray[np.floating], surface: Array) -> dict[str, float]:

@@ -1,7 +1,8 @@
 """What is kept of the past: plays, turning points; paths are configurations (n, h, k), the oldest first, in metres.
 
-A play of width r follows its input q as x <- max(q - r, min(q + r, x)) (Prandtl-Ishlinskii, `forward.memory`); one that
-is loaded from home leaves the present shape to q alone: x <- max(q, min(q + r, x)).
+A play of width r follows its input q as x <- max(q - r, min(q + r, x)) (`forward.memory`). Here plays are loaded from
+home, where the shape is told by q, and their widths may grow with the pull, as capstan friction has it:
+x <- max(q, min((1 + a) q + b, x)).
 """
 
 import numpy as np
@@ -9,17 +10,17 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 
-WIDTHS = (0.0004, 0.001, 0.002, 0.004)
-"""Widths of plays beside each other, m: pulls reach 10 mm."""
+PLAYS = ((0.0, 0.0004), (0.0, 0.001), (0.0, 0.002), (0.0, 0.004), (0.1, 0.0), (0.3, 0.0))
+"""Growth a and width b, m, of plays beside each other."""
 
 
-def plays(paths: Array, widths: tuple[float, ...] = WIDTHS) -> Array:
-    """Return how far (n, r, k) m loaded plays of r widths stay behind the present configuration, 0 to their width."""
-    width = np.array(widths)[None, :, None]
-    state = np.repeat(paths[:, :1], len(widths), axis=1)
+def plays(paths: Array, kinds: tuple[tuple[float, float], ...] = PLAYS) -> Array:
+    """Return how far (n, r, k) m loaded plays of r kinds, growth and width, stay behind the present configuration."""
+    growth, width = np.array(kinds).T[:, None, :, None]
+    state = np.repeat(paths[:, :1], len(kinds), axis=1)
     for step in range(1, paths.shape[1]):
         present = paths[:, None, step]
-        state = np.clip(state, present, present + width)
+        state = np.clip(state, present, (1.0 + growth) * present + width)
     return np.asarray(state - paths[:, None, -1])
 
 

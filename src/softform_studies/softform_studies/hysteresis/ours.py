@@ -2,7 +2,7 @@
 
 The rod without friction tells the bends of what the tendons feel; what they feel is the state of a play for each
 tendon; and what both leave is a Gaussian process over the present configuration and over how far plays of several
-widths stay behind it (`memories.plays`). It learns from clouds as all others do, through the centre lines that were
+kinds stay behind it (`memories.plays`). It learns from clouds as all others do, through the centre lines that were
 fitted to them.
 """
 
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from softform_core.arrays import Array
 from softform_studies.hysteresis.curve_models import FULL, Felt, Known, Scaled, perceptron, present, trained
-from softform_studies.hysteresis.memories import WIDTHS, plays
+from softform_studies.hysteresis.memories import PLAYS, plays
 
 _SURROGATE_EPOCHS = 150
 _ASCENTS, _RATE = 60, 0.1
@@ -118,6 +118,6 @@ def _features(paths: Array) -> tuple[Array, Array]:
     """Features (n, k (1 + r)) and the group of each: the straight tendons, which are alike, share a length."""
     inputs = paths.shape[2]
     last = np.arange(inputs) == inputs - 1
-    groups = np.concatenate([2 * row + last for row in range(1 + len(WIDTHS))])
-    behind = plays(paths) / np.array(WIDTHS)[None, :, None]
+    groups = np.concatenate([2 * row + last for row in range(1 + len(PLAYS))])
+    behind = plays(paths) / (np.array(PLAYS) @ [FULL, 1.0])[:, None]  # over about how far each may stay behind
     return np.concatenate([present(paths), behind.reshape(len(paths), -1)], axis=1), groups
