@@ -179,7 +179,7 @@ def test_a_process_foretells_a_smooth_function():
     features = random.uniform(-1.0, 1.0, (200, 3))
     targets = np.stack([np.sin(3.0 * features[:, 0]), features[:, 1] ** 2], axis=1)
     torch.manual_seed(0)
-    process = Process(features[:150], np.array([0, 1, 2]), targets[:150])
+    process = Process(features[:150], np.array([0, 1, 2]), 2, targets[:150])
     assert np.abs(process.mean(features[150:]) - targets[150:]).mean() < 0.02
 
 

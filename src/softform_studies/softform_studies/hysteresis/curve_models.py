@@ -18,8 +18,9 @@ from softform_studies.hysteresis.memories import turning_points
 _BATCH = 64
 _EPOCHS = 120
 _RATE = 2e-3
-_STEPS = 400
+_STEPS = 800
 """Steps of the fit of a play."""
+_LOOK = 10
 _PLAY_WIDTHS = (0.0, 0.0005, 0.001, 0.002, 0.003, 0.005)
 _HIDDEN = 64
 FULL = 0.01
@@ -44,8 +45,8 @@ class Known:
 
     @property
     def from_home(self) -> "Known":
-        """Those whose prior configurations are all home."""
-        one, other = ((paths[:, :-1] == 0.0).all(axis=(1, 2)) for paths in (self.paths, self.other_paths))
+        """Those whose prior configuration is home."""
+        one, other = ((paths[:, -2] == 0.0).all(axis=1) for paths in (self.paths, self.other_paths))
         return Known(self.paths[one], self.bends[one], self.other_paths[other], self.other_bends[other])
 
 
@@ -207,29 +208,54 @@ class Felt:
 
     Args:
         base: Bends of configurations (n, k) m.
-        known: What its few parameters are fitted to.
+        known: What its few parameters are fitted to; those that fit the others best are kept.
         widths: Of several plays, m; of none, one play.
+        residual: A network of what the base lacks of what is felt, over the full pull, that is learned with the plays.
     """
 
-    def __init__(self, base: Callable[[Tensor], Tensor], known: Known, widths: tuple[float, ...] = ()) -> None:
-        self._base = base
+    def __init__(
+        self,
+        base: Callable[[Tensor], Tensor],
+        known: Known,
+        widths: tuple[float, ...] = (),
+        residual: nn.Module | None = None,
+    ) -> None:
+        self._base, self._residual = base, residual
         inputs = known.paths.shape[2]
         self._widths = torch.as_tensor(widths, dtype=torch.float32) if widths else None
-        self._free = [torch.zeros(inputs) - 3.0, torch.zeros(inputs) - 2.0]
+        self._free = [torch.zeros(inputs) - 1.0, torch.zeros(inputs) - 2.5]
         if widths:
-            self._free = [torch.zeros(inputs) - 3.0, torch.zeros(len(widths), inputs)]
-        paths = torch.as_tensor(known.paths, dtype=torch.float32)
-        target = torch.as_tensor(known.bends, dtype=torch.float32)
+            self._free = [torch.zeros(inputs) - 1.0, torch.zeros(len(widths), inputs)]
         for one in self._free:
             one.requires_grad_(True)
-        optimiser = torch.optim.Adam(self._free, lr=0.03)
-        for _ in range(_STEPS):
-            rows = torch.randperm(len(paths))[:512]
+        paths, target, other_paths, other = (
+            torch.as_tensor(one, dtype=torch.float32)
+            for one in (known.paths, known.bends, known.other_paths, known.other_bends)
+        )
+        weights = [] if residual is None else list(residual.parameters())
+        optimiser = torch.optim.AdamW(
+            [{"params": self._free, "lr": 0.02, "weight_decay": 0.0}, {"params": weights, "lr": 2.0 * _RATE}]
+        )
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, _STEPS)
+        best, kept = np.inf, copy.deepcopy([*self._free, *weights])
+        for step in range(_STEPS):
+            rows = torch.randperm(len(paths))[:256]
             optimiser.zero_grad()
-            ((base(self.felt(paths[rows])) - target[rows]) ** 2).mean().backward()
+            ((self._at(paths[rows]) - target[rows]) ** 2).mean().backward()
             optimiser.step()
-        for one in self._free:
-            one.requires_grad_(False)
+            schedule.step()
+            if step % _LOOK == 0:
+                with torch.inference_mode():
+                    wrong = float(((self._at(other_paths) - other) ** 2).mean())
+                if wrong < best:
+                    best, kept = wrong, copy.deepcopy([*self._free, *weights])
+        with torch.no_grad():
+            for one, value in zip([*self._free, *weights], kept, strict=True):
+                one.requires_grad_(False).copy_(value)
+
+    def _at(self, paths: Tensor) -> Tensor:
+        felt = self.felt(paths)
+        return self._base(felt) if self._residual is None else self._base(felt) + self._residual(felt / FULL)
 
     @property
     def parameters(self) -> int:
@@ -251,8 +277,7 @@ class Felt:
     def bends(self, paths: Array) -> Array:
         """Return the bends (n, 2 C + 1) at the end of paths."""
         with torch.inference_mode():
-            felt = self.felt(torch.as_tensor(paths, dtype=torch.float32))
-            return np.asarray(self._base(felt).numpy(), dtype=np.float64)
+            return np.asarray(self._at(torch.as_tensor(paths, dtype=torch.float32)).numpy(), dtype=np.float64)
 
 
 def play(known: Known, seed: int = 0) -> Felt:

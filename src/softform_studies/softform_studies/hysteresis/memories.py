@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 
-PLAYS = ((0.0, 0.0004), (0.0, 0.001), (0.0, 0.002), (0.0, 0.004), (0.1, 0.0), (0.3, 0.0))
+PLAYS = ((0.0, 0.0004), (0.0, 0.001), (0.0, 0.002), (0.0, 0.004), (0.3, 0.0), (1.0, 0.0), (2.0, 0.0))
 """Growth a and width b, m, of plays beside each other."""
 
 
