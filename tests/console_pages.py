@@ -2,6 +2,8 @@
 
 import json
 import re
+import socket
+import struct
 import threading
 import time
 from contextlib import contextmanager
@@ -142,6 +144,12 @@ class Page:
 
     def send(self, **message):
         self._socket.send(json.dumps(message))
+
+    def cut(self):
+        """Cut the line in the middle of whatever is said."""
+        self.beats.clear()
+        self._socket.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._socket.socket.shutdown(socket.SHUT_RDWR)
 
     def all(self, kind):
         return [one for one in self.messages if one["type"] == kind]

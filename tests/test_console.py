@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from console_pages import hill, page_of
 
+from softform_client.client import ActuatorPath, ShapeClient
 from softform_interfaces.msg import DriverState
 from softform_ros.service_calls import call_driver
 
@@ -194,17 +195,88 @@ def test_a_target_is_previewed_and_reached(page, observer, address, tmp_path):
     assert {one["stage"] for one in page.all("goal")} >= {"moving"}
 
 
-def test_a_console_that_is_frozen_or_killed_changes_nothing_but_the_steering(page, observer, stack):
-    page.drag(MIDDLE)
-    observer.wait_for(lambda: observer.servo and observer.servo[-1].converged, "a solution")
-    console = stack.process("console_node")
-    console.send_signal(signal.SIGSTOP)
-    observer.wait_for(lambda: observer.servo[-1].reason.startswith("No target came"), "the servo holds")
+STEERED = ("points", "held", "sliders", "goal")
+LET_GO_SECONDS = 2.0
+"""Beats are overdue after 1 s and looked for ten times a second; the rest is for a busy machine."""
+
+
+def steer(page, observer, address, tmp_path, how):
+    """Have the robot inflated by a page, one way or another."""
+    if how == "sliders":
+        page.send(type="actuators", epoch=page.epoch, values=[1500.0] * 9)
+    elif how == "goal":
+        told = uploaded(address, hill(observer, tmp_path / "target.ply"))
+        page.send(type="reach", epoch=page.epoch, target=told["id"], pose="fixed", mode="move")
+    else:
+        page.drag(MIDDLE)
+        observer.wait_for(lambda: observer.servo and observer.servo[-1].converged, "a solution")
+    if how == "held":
+        page.drag(MIDDLE, optimise=False)
+        page.wait_for("state", lambda state: state["robots"][0]["steering"] == "held")
+        time.sleep(1.0)  # the last target is stale by now
+    observer.wait_for(lambda: observer.values and observer.measured.max() > 1000.0, "an inflated robot")
     assert observer.state == DriverState.RUNNING
-    console.send_signal(signal.SIGCONT)
-    observer.wait_for(lambda: observer.state != DriverState.RUNNING, "the end of the motion, as no beat was heard")
+
+
+def let_go(observer, begun):
+    """Wait until the driver has been let go of in time, and its chambers are measured empty."""
+    observer.wait_for(lambda: observer.state != DriverState.RUNNING, "the end of the motion")
+    assert time.monotonic() - begun < LET_GO_SECONDS
+    assert not observer.driver[-1].holder
+    observer.wait_for(lambda: observer.state == DriverState.SAFE and all(observer.driver[-1].at_rest), "at rest", 10.0)
+    observer.values.clear()
+    observer.wait_for(lambda: observer.values and np.abs(observer.measured).max() < 400.0, "measured empty", 10.0)
+
+
+@pytest.mark.parametrize("how", STEERED)
+def test_a_console_that_is_frozen_loses_what_it_steers_and_does_not_go_on_when_it_wakes(
+    page, observer, address, stack, tmp_path, how
+):
+    steer(page, observer, address, tmp_path, how)
+    console = stack.process("console_node")
+    begun = time.monotonic()
+    console.send_signal(signal.SIGSTOP)
+    try:
+        let_go(observer, begun)
+    finally:
+        console.send_signal(signal.SIGCONT)
+    observer.forget()
+    page.wait_for("state", lambda state: state["robots"][0]["steering"] == "none")
+    time.sleep(1.0)
+    assert not observer.targets and observer.state == DriverState.SAFE
+    assert observer.values and np.abs(observer.measured).max() < 400.0
+
+
+@pytest.mark.parametrize("how", STEERED)
+def test_a_page_that_is_cut_off_loses_what_it_steers(observer, address, tmp_path, how):
+    with page_of(address) as page:
+        page.wait_for("state", lambda state: state["robots"][0]["driver"]["state"] == "safe")
+        page.operate()
+        steer(page, observer, address, tmp_path, how)
+        begun = time.monotonic()
+        page.cut()
+        let_go(observer, begun)
+
+
+def test_a_console_that_steers_nothing_and_freezes_leaves_others_alone(observer, stack, page):
+    """The goal of another client goes on, and what it reached is held."""
+    wanted = [1200.0] * 9
+    console = stack.process("console_node")
+    with ShapeClient() as client:
+        client.follow(ActuatorPath(np.array([wanted])))
+        console.send_signal(signal.SIGSTOP)
+        time.sleep(LET_GO_SECONDS)
+        console.send_signal(signal.SIGCONT)
+        assert observer.state == DriverState.RUNNING
+        assert np.abs(observer.measured - wanted).max() < 300.0
+
+
+def test_a_console_that_vanishes_loses_what_it_steers(page, observer, address, stack, tmp_path):
+    steer(page, observer, address, tmp_path, "points")
+    console = stack.process("console_node")
+    begun = time.monotonic()
     os.kill(console.pid, signal.SIGKILL)
-    vented(observer)
+    let_go(observer, begun)
     observer.forget()
     observer.wait_for(lambda: len(observer.driver) > 3, "the driver goes on")
     assert observer.state == DriverState.SAFE

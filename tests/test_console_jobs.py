@@ -4,10 +4,12 @@ import http.client
 import json
 import os
 import re
+import signal
 import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 from console_browser import browsers, tab
 from console_pages import page_of
@@ -83,7 +85,7 @@ def test_frames_are_collected_and_judged_in_a_report(observer, address, stack, t
 
     shelf = json.loads(got(address, "/shelf"))
     assert any(one["path"].startswith(stack.run_dir.name) for one in shelf["recordings"])
-    assert shelf["in_use"] == "In use: model learned, folder the robot's own, sim_to_real auto."
+    assert shelf["in_use"] == "Started with: model learned, folder the robot's own, sim_to_real auto."
 
 
 def test_a_stop_ends_what_is_collected_and_the_job_says_so(observer, address):
@@ -104,3 +106,58 @@ def test_a_stop_ends_what_is_collected_and_the_job_says_so(observer, address):
         assert observer.state == DriverState.FAULT and observer.driver[-1].holder == ""
         failed = newest(address, "failed")
         assert re.search("stop|fault", failed["text"]), failed
+
+
+def test_the_page_commissions_a_chamber_and_is_asked_what_moved(observer, address):
+    with page_of(address) as page:
+        page.operate()
+        start(page, "commission", "--by", "person", "c3")
+
+        def asked(word):
+            deadline = time.monotonic() + PATIENCE
+            while not ((question := newest(address, "running")["question"]) and word in question["text"]):
+                assert time.monotonic() < deadline, json.loads(got(address, "/jobs"))
+                time.sleep(0.1)
+            return newest(address, "running"), question
+
+        def answer(job, question, text):
+            page.send(type="answer_job", id=job["id"], number=question["number"], text=text)
+
+        job, question = asked("press Enter")
+        assert not observer.commands, "nothing moves before somebody looks"
+        answer(job, question, "")
+        job, other = asked("Which chamber moved?")
+        assert other["choices"] == [*(f"c{number}" for number in range(1, 10)), "none", "again", "stop"]
+        values = np.array([command.value for command in observer.commands])
+        assert values[:, 2].max() == pytest.approx(1000.0) and np.delete(values, 2, axis=1).max() == 0.0
+        assert observer.state == DriverState.SAFE and all(observer.driver[-1].at_rest)
+        answer(job, question, "c3")  # of a question that is over
+        assert "does not ask that" in page.wait_for("notice", lambda one: one["about"] == "answer_job")["text"]
+        answer(job, other, "c3")
+        done = newest(address, "done", "failed")
+    assert done["text"] == "Each of c3 moved alone when it was asked." and done["question"] is None
+
+
+def test_a_console_that_is_frozen_while_a_chamber_is_commissioned_leaves_it_safe(observer, address, stack):
+    """The job commands by itself, and waits for an answer at rest."""
+    with page_of(address) as page:
+        page.operate()
+        start(page, "commission", "--by", "person", "c5")
+        deadline = time.monotonic() + PATIENCE
+        while not (question := newest(address, "running")["question"]):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        page.send(type="answer_job", id=newest(address, "running")["id"], number=question["number"], text="")
+        observer.wait_for(lambda: observer.measured.max() > 500.0, "a step")
+        console = stack.process("console_node")
+        console.send_signal(signal.SIGSTOP)
+        try:
+            observer.wait_for(
+                lambda: observer.state == DriverState.SAFE and all(observer.driver[-1].at_rest), "at rest"
+            )
+        finally:
+            console.send_signal(signal.SIGCONT)
+        page.send(type="operate", take=True)
+        page.send(type="cancel_job", id=newest(address, "running")["id"])
+        assert newest(address, "cancelled", "failed")["question"] is None
+    assert observer.state == DriverState.SAFE

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import trimesh
 from console_browser import browsers, tab
 from console_pages import Observer, address_of
 
@@ -39,6 +40,24 @@ def place(tmp_path_factory):
         said = subprocess.run(command, capture_output=True, text=True, timeout=300)
         assert said.returncode == 0, said.stdout + said.stderr
         yield folder
+
+
+@pytest.fixture
+def sleeved(tmp_path, stacks, monkeypatch):
+    """A stack of a robot that has no surface, with a skin bound by the command."""
+    robot = load_robot("three_chamber")
+    shutil.copytree(home() / "models" / robot.name, tmp_path / "models" / robot.name)
+    body = robot.body.simulator()
+    bones = body.bones(body.rest[None])[0]
+    tube = trimesh.creation.cylinder(0.02, segment=[bones[0, 0], bones[-1, 1]], sections=24).subdivide()
+    write_ply(tmp_path / "sleeve.ply", Shape.from_mesh(tube.vertices, tube.faces), "mm")
+    monkeypatch.setenv("SOFTFORM_CONFIG_PATH", str(tmp_path))
+    command = [str(home() / "softform"), "skin", str(tmp_path / "sleeve.ply"), "--robot", robot.name, "--unit", "mm"]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert said.returncode == 0, said.stdout + said.stderr
+    stacks.close()
+    yield stacks.launched_with({"robot": robot.name})
+    stacks.close()
 
 
 @pytest.fixture(scope="module")
@@ -138,3 +157,47 @@ def test_a_point_of_the_skin_is_reached_and_led_by_goals(skinned, place):
         assert max(client.follow(path).errors) < 2e-3
         with pytest.raises(GoalFailedError, match="no patch or frame 'hood'"):
             client.follow(PointPath(path.points, uv[0], "hood"))
+
+
+def test_a_robot_without_a_surface_wears_its_skin_and_its_tip_is_dragged_by_it(sleeved, tmp_path):
+    robot = load_robot("three_chamber")
+    skin = load_skin(robot.name, "sleeve", robot.fingerprint())
+    observer = Observer()
+    try:
+        observer.wait_for(lambda: observer.driver, "the driver")
+        observer.at_rest()
+        with browsers() as browser, tab(browser) as one:
+            one.open(address_of(sleeved))
+            one.wait("document.querySelector('#status').dataset.tone !== 'unknown'", "a known state")
+            top = int(np.linalg.norm(skin.vertices - [0.02, 0.0, skin.vertices[:, 2].max()], axis=1).argmin())
+            triangle = int((skin.triangles == top).any(axis=1).argmax())
+            u, v = skin.parameters([triangle], [(skin.triangles[triangle] == top).astype(float)])[0]
+            one.wait(f"window.softformPicture.place('tip', {u}, {v})", "the skin")
+
+            def shown():
+                return np.array(one.place("tip", u, v))
+
+            def is_of_a_mesh():
+                return any(np.abs(points_of(skin, mesh)[top] - shown()).max() < 1e-5 for mesh in observer.meshes[-30:])
+
+            observer.wait_for(is_of_a_mesh, "the skin where the core has it")
+            middle = one.place("tip", *skin.parameters([len(skin.triangles) // 2], [[0.4, 0.3, 0.3]])[0])
+            x, y = one.screen(middle)
+            one.page.mouse.move(x, y)
+            one.page.mouse.down()
+            one.page.mouse.move(x + 5, y)
+            one.page.mouse.move(x + 25, y, steps=4)
+            observer.wait_for(lambda: observer.targets, "a target")
+            one.page.mouse.up()
+            assert list(observer.targets[-1].output) == ["tip"]
+            before = skin.vertices[top]
+            observer.wait_for(
+                lambda: np.linalg.norm(points_of(skin, observer.meshes[-1])[top] - before) > 0.003, "motion"
+            )
+            observer.wait_for(is_of_a_mesh, "the skin on the page as it moves")
+            assert observer.commands[-1].source == "inverse_kinematics"
+            folder = Path(os.environ.get("SOFTFORM_SCREENSHOTS", tmp_path))
+            one.page.screenshot(path=folder / "sleeve.png")
+            assert one.outside == set() and one.complaints == []
+    finally:
+        observer.close()

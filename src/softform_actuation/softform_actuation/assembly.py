@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any
 
 from softform_actuation.ceilings import check_ceiling, check_range
+from softform_actuation.commissioned import doubt_about
 from softform_actuation.device import Device, DeviceFamily, ServedActuators, never
 from softform_actuation.driver import Driver
 from softform_actuation.latch import Latch
@@ -81,7 +82,9 @@ def make_driver(
     """
     settings = DriverSettings(**{each.name: values[each.name] for each in fields(DriverSettings)})
     devices = make_devices(values, robot, interrupted)
-    warnings = () if "pressure" not in robot.actuator_quantities or has_dead_man(robot.devices) else (NO_DEAD_MAN,)
+    needs_dead_man = "pressure" in robot.actuator_quantities and not has_dead_man(robot.devices)
+    doubt = doubt_about(robot, adapters_of(values, robot))
+    warnings = tuple(filter(None, (NO_DEAD_MAN if needs_dead_man else "", doubt)))
     return Driver(devices, robot, settings, on_report, on_readings, latch_of(values, robot), warnings)
 
 
@@ -110,6 +113,11 @@ def make_devices(
 def ports_of(values: Mapping[str, Any], robot: Robot) -> list[str]:
     """Return the port of each device of these parameters."""
     return [str(_own_values(values, robot, device.name)[PORTS.name]) for device in robot.devices]
+
+
+def adapters_of(values: Mapping[str, Any], robot: Robot) -> list[str]:
+    """Return the adapter that each device of these parameters is known by."""
+    return [names[-1] for names in _adapters(values, robot)]
 
 
 def latch_of(values: Mapping[str, Any], robot: Robot) -> Latch:

@@ -163,6 +163,7 @@ class ShapeClient:
         tolerance: float = 0.0,
         max_time: float = 0.0,
         max_rounds: int = 0,
+        model: str = "",
         without_sim_to_real: bool = False,
         accept_unreachable: bool = False,
         epoch: int = 0,
@@ -185,6 +186,7 @@ class ShapeClient:
             tolerance: m, mean error at which the solver may stop; 0: the node's default.
             max_time: s for each solve; 0: the node's default.
             max_rounds: Closed loop: corrections after the open-loop round at most; 0: the node's default.
+            model: Kind of model to plan with, such as `learned` or `fem`; empty: the one in use.
             without_sim_to_real: Plan with the simulated shape alone, to compare.
             accept_unreachable: Take the nearest shape even if it misses the target widely.
             epoch: `epoch` of the time at which this was meant: it is rejected if that is over; 0: now.
@@ -211,6 +213,7 @@ class ShapeClient:
             starts=starts,
             preferred=as_values(preferred, "preferred"),
             preference=preference,
+            model=model,
             without_sim_to_real=without_sim_to_real,
             accept_unreachable=accept_unreachable,
         )
@@ -253,6 +256,7 @@ class ShapeClient:
         times: Sequence[float] | Array | None = None,
         plan_only: bool = False,
         seed: Array | None = None,
+        model: str = "",
         without_sim_to_real: bool = False,
         accept_unreachable: bool = False,
         epoch: int = 0,
@@ -266,6 +270,7 @@ class ShapeClient:
             times: (m,) s after the start at which each waypoint is due; None: as fast as the robot settles.
             plan_only: Solve, and move nothing.
             seed: (k,) actuator values where the first solve starts; None: the present ones.
+            model: Kind of model to plan with, such as `learned` or `fem`; empty: the one in use.
             without_sim_to_real: Plan with the simulated robot alone, to compare.
             accept_unreachable: Take the nearest place even where it misses a waypoint widely.
             epoch: As of `reach`.
@@ -282,6 +287,7 @@ class ShapeClient:
             as_values(times, "times", "waypoint"),
             plan_only,
             seed=as_values(seed, "seed"),
+            model=model,
             without_sim_to_real=without_sim_to_real,
             accept_unreachable=accept_unreachable,
         )
@@ -295,6 +301,7 @@ class ShapeClient:
         clearance: float = 0.0,
         start: Array | None = None,
         max_time: float = 0.0,
+        model: str = "",
         without_sim_to_real: bool = False,
         accept_unreachable: bool = False,
         on_feedback: Callable[[PlanToShape.Feedback], None] | None = None,
@@ -307,6 +314,7 @@ class ShapeClient:
             clearance: m that must stay between surface and obstacle, beside the model's uncertainty.
             start: (k,) actuator values; None: the present ones.
             max_time: s; 0: the node's default.
+            model: Kind of model to plan with, such as `learned` or `fem`; empty: the one in use.
             without_sim_to_real: Plan with the simulated shape alone, to compare.
             accept_unreachable: Take the nearest shape even if it misses the target widely.
             on_feedback: Called with each feedback message, from the client's thread.
@@ -327,6 +335,7 @@ class ShapeClient:
             as_values(start, "start"),
             clearance,
             max_time=max_time,
+            model=model,
             without_sim_to_real=without_sim_to_real,
             accept_unreachable=accept_unreachable,
         )

@@ -31,7 +31,7 @@ MAX_WAYPOINTS = 10_000
 _OFF_PLANE = 1e-3
 """Largest distance of a point from the plane in which a planar robot moves, m."""
 
-_TAKEN = {"seed", "without_sim_to_real", "accept_unreachable"}
+_TAKEN = {"model", "seed", "without_sim_to_real", "accept_unreachable"}
 _SAMPLED_POINTS = 5_000
 """Number of points sampled from each mesh of a path."""
 

@@ -19,7 +19,7 @@ from softform_interfaces.action import PlanToShape
 from softform_ros.conversions import cloud_from_points
 from softform_ros.goal_error import GoalCode, GoalError, in_code
 
-_TAKEN = {"max_time", "without_sim_to_real", "accept_unreachable"}
+_TAKEN = {"max_time", "model", "without_sim_to_real", "accept_unreachable"}
 
 
 @dataclass(frozen=True)

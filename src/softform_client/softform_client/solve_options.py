@@ -33,6 +33,7 @@ class SolveGoal:
         starts: Number of starts of a global search; 1: no search.
         preferred: (k,) actuator values; of all solutions the nearest is taken.
         preference: mm^2 of squared error worth the whole range of an actuation.
+        model: Kind of model to plan with, such as `learned` or `fem`; empty: the one in use.
         without_sim_to_real: Plan with the simulated robot alone, to compare.
         accept_unreachable: Whether the nearest shape or place is wanted even if it misses the target widely.
     """
@@ -43,6 +44,7 @@ class SolveGoal:
     starts: int = 0
     preferred: Array | None = None
     preference: float = 0.0
+    model: str = ""
     without_sim_to_real: bool = False
     accept_unreachable: bool = False
 
@@ -90,6 +92,7 @@ def options_to_message(goal: SolveGoal) -> SolveOptions:
         starts=goal.starts,
         preferred=values_to_message(goal.preferred),
         preference=float(goal.preference),
+        model=goal.model,
         without_sim_to_real=goal.without_sim_to_real,
         accept_unreachable=goal.accept_unreachable,
     )

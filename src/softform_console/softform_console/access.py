@@ -1,10 +1,10 @@
-"""Who is let in: the Host and Origin of each request and socket, and beyond loopback a token."""
+"""Who is let in: by Host and Origin of each request and socket, and beyond loopback by an address that counts once."""
 
 import hmac
 import ipaddress
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http.cookies import SimpleCookie
 from urllib.parse import parse_qs
 
@@ -48,9 +48,30 @@ def own_names(host: str) -> frozenset[str]:
     return frozenset(names | {here, f"{here}.local"} | {f"[{one}]" if ":" in one else one for one in addresses})
 
 
-def made_token() -> str:
-    """Return a new token."""
-    return secrets.token_urlsafe(24)
+class Links:
+    """Addresses that let one browser in each: whoever opens one gets a cookie of their own, and the next one is told.
+
+    Args:
+        tell: Takes the token of the address that counts now, the first one at once; called in the server's thread.
+    """
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell, self._cookies = tell, list[str]()
+        self._token = secrets.token_urlsafe(24)
+        tell(self._token)
+
+    def cookie_for(self, token: str) -> str:
+        """Return the cookie of the browser that opened the address of a token, which is used up by that; or nothing."""
+        if not hmac.compare_digest(token.encode(), self._token.encode()):
+            return ""
+        self._token, cookie = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
+        self._cookies.append(cookie)
+        self._tell(self._token)
+        return cookie
+
+    def know(self, cookie: str) -> bool:
+        """Return whether a cookie was given."""
+        return any(hmac.compare_digest(cookie.encode(), one.encode()) for one in self._cookies)
 
 
 class Access:
@@ -59,11 +80,11 @@ class Access:
     Args:
         app: The server.
         names: Names under which it may be called: against pages that let their own name point here.
-        token: What the address must have once; empty on loopback.
+        links: Addresses that let a browser in; None on loopback, where all are let in.
     """
 
-    def __init__(self, app: ASGIApp, names: frozenset[str], token: str = "") -> None:
-        self._app, self._names, self._token = app, names, token
+    def __init__(self, app: ASGIApp, names: frozenset[str], links: Links | None = None) -> None:
+        self._app, self._names, self._links = app, names, links
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request or a socket on."""
@@ -100,18 +121,19 @@ class Access:
             scheme = "https" if scope["scheme"] in ("https", "wss") else "http"
             if headers.get("origin") != f"{scheme}://{host}":
                 return PlainTextResponse("Another page's request. Open the console's own page.", 403)
-        if not self._token or self._is_known(headers.get("cookie", "")):
+        if self._links is None or self._links.know(_own_cookie(headers.get("cookie", ""))):
             return None
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if scope["type"] == "http" and hmac.compare_digest(given.encode(), self._token.encode()):
+        if scope["type"] == "http" and scope["method"] == "GET" and (cookie := self._links.cookie_for(given)):
             answer = RedirectResponse(scope["path"], 303)
-            answer.set_cookie(COOKIE, self._token, httponly=True, samesite="strict", secure=True)
+            answer.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=True)
             return answer
-        return PlainTextResponse("The token is missing. Open the address that the server printed.", 401)
+        return PlainTextResponse("No address of this server, or one that was used. Open the one printed last.", 401)
 
-    def _is_known(self, cookie: str) -> bool:
-        try:
-            crumb = SimpleCookie(cookie).get(COOKIE)
-        except Exception:  # a cookie of somebody else that is none
-            return False
-        return crumb is not None and hmac.compare_digest(crumb.value.encode(), self._token.encode())
+
+def _own_cookie(cookies: str) -> str:
+    try:
+        crumb = SimpleCookie(cookies).get(COOKIE)
+    except Exception:  # a cookie of somebody else that is none
+        return ""
+    return "" if crumb is None else crumb.value

@@ -6,37 +6,32 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from softform_console.access import is_loopback, made_token, own_names
+from softform_console.access import Links, is_loopback, own_names
 from softform_console.certificate import certificate
 from softform_console.control_channel import ControlChannel
+from softform_console.foxglove_bridge import FoxgloveBridge
 from softform_console.job_commands import JobCommands
 from softform_console.job_desk import JobDesk, job_routes
 from softform_console.job_messages import Shelf
 from softform_console.job_records import JobStore
 from softform_console.job_runner import JobRunner
 from softform_console.model_shelf import ASKED, MODEL_NODE, TO_SWITCH, in_use, models_in
+from softform_console.neighbours import Neighbours
 from softform_console.operator_role import OperatorRole
-from softform_console.program_runs import PageFiles, ProgramRuns
-from softform_console.protocol import Notice
+from softform_console.protocol import Robots, Uploaded
 from softform_console.qr_code import qr_code
-from softform_console.reach_goals import ReachGoals
-from softform_console.robot_desk import RobotDesk
-from softform_console.robot_link import RobotLink
-from softform_console.robot_view import RobotView
+from softform_console.robot_seat import RobotSeat
+from softform_console.robots_desk import EveryDriver, RobotsDesk
 from softform_console.run_files import RunFiles
 from softform_console.scene_store import SceneStore
-from softform_console.scene_topics import SceneTopics
 from softform_console.server import Routes, ServerThread, bound_socket
-from softform_console.steering import Steering
 from softform_console.stop_request import StopRequests
-from softform_console.target_files import TargetFiles
 from softform_core.display import open_in_browser
 from softform_core.errors import SoftformError
 from softform_core.paths import DEFAULT_ROBOT, models_of, runs_dir
-from softform_core.robots import load_robot
-from softform_interfaces.msg import DriverState
-from softform_ros import qos
+from softform_core.robots import Robot, load_robot
 from softform_ros.diagnostics import OK, WARN, Health
+from softform_ros.guarded_node import GuardedNode
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.parameters import Parameter
 from softform_ros.service_calls import asked_parameters
@@ -47,12 +42,16 @@ PARAMETERS = (
     Parameter("host", "127.0.0.1", "address to listen on; beyond this computer (`0.0.0.0`) with TLS and a token"),
     Parameter("port", 8765, "TCP port; the next one that is free is taken, 0: any", 0, 65535),
     Parameter("replays", False, "whether a recording stands in for the robot; the page says so"),
+    Parameter("foxglove_port", 0, "port on which Foxglove is served, on this computer alone; 0: none", 0, 65535),
     Parameter("open_page", False, "whether the page is opened in the browser, where there is a display"),
 )
 
 _ANSWER_SECONDS = 2.0
 _LOOK_SECONDS = 0.2
 """Period of looking whether a page is open, s."""
+
+_NEIGHBOURS_SECONDS = 2.0
+"""Period of looking for robots of other stacks, while a page is open, s."""
 
 
 class ConsoleNode(SoftformLifecycleNode):
@@ -61,54 +60,28 @@ class ConsoleNode(SoftformLifecycleNode):
     def __init__(self) -> None:
         super().__init__("console", PARAMETERS, hardware_id="console")
         self._url = ""
+        self._foxglove: FoxgloveBridge | None = None
 
     def configure(self) -> None:
         """Load the robot; open its topics and services."""
         values = self.parameters
         robot = load_robot(values["robot"]).in_namespace(self.get_namespace())
-        self._view, self._role, self._store = RobotView(robot), OperatorRole(), SceneStore()
-        self._desk: RobotDesk
-        self._goals = ReachGoals(self.get_namespace(), robot.base_frame, self._tell, self._on_goal_end)
-        self._targets = TargetFiles(robot)
-        files = PageFiles(self._targets, _state_folder() / "captures")
-        self._programs = ProgramRuns(self.get_namespace(), robot, files, self._tell, self._on_goal_end)
-        self._link = RobotLink(self, robot, self._view, self._warn_pages, self._cancel_goals)
-        self._steering = Steering(self._link, self._role, self._warn_pages)
-        self._stops = StopRequests(self._link, self._steering.forget, self._tell_stopped)
-        self._desk = RobotDesk(
-            robot,
-            self._view,
-            self._steering,
-            self._link,
-            self._stops,
-            self._goals,
-            self._programs,
-            self._targets,
-            self._store,
-            self._tell,
-        )
+        self._role, self._store = OperatorRole(), SceneStore()
+        self._seats: list[RobotSeat] = []
+        self._stops = StopRequests(EveryDriver(self._seats), self._forget, self._tell_stopped)
         self._runs, self._models = RunFiles(runs_dir()), models_of(robot.name)
         self._commands = JobCommands(robot.given_as, self.get_namespace(), self._runs.recording)
         self._jobs = JobRunner(JobStore(runs_dir()), self._tell)
-        desk = JobDesk(self._desk, self._jobs, self._commands, self._check_may_move, values["replays"])
-        self._control = ControlChannel(desk, self._role, time.time, _version())
-        self._topics = SceneTopics(self, robot, self._store, self._view)
-        states = self.create_subscription(DriverState, "driver_state", self._on_driver, qos.LATCHED_STATE)
-        timer = create_steady_timer(self, _LOOK_SECONDS, self._look)
-        for close in (
-            self._link.close,
-            self._goals.close,
-            self._programs.close,
-            self._stops.close,
-            self._steering.close,
-            self._desk.close,
-            self._jobs.close,
-            self._topics.close,
-            lambda: self.destroy_subscription(states),
-            lambda: self.destroy_timer(timer),
-        ):
-            self.opened.callback(close)
-        self._steering.start()
+        desk = RobotsDesk(self._seats, self._stops)
+        self._desk = JobDesk(desk, self._jobs, self._commands, self._check_may_move, values["replays"])
+        self._control = ControlChannel(self._desk, self._role, time.time, _version())
+        self._seat(self, robot)
+        self._neighbours = Neighbours(self, self._on_neighbour)
+        self.opened.callback(self._jobs.close)
+        self.opened.callback(self._stops.close)
+        self.opened.callback(self._close_seats)
+        for period, look in ((_LOOK_SECONDS, self._look), (_NEIGHBOURS_SECONDS, self._look_around)):
+            self.opened.callback(self.destroy_timer, create_steady_timer(self, period, look))
         self._stops.start()
 
     def activate(self) -> None:
@@ -116,42 +89,92 @@ class ConsoleNode(SoftformLifecycleNode):
         host, port = self.parameters["host"], self.parameters["port"]
         is_open = not is_loopback(host)
         names = own_names(host)
+        self._foxglove = self._opened_foxglove(self.parameters["foxglove_port"])
         files = certificate(_state_folder(), names) if is_open else None
-        token = made_token() if is_open else ""
         listening = bound_socket(host, port)
         others = job_routes(self._jobs, self._commands, self._runs, self._shelf)
+        shown = max(names - {"localhost", "127.0.0.1", "[::1]"}, default="localhost") if is_open else "127.0.0.1"
+        self._url = f"{'https' if is_open else 'http'}://{shown}:{listening.getsockname()[1]}/"
+        if not is_open:
+            self.get_logger().info(f"the page: {self._url}")
+        links = Links(self._print_link) if is_open else None
         self._routes = Routes(
-            page_folder(), self._control, self._store, self._stops, self._targets.upload, names, token, others
+            page_folder(), self._control, self._store, self._stops, self._upload, names, links, others
         )
         self._server = ServerThread(self._routes.app, listening, files)
-        shown = max(names - {"localhost", "127.0.0.1", "[::1]"}, default="localhost") if is_open else "127.0.0.1"
-        scheme, ask = ("https", f"?token={token}") if is_open else ("http", "")
-        self._url = f"{scheme}://{shown}:{listening.getsockname()[1]}/"
-        self.get_logger().info(f"the page: {self._url}{ask}")
-        if is_open and (code := qr_code(self._url + ask)):
-            self.get_logger().info(f"the same for a tablet or headset:\n{code}")
         if self.parameters["open_page"] and not is_open:  # the token is not for the list of processes
             threading.Thread(target=self._open_page, name="browser", daemon=True).start()
 
     def deactivate(self) -> None:
         """Serve no more; what a page moved is ended."""
-        self._steering.end()
+        for seat in self._seats:
+            seat.steering.end()
+        if self._foxglove is not None:
+            self._foxglove.close()
         self._server.close()
 
     def health(self) -> Health:
         """Say where the page is and who looks."""
-        values = {"page": self._url, "pages": self._control.pages, "steering": self._steering.mode}
-        if self.is_active and not (self._server.is_alive and self._steering.is_alive and self._stops.is_alive):
+        steered = [f"{seat.steering.mode} of {seat.robot.name}" for seat in self._seats if seat.steering.mode != "none"]
+        values = {"page": self._url, "pages": self._control.pages, "steering": ", ".join(steered) or "none"}
+        threads = [self._stops, *(seat.steering for seat in self._seats)]
+        if self.is_active and not (self._server.is_alive and all(one.is_alive for one in threads)):
             return Health(WARN, "a thread of the server has ended; see the log, and start the node again", values)
         return Health(OK, "serving" if self.is_active else "inactive", values)
+
+    def _opened_foxglove(self, port: int) -> FoxgloveBridge | None:
+        if port == 0:
+            return None
+        seat = self._seats[0]
+        bridge = FoxgloveBridge(self._store, lambda: seat.desk.state().model_dump_json(), seat.robot.base_frame, port)
+        self.get_logger().info(f"for Foxglove: ws://127.0.0.1:{bridge.port}")
+        return bridge
+
+    def _print_link(self, token: str) -> None:
+        address = f"{self._url}?token={token}"
+        self.get_logger().info(f"the page, for one browser: {address}")
+        if code := qr_code(address):
+            self.get_logger().info(f"the same for a tablet or headset:\n{code}")
 
     def _open_page(self) -> None:
         if open_in_browser(self._url):
             self.get_logger().info("the page is opened in the browser; ./softform launch --no-page leaves that out")
 
+    def _seat(self, node: GuardedNode, robot: Robot) -> None:
+        """Take a robot, whose stack is in the namespace of a node."""
+        folder, index = _state_folder() / "captures", len(self._seats)
+        self._seats.append(RobotSeat(node, robot, index, self._role, self._store, folder, self._tell))
+
+    def _on_neighbour(self, namespace: str, robot: Robot) -> None:
+        """Take the robot of another stack, in the executor's thread."""
+        executor = self.executor
+
+        def take() -> None:
+            name = f"{self.get_name()}_of{self.get_namespace().replace('/', '_')}"
+            node = GuardedNode(name, namespace=namespace, context=self.context, use_global_arguments=False)
+            executor.add_node(node)
+            self._seat(node, robot)
+            self.get_logger().info(f"'{robot.name}' of {namespace} is shown, too")
+            self._tell(Robots(robots=self._desk.hello()))
+
+        executor.create_task(take)
+
+    def _close_seats(self) -> None:
+        while self._seats:
+            seat = self._seats.pop()
+            seat.close()
+            if seat.node is not self:
+                self.executor.remove_node(seat.node)
+                seat.node.destroy_node()
+
+    def _upload(self, robot: int, name: str, unit: str, content: bytes) -> Uploaded:
+        if not 0 <= robot < len(self._seats):
+            raise SoftformError(f"There is no robot of index {robot}.", "Drop the file again.")
+        return self._seats[robot].targets.upload(name, unit, content)
+
     def _check_may_move(self, epoch: int) -> None:
-        self._link.check_epoch(epoch)
-        if self._steering.mode != "none":
+        self._seats[0].link.check_epoch(epoch)
+        if any(seat.steering.mode != "none" for seat in self._seats):
             raise SoftformError("The robot is steered from here.", "Let go of it first.")
 
     def _shelf(self) -> Shelf:
@@ -162,31 +185,27 @@ class ConsoleNode(SoftformLifecycleNode):
             to_switch=TO_SWITCH,
         )
 
+    @property
+    def _is_watched(self) -> bool:
+        return self._control.pages > 0 or (self._foxglove is not None and self._foxglove.is_watched)
+
     def _look(self) -> None:
-        self._topics.update(self._control.pages > 0)
+        for seat in self._seats:
+            seat.look(self._is_watched)
 
-    def _on_driver(self, message: DriverState) -> None:
-        self._view.note_driver(message)
-        is_over = self._link.note_driver(message)
-        if (is_over or message.state in (DriverState.FAULT, DriverState.OFFLINE)) and self._steering.forget():
-            self._warn_pages("The robot was stopped, at fault, or is somebody else's: nothing moves it from here.")
+    def _look_around(self) -> None:
+        if self._is_watched:
+            self._neighbours.look()
 
-    def _cancel_goals(self) -> None:
-        self._goals.cancel()
-        self._programs.cancel()
-
-    def _on_goal_end(self) -> None:
-        self._steering.end_goal()
+    def _forget(self) -> None:
+        for seat in self._seats:
+            seat.steering.forget()
 
     def _tell_stopped(self, result: object) -> None:
         self._routes.tell_stopped(result)  # type: ignore[arg-type]
 
     def _tell(self, message: object) -> None:
         self._control.tell(message)  # type: ignore[arg-type]
-
-    def _warn_pages(self, text: str) -> None:
-        self.get_logger().warning(text)
-        self._tell(Notice(level="warning", about="", text=text))
 
 
 def page_folder() -> Path:

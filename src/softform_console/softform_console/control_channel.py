@@ -19,6 +19,9 @@ STATE_SECONDS = 0.1
 _MOST_WAITING = 200
 """Messages that wait for a page at most; one that takes so few is left without."""
 
+_KEPT = (protocol.ProgramRead, protocol.ProgramState, protocol.Motion, protocol.MotionState)
+"""What a page that comes later is told, too: the newest of each kind and robot."""
+
 _FOR_ANYBODY = (protocol.Stop, protocol.Preview)
 
 
@@ -65,6 +68,7 @@ class ControlChannel:
         self._desk, self._role, self._now, self._version = desk, role, now, version
         self._pages: set[Page] = set()
         self._waiting: list[protocol.FromServer] = []
+        self._kept: dict[tuple[type, int], protocol.FromServer] = {}
         self._waker = Waker()
 
     @property
@@ -96,6 +100,8 @@ class ControlChannel:
             robots=self._desk.hello(),
         )
         page.tell(hello.model_dump_json())
+        for message in self._kept.values():
+            page.tell(message.model_dump_json())
         self._pages.add(page)
         sending = asyncio.create_task(self._send(socket, page))
         try:
@@ -182,6 +188,10 @@ class ControlChannel:
         while True:
             waiting, self._waiting = self._waiting, []
             for message in waiting:
+                if isinstance(message, _KEPT):
+                    key = type(message), message.robot
+                    self._kept.pop(key, None)  # the order is that in which they were said
+                    self._kept[key] = message
                 text = message.model_dump_json()
                 for page in tuple(self._pages):
                     page.tell(text)

@@ -18,6 +18,9 @@ from softform_core.paths import described_names
 
 REPLAY = "replay"
 COLLECT = "collect"
+COMMISSION = "commission"
+MOVING, ASKING = (COLLECT, COMMISSION), (COMMISSION,)
+"""Jobs that move the robot, and those that ask for answers meanwhile."""
 
 _VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+]*")
 _OPTIONS = {
@@ -25,13 +28,14 @@ _OPTIONS = {
     "train fk": ("--robot", "--recipe", "--epochs", "--seed", "--device"),
     "train s2r": ("--robot", "--recipe", "--continue", "--frames-needed", "--jobs", "--device", "--seed"),
     COLLECT: ("--frames", "--via", "--reference-every", "--seed"),
+    COMMISSION: ("--by", "--share"),
     "evaluate": ("--robot", "--all", "--device"),
     "study": ("", "--robot", "--quick", "--seed"),
     REPLAY: ("--rate", "--loop"),
 }
 """Options that a page may give, by command; the empty one is the argument."""
 
-_NO_ROBOT = ("study", COLLECT, REPLAY)
+_NO_ROBOT = ("study", *MOVING, REPLAY)
 """Commands that are not given the console's robot: they have one of their own, or are bound to this stack."""
 
 
@@ -70,6 +74,8 @@ class JobCommands:
             given[:1] = [self.recording(given[0] if given else "")]
         elif command == COLLECT:
             given = ["--robot", self.robot, "--attach", "--namespace", self.namespace.strip("/"), *given]
+        elif command == COMMISSION:
+            given = ["--namespace", self.namespace.strip("/"), *given]
         elif command not in _NO_ROBOT and "--robot" not in given:
             given = ["--robot", self.robot, *given]
         try:
@@ -83,7 +89,7 @@ class JobCommands:
     def _kind(self, name: str) -> JobKind:
         command = _click_command(name)
         options = [self._option(command, spelled) for spelled in _OPTIONS[name]]
-        return JobKind(command=name, about=command.get_short_help_str(200), moves=name == COLLECT, options=options)
+        return JobKind(command=name, about=command.get_short_help_str(200), moves=name in MOVING, options=options)
 
     def _option(self, command: click.Command, spelled: str) -> JobOption:
         found = next(

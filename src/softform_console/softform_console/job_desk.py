@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from softform_console import protocol
 from softform_console.control_channel import Desk
-from softform_console.job_commands import COLLECT, JobCommands
+from softform_console.job_commands import ASKING, MOVING, JobCommands
 from softform_console.job_messages import JobList, Shelf
 from softform_console.job_runner import JobRunner
 from softform_console.run_files import SHOWN, RunFiles
@@ -53,9 +53,11 @@ class JobDesk:
         """
         if isinstance(message, protocol.StartJob):
             words = self._commands.words(message.command, message.arguments)
-            if message.command == COLLECT:
+            if message.command in MOVING:
                 self._check(int(message.epoch))
-            self._runner.start(words)
+            self._runner.start(words, message.command in ASKING)
+        elif isinstance(message, protocol.AnswerJob):
+            self._runner.answer(message.id, message.number, message.text)
         elif isinstance(message, protocol.CancelJob):
             self._runner.cancel(message.id)
         else:

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from softform_console.protocol import Message
+from softform_console.message import Message
 
 
 class JobOption(Message):
@@ -24,10 +24,19 @@ class JobKind(Message):
     options: list[JobOption]
 
 
+class Question(Message):
+    """What a job asks; `number` goes back with the answer. `choices` are words that it takes, if it says so."""
+
+    number: int
+    text: str
+    choices: list[str]
+
+
 class Job(Message):
     """A job; times s since the epoch. `done` 0 … 1 and `left` s are of the step that it is at, null if not said.
 
-    `files` are what it made, paths of GET /runs. `lost`: the console that started it ended, and it with that.
+    `files` are what it made, paths of GET /runs. `question` waits for an `answer_job`; null if none does.
+    `lost`: the console that started it ended, and it with that.
     """
 
     id: str
@@ -40,6 +49,7 @@ class Job(Message):
     left: float | None
     text: str
     files: list[str]
+    question: Question | None
 
 
 class JobList(Message):

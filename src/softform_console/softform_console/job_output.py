@@ -72,6 +72,11 @@ class TerminalOutput:
             self.progress = bar
         return lines
 
+    @property
+    def unfinished(self) -> str:
+        """The last line, which has no end yet, such as a question; empty if it is a bar."""
+        return "" if progress_of(self._rest.lstrip("\r")) else _CONTROL.sub("", self._rest)[:_LONGEST_LINE].strip()
+
     def end(self) -> list[str]:
         """Return the last line, if it has no end."""
         rest, self._rest = self._rest, ""

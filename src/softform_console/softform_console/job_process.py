@@ -1,6 +1,6 @@
-"""Becomes a command of Softform that gives way to whatever steers a robot, and ends with the console.
+"""Becomes a command of Softform that ends with the console, and gives way to whatever steers a robot, if it does not.
 
-`python -m softform_console.job_process PARENT PROGRAM …`: PARENT is the id of the process that starts it.
+`python -m softform_console.job_process PARENT NICE PROGRAM …`: PARENT is the id of the process that starts it.
 """
 
 import os
@@ -10,16 +10,15 @@ from pathlib import Path
 
 from softform_launch.process_signals import die_with_parent
 
-_NICE = 19
-
 
 def main() -> None:
     """Give way, and run the program in place of this one."""
     die_with_parent(int(sys.argv[1]))
-    os.nice(_NICE)
+    nice = int(sys.argv[2])
+    os.nice(nice)
     with suppress(OSError):  # Linux may share cores out by session before it looks at `nice`
-        Path("/proc/self/autogroup").write_text(str(_NICE))
-    os.execv(sys.argv[2], sys.argv[2:])
+        Path("/proc/self/autogroup").write_text(str(nice))
+    os.execv(sys.argv[3], sys.argv[3:])
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from softform_console.job_messages import Job
+from softform_console.job_messages import Job, Question
 from softform_core.errors import SoftformError
 from softform_core.files import made_folder, write_atomically
 
@@ -53,10 +53,18 @@ class JobRecord:
     text: str = ""
     made: list[str] = field(default_factory=list)
 
-    def shown(self, files: list[str], step: str = "", done: float | None = None, left: float | None = None) -> Job:
+    def shown(
+        self,
+        files: list[str],
+        step: str = "",
+        done: float | None = None,
+        left: float | None = None,
+        question: Question | None = None,
+    ) -> Job:
         """Return it as pages are shown it."""
         values: dict[str, Any] = {name: getattr(self, name) for name in ("id", "state", "started", "ended", "text")}
-        return Job(**values, command=" ".join(self.words), step=step, done=done, left=left, files=files)
+        command = " ".join(self.words)
+        return Job(**values, command=command, step=step, done=done, left=left, files=files, question=question)
 
 
 class JobStore:

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from softform_console.job_messages import Job
+from softform_console.job_messages import Job, Question
 from softform_console.job_output import TerminalOutput
 from softform_console.job_records import JobLog, JobRecord, JobStore
 from softform_console.protocol import Notice
@@ -27,6 +28,11 @@ _READ_BYTES, _READ_SECONDS = 2**14, 0.02
 """A job that writes faster than so much in so long waits, so that it does not keep the console busy."""
 
 _MOST_READS = 100
+_NICE = 19
+_QUESTION_SECONDS = 0.3
+"""Silence after which a line without an end is a question, s."""
+
+_CHOICES = re.compile(r"\[([^\[\]]+)\]:?$")
 _LOOK_SECONDS = 0.2
 _WINDOW = (24, 200)
 _CLOSING_SECONDS = 2.0
@@ -35,7 +41,8 @@ _CLOSING_SECONDS = 2.0
 class JobRunner:
     """Starts, watches and ends jobs; usable from any thread. A job ends with the console.
 
-    A job has a terminal of its own, as commands show their progress to none other; it hears nothing from it.
+    A job has a terminal of its own, as commands show their progress to none other. One that asks hears from it what
+    pages answer; its question is the last line that it wrote, which has no end.
 
     Args:
         store: Keeps records and logs.
@@ -57,8 +64,8 @@ class JobRunner:
         self._jobs = store.earlier()
         self._newest_log: list[str] = []
 
-    def start(self, words: list[str]) -> str:
-        """Start a job; returns its id.
+    def start(self, words: list[str], asks: bool = False) -> str:
+        """Start a job; returns its id. One that `asks` commands the robot itself, and gives way to nobody.
 
         Raises:
             SoftformError: If another one runs, or it cannot be started.
@@ -70,10 +77,21 @@ class JobRunner:
                 command = " ".join(self._running.record.words)
                 raise SoftformError(f"A job runs: {command}.", "Wait until it has ended, or cancel it.")
             record = self._store.begin(words)
-            self._running = _Running(record, self._store.log(record))
+            self._running = _Running(record, self._store.log(record), asks)
             self._jobs.insert(0, record)
             threading.Thread(target=self._run, args=(self._running,), name="job", daemon=True).start()
             return record.id
+
+    def answer(self, job: str, number: int, text: str) -> None:
+        """Answer a question of a job.
+
+        Raises:
+            SoftformError: If it does not wait for that answer any more.
+        """
+        with self._lock:
+            running = self._running
+            if running is None or running.record.id != job or not running.answer(number, text):
+                raise SoftformError("The job does not ask that any more.", "Look at what it asks now.")
 
     def cancel(self, job: str) -> None:
         """Ask a job to end, and make it after a while.
@@ -92,7 +110,7 @@ class JobRunner:
         with self._lock:
             running = self._running
             return [
-                record.shown(self._store.files(record), *running.step)
+                record.shown(self._store.files(record), *running.step, running.question)
                 if running is not None and record is running.record
                 else record.shown(self._store.files(record))
                 for record in self._jobs
@@ -143,8 +161,9 @@ class JobRunner:
 class _Running:
     """A job that runs."""
 
-    def __init__(self, record: JobRecord, log: JobLog) -> None:
-        self.record, self.log, self.output = record, log, TerminalOutput()
+    def __init__(self, record: JobRecord, log: JobLog, asks: bool) -> None:
+        self.record, self.log, self.output, self._asks = record, log, TerminalOutput(), asks
+        self._terminal, self._answers, self._written_at = -1, 0, time.monotonic()
         self.cancelled_at: float | None = None
         self.is_over = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
@@ -155,6 +174,24 @@ class _Running:
         progress = self.output.progress
         return ("", None, None) if progress is None else (progress.step, progress.done, progress.left)
 
+    @property
+    def question(self) -> Question | None:
+        """What it asks."""
+        text = self.output.unfinished
+        if not self._asks or not text or time.monotonic() - self._written_at < _QUESTION_SECONDS:
+            return None
+        found = _CHOICES.search(text)
+        return Question(number=self._answers + 1, text=text, choices=found[1].split("/") if found else [])
+
+    def answer(self, number: int, text: str) -> bool:
+        """Write an answer to its terminal; returns whether that question waits."""
+        question = self.question
+        if question is None or question.number != number:
+            return False
+        os.write(self._terminal, f"{text}\n".encode())
+        self._answers, self._written_at = number, time.monotonic()
+        return True
+
     def signal(self, number: signal.Signals) -> None:
         """Signal it and all that it started."""
         if self._process is not None and self._process.returncode is None:
@@ -164,12 +201,14 @@ class _Running:
     def carry_out(self, command: list[str], patience: float) -> int:
         """Start it, and return its exit code when it has ended."""
         terminal, other_end = pty.openpty()
+        self._terminal = terminal
         try:
             termios.tcsetwinsize(other_end, _WINDOW)
-            wrapper = [sys.executable, "-m", "softform_console.job_process", str(os.getpid())]
+            nice = 0 if self._asks else _NICE
+            wrapper = [sys.executable, "-m", "softform_console.job_process", str(os.getpid()), str(nice)]
             self._process = subprocess.Popen(
                 [*wrapper, *command],
-                stdin=subprocess.DEVNULL,
+                stdin=other_end if self._asks else subprocess.DEVNULL,
                 stdout=other_end,
                 stderr=other_end,
                 env={**os.environ, "TERM": "dumb", "NO_COLOR": "1", "PYTHONUNBUFFERED": "1"},
@@ -205,6 +244,7 @@ class _Running:
             time.sleep(_READ_SECONDS)
             return False
         self.log.add(self.output.take(data))
+        self._written_at = time.monotonic()
         time.sleep(_READ_SECONDS)
         return bool(data)
 

@@ -11,9 +11,9 @@ ASKED = ("model", "model_folder", "sim_to_real")
 _MOST_SHOWN = 2**16
 
 TO_SWITCH = (
-    "Which model is used is settled when the stack starts, not while it runs. For another one start it with "
-    "`./softform launch softform model:=learned sim_to_real:=FOLDER` (`auto`, `none`), or with `model:=fem` for the "
-    "simulator instead of the network. One that is trained anew into the same folder is taken into use within seconds."
+    "Of a robot with a surface the kind of model (`learned`, or `fem`: the simulator) is chosen on the page, and by "
+    "each goal. For other trained ones start the stack with `./softform launch softform sim_to_real:=FOLDER` (`auto`, "
+    "`none`). One that is trained anew into the same folder is taken into use within seconds."
 )
 
 
@@ -36,4 +36,4 @@ def in_use(asked: Callable[[], Mapping[str, Any] | None]) -> str:
     if values is None or any(values.get(name) is None for name in ASKED):
         return f"The node {MODEL_NODE} does not answer: what is in use is not known."
     folder = values["model_folder"] or "the robot's own"
-    return f"In use: model {values['model']}, folder {folder}, sim_to_real {values['sim_to_real']}."
+    return f"Started with: model {values['model']}, folder {folder}, sim_to_real {values['sim_to_real']}."

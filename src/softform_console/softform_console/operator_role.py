@@ -4,7 +4,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from softform_console.protocol import DEAD_MAN_SECONDS, Operator
+from softform_console.message import Operator
+from softform_console.protocol import DEAD_MAN_SECONDS
 
 _ABSENT_SECONDS = 3.0
 """Silence of an operator that moves nothing after which somebody else may take the role, s."""

@@ -5,7 +5,31 @@ SI units throughout. An unknown field, an unknown type, NaN and infinity are ref
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
+
+from softform_console.message import (
+    Epoch,
+    Message,
+    Name,
+    Operator,
+    Place,
+    Pose,
+    RobotIndex,
+    TargetId,
+    Unit,
+    Values,
+    Vector,
+)
+from softform_console.motion_messages import (
+    Foresee,
+    Motion,
+    MotionState,
+    Obstacle,
+    Obstacles,
+    PlanMotion,
+    PlanPath,
+    RunMotion,
+)
 
 VERSION = 1
 """Grows with each change that an older page would not understand."""
@@ -15,22 +39,6 @@ BEAT_SECONDS = 0.2
 
 DEAD_MAN_SECONDS = 0.5
 """Silence of a page that moves the robot after which the motion is ended, s."""
-
-Name = Annotated[str, Field(min_length=1, max_length=100)]
-Metres = Annotated[float, Field(ge=-100.0, le=100.0)]
-Vector = tuple[float, float, float]
-Place = tuple[Metres, Metres, Metres]
-Unit = Annotated[float, Field(ge=0.0, le=1.0)]
-RobotIndex = Annotated[int, Field(ge=0, le=1000)]
-Epoch = Annotated[str, Field(pattern=r"^[0-9]{1,20}$")]
-TargetId = Annotated[int, Field(ge=1, le=1_000_000)]
-
-
-class Message(BaseModel):
-    """A message or a part of one."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True)
-
 
 # Page to server. What moves the robot has the `epoch` of the driver (`DriverInfo`) that its user was looking at: it is
 # dropped where the robot was stopped, at fault or reset since.
@@ -77,7 +85,7 @@ class Actuators(Message):
     type: Literal["actuators"] = "actuators"
     robot: RobotIndex = 0
     epoch: Epoch
-    values: Annotated[list[float], Field(min_length=1, max_length=1000)]
+    values: Values
 
 
 class Release(Message):
@@ -93,7 +101,7 @@ class Preview(Message):
     type: Literal["preview"] = "preview"
     robot: RobotIndex = 0
     target: TargetId
-    pose: Literal["fixed", "free", "place"]
+    pose: Pose
 
 
 class Reach(Message):
@@ -103,7 +111,7 @@ class Reach(Message):
     robot: RobotIndex = 0
     epoch: Epoch
     target: TargetId
-    pose: Literal["fixed", "free", "place"]
+    pose: Pose
     mode: Literal["plan", "move", "verify", "closed_loop"]
     partial: bool = False
     accept_unreachable: bool = False
@@ -153,6 +161,23 @@ class CancelJob(Message):
     id: Name
 
 
+class AnswerJob(Message):
+    """Answer the question of that number of a job, with a line of text, which may be empty."""
+
+    type: Literal["answer_job"] = "answer_job"
+    id: Name
+    number: int
+    text: Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+class UseModel(Message):
+    """Predict and solve with another kind of model, one of `RobotState.models`, from now on."""
+
+    type: Literal["use_model"] = "use_model"
+    robot: RobotIndex = 0
+    model: Name
+
+
 class Stop(Message):
     """Stop every robot; anybody may."""
 
@@ -167,11 +192,18 @@ ToServer = Annotated[
     | Release
     | Preview
     | Reach
+    | Obstacles
+    | PlanMotion
+    | PlanPath
+    | RunMotion
+    | Foresee
     | Program
     | Cancel
     | Reset
     | StartJob
     | CancelJob
+    | AnswerJob
+    | UseModel
     | Stop,
     Field(discriminator="type"),
 ]
@@ -179,8 +211,6 @@ to_server: TypeAdapter[ToServer] = TypeAdapter(ToServer)
 
 
 # Server to page
-
-Operator = Literal["you", "other", "none"]
 
 
 class Actuator(Message):
@@ -228,6 +258,13 @@ class Hello(Message):
     robots: list[RobotInfo]
 
 
+class Robots(Message):
+    """The robots, where another one has come since hello."""
+
+    type: Literal["robots"] = "robots"
+    robots: list[RobotInfo]
+
+
 class Pulse(Message):
     """Answer to a beat."""
 
@@ -270,13 +307,16 @@ class ServoInfo(Message):
     latency: float | None
     converged: bool
     commands: int
+    iterations: int
     deadlines_missed: int
 
 
 class RobotState(Message):
     """A robot now; values in the actuators' order and units, null where not known; `measured` also at rest.
 
-    `steering` is what this console does with it, for whichever page is the operator. `points` are those in force.
+    `steering` is what this console does with it, for whichever page is the operator. `points` are those in force,
+    `obstacles` those that motions are planned past. `model` is the kind that predicts and solves, empty where nodes
+    differ or do not say; `models` are those that there are.
     """
 
     robot: int
@@ -288,6 +328,9 @@ class RobotState(Message):
     frames: list[FramePlace]
     steering: Literal["none", "points", "held", "manual", "goal"]
     points: list[Point]
+    obstacles: list[Obstacle]
+    model: str
+    models: list[str]
 
 
 class State(Message):
@@ -331,7 +374,7 @@ class Previewed(Message):
     type: Literal["previewed"] = "previewed"
     robot: int
     target: int
-    pose: Literal["fixed", "free", "place"]
+    pose: Pose
     beside: float | None
     text: str
 
@@ -397,7 +440,19 @@ class ProgramState(Message):
 
 
 FromServer = Annotated[
-    Hello | Pulse | State | Stopped | Notice | Previewed | GoalProgress | GoalResult | ProgramRead | ProgramState,
+    Hello
+    | Robots
+    | Pulse
+    | State
+    | Stopped
+    | Notice
+    | Previewed
+    | GoalProgress
+    | GoalResult
+    | Motion
+    | MotionState
+    | ProgramRead
+    | ProgramState,
     Field(discriminator="type"),
 ]
 from_server: TypeAdapter[FromServer] = TypeAdapter(FromServer)

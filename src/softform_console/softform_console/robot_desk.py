@@ -7,18 +7,22 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from softform_console import protocol
+from softform_console.goal_runner import GoalRunner
+from softform_console.model_choice import ModelChoice
+from softform_console.motions import Motions
 from softform_console.program_runs import ProgramRuns
-from softform_console.reach_goals import ReachGoals
+from softform_console.reach_goals import begin_reaching
 from softform_console.robot_info import info_of
 from softform_console.robot_link import RobotLink
 from softform_console.robot_view import RobotView
 from softform_console.scene_frames import PREVIEW, Kind, SceneItem
 from softform_console.scene_store import SceneStore
 from softform_console.steering import Steering
-from softform_console.stop_request import StopRequests
 from softform_console.target_files import TargetFiles, scene_item
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
+from softform_core.shapes.shape import Shape
 from softform_core.shapes.validate import check_scale
 
 PREVIEWS = 1
@@ -26,38 +30,49 @@ PREVIEWS = 1
 
 
 class RobotDesk:
-    """`control_channel.Desk` of one robot.
+    """What pages ask of one robot.
 
     Args:
         robot: The robot.
+        index: Its number for pages.
         view: What the stack says of it.
         steering: Moves it.
         link: The robot itself.
-        stops: Stops it.
-        goals: Its goals.
+        goals: Carries out its goals.
+        motions: Its motions.
+        foresee: Shows the shape that is predicted at values (k,), or None any more.
         programs: Its programs.
+        models: Its models.
         targets: Target files.
         store: What is shown.
         tell: Takes messages for all pages.
+
+    Attributes:
+        info: What pages are told of it.
     """
 
     def __init__(
         self,
         robot: Robot,
+        index: int,
         view: RobotView,
         steering: Steering,
         link: RobotLink,
-        stops: StopRequests,
-        goals: ReachGoals,
+        goals: GoalRunner,
+        motions: Motions,
+        foresee: Callable[[Array | None], None],
         programs: ProgramRuns,
+        models: ModelChoice,
         targets: TargetFiles,
         store: SceneStore,
         tell: Callable[[protocol.FromServer], None],
     ) -> None:
-        self._robot, self._view, self._steering, self._link, self._stops = robot, view, steering, link, stops
-        self._goals, self._programs, self._targets, self._store, self._tell = goals, programs, targets, store, tell
-        self._info = info_of(robot)
-        self._outputs = {output.name for output in self._info.outputs}
+        self._robot, self._index, self._view, self._steering, self._link = robot, index, view, steering, link
+        self._goals, self._motions, self._foresee = goals, motions, foresee
+        self._programs, self._models, self._targets = programs, models, targets
+        self._store, self._tell = store, tell
+        self.info = info_of(robot, index)
+        self._outputs = {output.name for output in self.info.outputs}
         self._size = float(np.linalg.norm(robot.extent)) if robot.surfaces else robot.body.size
         self._workers = ThreadPoolExecutor(1, thread_name_prefix="preview")
 
@@ -65,13 +80,11 @@ class RobotDesk:
         """End what is at work."""
         self._workers.shutdown(wait=False, cancel_futures=True)
 
-    def hello(self) -> list[protocol.RobotInfo]:
-        """Return the robot."""
-        return [self._info]
-
-    def states(self) -> list[protocol.RobotState]:
+    def state(self) -> protocol.RobotState:
         """Return the robot's state."""
-        return [self._view.state(0, self._steering.mode, self._steering.points)]
+        steering, models = self._steering, self._models
+        obstacles = self._motions.obstacles
+        return self._view.state(self._index, steering.mode, steering.points, obstacles, models.kind, models.kinds)
 
     def page_lost(self) -> None:
         """End what the operator's page moved."""
@@ -85,14 +98,10 @@ class RobotDesk:
         Raises:
             SoftformError: If it cannot be done.
         """
-        if getattr(message, "robot", 0) != 0:
-            raise SoftformError("There is one robot, of index 0.")
-        moves = protocol.Points | protocol.Actuators | protocol.Reach
+        moves = protocol.Points | protocol.Actuators | protocol.Reach | protocol.RunMotion
         if isinstance(message, moves) or (isinstance(message, protocol.Program) and message.run):
             self._link.check_epoch(int(message.epoch))
-        if isinstance(message, protocol.Stop):
-            self._stops.ask()
-        elif isinstance(message, protocol.Points):
+        if isinstance(message, protocol.Points):
             self._steer(message)
         elif isinstance(message, protocol.Actuators):
             self._steering.set_values(self._robot.check_commands(np.asarray(message.values)))
@@ -104,20 +113,45 @@ class RobotDesk:
             self._workers.submit(self._preview, message)
         elif isinstance(message, protocol.Reach):
             self._reach(message)
+        elif isinstance(message, protocol.Obstacles):
+            self._motions.place(message.obstacles)
+        elif isinstance(message, protocol.PlanMotion):
+            self._check_free()
+            self._motions.plan(message, self._goal_of(message))
+        elif isinstance(message, protocol.PlanPath):
+            self._check_free()
+            self._check_outputs({message.output})
+            self._motions.plan_path(message)
+        elif isinstance(message, protocol.RunMotion):
+            self._as_goal(lambda: self._motions.run(message))
+        elif isinstance(message, protocol.Foresee):
+            self._foresee(None if message.values is None else self._robot.check_commands(np.asarray(message.values)))
         elif isinstance(message, protocol.Program):
             self._program(message)
+        elif isinstance(message, protocol.UseModel):
+            self._models.choose(message.model)
         elif isinstance(message, protocol.Cancel):
             self._link.cancel_goal()
         elif isinstance(message, protocol.Reset):
             self._link.reset(int(message.epoch))
 
     def _steer(self, message: protocol.Points) -> None:
-        if unknown := {point.output for point in message.points} - self._outputs:
-            known = ", ".join(sorted(self._outputs))
-            raise SoftformError(f"The robot has no '{min(unknown)}'.", f"It has {known}.")
+        self._check_outputs({point.output for point in message.points})
         if message.points:
             check_scale(np.array([point.target for point in message.points]), "Point", self._robot.name, self._size)
         self._steering.set_points(message.points, message.optimise)
+
+    def _check_outputs(self, names: set[str]) -> None:
+        if unknown := names - self._outputs:
+            known = ", ".join(sorted(self._outputs))
+            raise SoftformError(f"The robot has no '{min(unknown)}'.", f"It has {known}.")
+
+    def _goal_of(self, message: protocol.PlanMotion) -> Shape | Array:
+        if message.values is not None and message.target is None:
+            return self._robot.check_commands(np.asarray(message.values))
+        if message.target is not None and message.values is None:
+            return self._targets.posed(message.target, message.pose)
+        raise SoftformError("A motion has one goal.", "Give a target or values.")
 
     def _preview(self, message: protocol.Preview) -> None:
         try:
@@ -135,29 +169,34 @@ class RobotDesk:
         if not message.run:
             self._workers.submit(self._programs.read, message)
             return
+        self._as_goal(lambda: self._programs.begin(message))
+
+    def _as_goal(self, begin: Callable[[], None]) -> None:
+        """Leave the robot to a goal that begins.
+
+        Raises:
+            SoftformError: If another one moves it, or this one cannot begin.
+        """
         self._check_free()
         self._steering.begin_goal()
         try:
-            self._programs.begin(message)
+            begin()
         except SoftformError:
             self._steering.end_goal()
             raise
-        if self._steering.mode != "goal":  # its page fell silent meanwhile
-            self._programs.cancel()
+        if self._steering.mode != "goal":  # its page fell silent meanwhile, or it has ended
+            self._link.cancel_goal()
 
     def _check_free(self) -> None:
         if self._goals.is_running or self._programs.is_running:
             raise SoftformError("A goal or program is under way.", "Wait for its end, or cancel it.")
 
     def _reach(self, message: protocol.Reach) -> None:
-        self._check_free()
         shape = self._targets.posed(message.target, message.pose)
-        if message.mode != "plan":
-            self._steering.begin_goal()
-        try:
-            self._goals.begin(message, shape)
-        except SoftformError:
-            self._steering.end_goal()
-            raise
+        if message.mode == "plan":
+            self._check_free()
+            begin_reaching(message, shape, self._goals)
+        else:
+            self._as_goal(lambda: begin_reaching(message, shape, self._goals))
         self._store.put(SceneItem(Kind.GONE, message.robot, time.time(), flags=PREVIEW, gone=Kind.TARGET), PREVIEWS)
         self._store.put(scene_item(shape, message.robot, time.time(), is_preview=False))

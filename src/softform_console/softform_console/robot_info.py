@@ -11,7 +11,7 @@ from softform_core.surface.skin_store import load_skin, skin_names
 
 def skin_of(robot: Robot) -> tuple[str, Skin] | None:
     """Return the newest skin of a robot, by name; None without one that can be used, of which the log says why."""
-    for name in skin_names(robot.name)[:1] if robot.surfaces else ():
+    for name in skin_names(robot.name)[:1]:
         try:
             return name, load_skin(robot.name, name, robot.fingerprint())
         except SoftformError as error:
@@ -20,8 +20,9 @@ def skin_of(robot: Robot) -> tuple[str, Skin] | None:
 
 
 def outputs_of(robot: Robot) -> list[Output]:
-    """Return what the robot can be asked for: its skin, its patches, then its frames."""
-    skins = [Output(name=found[0], kind="skin", dimensions=3) for found in (skin_of(robot),) if found]
+    """Return what the robot can be asked for: its skin where that rides on a surface, its patches, then its frames."""
+    found = skin_of(robot) if robot.surfaces else None
+    skins = [] if found is None else [Output(name=found[0], kind="skin", dimensions=3)]
     patches = [Output(name=surface.patch, kind="patch", dimensions=3) for surface in robot.surfaces]
     dimensions = 3 if robot.surfaces else robot.tip_dimensions
     return [*skins, *patches, *(Output(name=name, kind="frame", dimensions=dimensions) for name in robot.frames)]

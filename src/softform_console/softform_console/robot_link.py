@@ -14,7 +14,7 @@ from softform_console.robot_view import RobotView
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_interfaces.msg import Asked, DriverState, TargetPoints
+from softform_interfaces.msg import Asked, DriverState, SteeringBeat, TargetPoints
 from softform_interfaces.srv import Reset
 from softform_ros import qos
 from softform_ros.command_lease import CommandLease, is_of_one_driver
@@ -26,6 +26,9 @@ _OWN_SECONDS = 1.0
 """Time within which the driver begins another epoch after a lease was given up, s."""
 _QUIET_SECONDS = 0.8
 """Pause of the stream after the robot was made safe, s: the servo follows none that merely goes on (`stale_after`)."""
+
+_DEAD_MAN_SECONDS = 1.0
+"""Silence of this process after which the servo's node lets go, s: as the `command_timeout` of the driver."""
 
 _PATIENCE_SECONDS = 2.0
 """Time within which the servo must follow, s."""
@@ -57,6 +60,7 @@ class RobotLink:
         self._epoch, self._over, self._gave_up_at = 0, 0, -float("inf")
         self._quiet_until = self._streamed_at = self._followed_at = -float("inf")
         self._targets = node.create_publisher(TargetPoints, "target_points", qos.TARGET_SHAPE)
+        self._beats = node.create_publisher(SteeringBeat, "steering_beat", qos.STEERING_BEAT)
         self._stop = node.create_client(Trigger, "stop")
         self._release = node.create_client(Trigger, "release")
         self._reset = node.create_client(Reset, "reset")
@@ -66,6 +70,7 @@ class RobotLink:
         self._lease.close()
         for client in (self._stop, self._release, self._reset):
             self._node.destroy_client(client)
+        self._node.destroy_publisher(self._beats)
         self._node.destroy_publisher(self._targets)
 
     def note_driver(self, message: DriverState) -> bool:
@@ -121,6 +126,10 @@ class RobotLink:
                 accept_unreachable=True,  # a point that is dragged too far pulls on
             )
         )
+
+    def beat(self, is_there: bool, of_goal: bool) -> None:
+        """Tell the servo's node that who steers is there, or steers no more: without beats it lets go of the robot."""
+        self._beats.publish(SteeringBeat(dead_man=_DEAD_MAN_SECONDS if is_there else 0.0, of_goal=of_goal))
 
     def begin_manual(self) -> None:
         """Get the lease; what the servo holds is let go of before, and the robot made safe by that."""

@@ -8,6 +8,7 @@ from contextlib import suppress
 import numpy as np
 from geometry_msgs.msg import Transform
 
+from softform_console.motion_messages import Obstacle
 from softform_console.protocol import DriverInfo, FramePlace, Point, RobotState, ServoInfo
 from softform_console.steering import Mode
 from softform_core.errors import SoftformError
@@ -91,7 +92,15 @@ class RobotView:
         """When it came, s of the steady clock."""
         return -math.inf if self._driver is None else self._driver[1]
 
-    def state(self, index: int, steering: Mode, points: Sequence[Point]) -> RobotState:
+    def state(
+        self,
+        index: int,
+        steering: Mode,
+        points: Sequence[Point],
+        obstacles: Sequence[Obstacle] = (),
+        model: str = "",
+        models: Sequence[str] = (),
+    ) -> RobotState:
         """Return the robot's state, and what this console does with it."""
         return RobotState(
             robot=index,
@@ -103,6 +112,9 @@ class RobotView:
             frames=[self._place(name, transform) for name, transform in tuple(self._frames.items())],
             steering=steering,
             points=list(points),
+            obstacles=list(obstacles),
+            model=model,
+            models=list(models),
         )
 
     def _driver_info(self) -> DriverInfo:
@@ -146,6 +158,7 @@ class RobotView:
             latency=_finite(message.latency) if is_fresh else None,
             converged=message.converged,
             commands=message.commands,
+            iterations=message.iterations,
             deadlines_missed=message.deadlines_missed,
         )
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from softform_console.scene_frames import Kind, Level, SceneItem
 
-REST = 1
-"""Variant of the key of a mesh: the shape at rest, which a page has for each topology."""
+REST, FORESEEN = 1, 2
+"""Variants of the key of a mesh: the shape at rest, which a page has for each topology, and one that was asked for."""
 
 
 class Key(NamedTuple):

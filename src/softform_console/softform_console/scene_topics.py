@@ -13,9 +13,10 @@ from tf2_msgs.msg import TFMessage
 from softform_client.actuator_values import values_to_message
 from softform_console.robot_info import outputs_of, skin_of
 from softform_console.robot_view import RobotView
-from softform_console.scene_frames import STALE, Kind, SceneItem
-from softform_console.scene_store import REST, SceneStore
+from softform_console.scene_frames import PREVIEW, STALE, Kind, SceneItem
+from softform_console.scene_store import FORESEEN, REST, SceneStore
 from softform_console.scene_topology import MeshGrid, SkinGrid
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_interfaces.msg import (
@@ -46,14 +47,16 @@ class SceneTopics:
         robot: The robot.
         store: Takes what is shown.
         view: Takes what is told.
+        index: Number of the robot for pages.
     """
 
-    def __init__(self, node: GuardedNode, robot: Robot, store: SceneStore, view: RobotView) -> None:
-        self._node, self._robot, self._store, self._view = node, robot, store, view
+    def __init__(self, node: GuardedNode, robot: Robot, store: SceneStore, view: RobotView, index: int = 0) -> None:
+        self._node, self._robot, self._store, self._view, self._index = node, robot, store, view, index
         self._names = [output.name for output in outputs_of(robot)]
         self._frames = {robot.frame_of(name): name for name in robot.frames}
         self._skin = skin_of(robot)
         self._grid: MeshGrid | SkinGrid | None = None
+        self._foreseen = 0
         self._wanted_at = time.monotonic()
         self._open: list[Any] = []
         self._predictions = node.create_client(PredictShape, "predict_shape")
@@ -88,9 +91,10 @@ class SceneTopics:
         listen(MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS)
         if self._frames:
             listen(TFMessage, "/tf", self._on_transforms, qos.TF)
-        if self._robot.surfaces:
+        if self._robot.surfaces or self._skin is not None:
             listen(MeshTopology, "predicted_topology", self._on_topology, qos.LATCHED_STATE)
             listen(PredictedMesh, "predicted_mesh", self._on_mesh, qos.PREDICTED_SURFACE)
+        if self._robot.surfaces:
             listen(PointCloud2, "captured_cloud", self._on_cloud, qos.CAPTURED_CLOUD)
             listen(PointCloud2, "target_shape", self._on_target_cloud, qos.TARGET_READER)
             listen(TargetMesh, "target_mesh", self._on_target_mesh, qos.TARGET_READER)
@@ -98,13 +102,34 @@ class SceneTopics:
     def _on_topology(self, message: MeshTopology) -> None:
         triangles = np.frombuffer(message.triangles, dtype=np.uint32).reshape(-1, 3)
         count = int(sum(message.vertices))
-        self._grid = self._skin_grid(message.id & 0xFFFFFFFF, count) or MeshGrid(
-            self._robot, message.id & 0xFFFFFFFF, count, triangles, self._names
-        )
+        number = message.id & 0xFFFFFFFF
+        self._grid = self._skin_grid(number, count)
+        if self._grid is None and self._robot.surfaces:
+            self._grid = MeshGrid(self._robot, number, count, triangles, self._names)
         if self._predictions.service_is_ready():
             rest = self._robot.actuators_of(self._robot.rest_actuation)
             asked = PredictShape.Request(actuators=values_to_message(rest, self._robot))
             self._predictions.call_async(asked).add_done_callback(self._on_rest)
+
+    def foresee(self, values: Array | None) -> None:
+        """Show the shape that is predicted at values (k,) as a preview; None: no more.
+
+        Raises:
+            SoftformError: If nothing predicts it.
+        """
+        self._foreseen += 1
+        if values is None:
+            self._store.put(SceneItem(Kind.GONE, self._index, time.time(), flags=PREVIEW, gone=Kind.MESH), FORESEEN)
+            return
+        if self._grid is None or not self._predictions.service_is_ready():
+            raise SoftformError("Nothing predicts the robot's shape.", "See whether the node shape_predictor runs.")
+        number, asked = self._foreseen, PredictShape.Request(actuators=values_to_message(values, self._robot))
+
+        def show(done: Future) -> None:
+            if number == self._foreseen and (shape := self._predicted(done, PREVIEW)):
+                self._store.put(shape, FORESEEN)
+
+        self._predictions.call_async(asked).add_done_callback(show)
 
     def _skin_grid(self, topology: int, count: int) -> SkinGrid | None:
         if self._skin is None:
@@ -112,23 +137,29 @@ class SceneTopics:
         name, skin = self._skin
         if skin.samples != count:
             self._node.get_logger().warning(
-                f"The skin '{name}' rides on {skin.samples} points and {count} are predicted: the robot's own surface "
-                f"is shown. Bind it anew with --samples {count}."
+                f"The skin '{name}' rides on {skin.samples} points and {count} are predicted: it is not shown. Bind it "
+                f"anew{f' with --samples {count}' if self._robot.surfaces else ''}."
             )
             return None
-        return SkinGrid(skin, topology, self._names.index(name))
+        # What is picked of a skin that rides on a body's elements is the robot's frame.
+        return SkinGrid(skin, topology, self._names.index(name) if self._robot.surfaces else 0)
 
     def _on_rest(self, done: Future) -> None:
-        """Show the mesh at rest: its points are those of the cloud that the service predicts."""
+        if rest := self._predicted(done, STALE):
+            self._store.put(rest, REST)
+
+    def _predicted(self, done: Future, flags: int) -> SceneItem | None:
+        """Return the mesh of an answer of `predict_shape`, whose cloud has its points; None if there is none."""
         answer, grid = None if done.exception() else done.result(), self._grid
         if grid is None or answer is None or not answer.success:
-            return
+            return None
         points = points_from_cloud(answer.cloud).astype(np.float32)
-        if len(points) == grid.count:
-            points = grid.shown(points)
-            stamp = seconds_from_stamp(answer.cloud.header.stamp)
-            rest = SceneItem(Kind.MESH, 0, stamp, points, STALE, topology=grid.topology, coarse=grid.coarse)
-            self._store.put(rest, REST)
+        if len(points) != grid.count:
+            return None
+        stamp = seconds_from_stamp(answer.cloud.header.stamp)
+        return SceneItem(
+            Kind.MESH, self._index, stamp, grid.shown(points), flags, topology=grid.topology, coarse=grid.coarse
+        )
 
     def _on_mesh(self, message: PredictedMesh) -> None:
         grid = self._grid
@@ -138,7 +169,7 @@ class SceneTopics:
         values = np.frombuffer(message.values, dtype=np.float32)
         item = SceneItem(
             Kind.MESH,
-            0,
+            self._index,
             seconds_from_stamp(message.header.stamp),
             grid.shown(points),
             STALE if message.stale else 0,
@@ -161,18 +192,18 @@ class SceneTopics:
             points = points_from_cloud(message)
             points = points[np.isfinite(points).all(axis=1)][:: 1 + len(points) // _MOST_POINTS]
             stamp = seconds_from_stamp(message.header.stamp)
-            self._store.put(SceneItem(kind, 0, stamp, points.astype(np.float32)))
+            self._store.put(SceneItem(kind, self._index, stamp, points.astype(np.float32)))
 
     def _on_target_mesh(self, message: TargetMesh) -> None:
         if message.header.frame_id == self._robot.base_frame:
             points = unpacked_vertices(message.vertices).astype(np.float32)
             triangles = np.frombuffer(message.triangles, dtype=np.uint32).reshape(-1, 3)
             stamp = seconds_from_stamp(message.header.stamp)
-            self._store.put(SceneItem(Kind.TARGET, 0, stamp, points, triangles=triangles))
+            self._store.put(SceneItem(Kind.TARGET, self._index, stamp, points, triangles=triangles))
 
     def _on_markers(self, message: MarkerFrame) -> None:
         points = positions_from_markers(message).astype(np.float32)
-        self._store.put(SceneItem(Kind.MARKERS, 0, seconds_from_stamp(message.header.stamp), points))
+        self._store.put(SceneItem(Kind.MARKERS, self._index, seconds_from_stamp(message.header.stamp), points))
 
     def _on_transforms(self, message: TFMessage) -> None:
         for one in message.transforms:

@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from softform_console.access import Access
+from softform_console.access import Access, Links
 from softform_console.control_channel import ControlChannel
 from softform_console.protocol import Stopped, Uploaded
 from softform_console.scene_store import Line, SceneStore, Waker
@@ -41,9 +41,9 @@ class Routes:
         control: Serves /control.
         store: What is shown.
         stops: Carries out stops.
-        upload: Takes name, unit and bytes of a target's file, in a thread of its own.
+        upload: Takes robot, name, unit and bytes of a target's file, in a thread of its own.
         names: Names under which the server may be called.
-        token: See `access.Access`.
+        links: See `access.Access`.
         others: Routes beside these.
     """
 
@@ -53,9 +53,9 @@ class Routes:
         control: ControlChannel,
         store: SceneStore,
         stops: StopRequests,
-        upload: Callable[[str, str, bytes], Uploaded],
+        upload: Callable[[int, str, str, bytes], Uploaded],
         names: frozenset[str],
-        token: str,
+        links: Links | None,
         others: Iterable[Route] = (),
     ) -> None:
         self._dist, self._control, self._store, self._stops, self._upload = dist, control, store, stops, upload
@@ -73,7 +73,7 @@ class Routes:
             *others,
             *([Mount("/", StaticFiles(directory=dist))] if dist.is_dir() else []),
         ]
-        self.app: ASGIApp = Access(Starlette(routes=routes, lifespan=self._life), names, token)
+        self.app: ASGIApp = Access(Starlette(routes=routes, lifespan=self._life), names, links)
 
     def tell_stopped(self, result: Stopped) -> None:
         """Tell a stage of a stop to all pages, on both channels; from any thread."""
@@ -171,9 +171,10 @@ class Routes:
                 content += part
                 if len(content) > MOST_BYTES:
                     return JSONResponse({"message": f"The file is larger than {MOST_BYTES >> 20} MB."}, 413)
-        name, unit = request.query_params.get("name", ""), request.query_params.get("unit", "")
+        given = request.query_params
+        robot, name, unit = given.get("robot", "0"), given.get("name", ""), given.get("unit", "")
         try:
-            told = await run_in_threadpool(self._upload, name, unit, bytes(content))
+            told = await run_in_threadpool(self._upload, _index(robot), name, unit, bytes(content))
         except SoftformError as error:
             return JSONResponse({"message": str(error)}, 400)
         return Response(told.model_dump_json(), media_type="application/json")
@@ -253,3 +254,8 @@ def bound_socket(host: str, port: int, tries: int = 10) -> sockets.socket:
             continue
         return made
     raise AssertionError("port 0 is taken, or the host is not")
+
+
+def _index(given: str) -> int:
+    """Return the robot's index that a page gives; -1, which there is not, for what is none."""
+    return int(given) if given.isascii() and given.isdecimal() and len(given) < 5 else -1

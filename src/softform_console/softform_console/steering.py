@@ -26,6 +26,9 @@ class RobotPort(Protocol):
     def publish_points(self, points: Sequence[Point]) -> str:
         """Send points to the servo, stamped now; returns why it has not followed them for long, if so."""
 
+    def beat(self, is_there: bool, of_goal: bool) -> None:
+        """Tell the servo's node that who steers is there, and whether by a goal, or steers no more."""
+
     def begin_manual(self) -> None:
         """Get the driver's lease, from the servo if that holds it; waits. Raises SoftformError with the reason."""
 
@@ -46,7 +49,8 @@ class Steering:
     """Repeats what the operator wants while the page beats; ends the motion when it does not.
 
     Its own thread sends, so that a busy server or node delays nothing, and ends the motion, so that a server that hangs
-    cannot keep it up.
+    cannot keep it up. While the servo's node holds or moves the robot for it this thread beats there in turn, so that a
+    process that is frozen, killed or cut off cannot keep it up either.
 
     Args:
         port: The robot.
@@ -61,7 +65,7 @@ class Steering:
         self._values: Array | None = None
         self._changes = 0
         self._silences = role.silences
-        self._has_lease = False
+        self._has_lease = self._beats = False
         self._work = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="steering", daemon=True)
 
@@ -154,14 +158,16 @@ class Steering:
         return had != "none"
 
     def end(self) -> bool:
-        """End the motion and let go: the driver makes the robot safe. Returns whether there was any."""
+        """End the motion, a goal too, and let go: the driver makes the robot safe. Returns whether there was any."""
         with self._news:
             had, self._mode, self._values, self._points = self._mode, "none", None, ()
             self._changed()
         if had == "goal":
             self._port.cancel_goal()
-        elif had in ("points", "held"):
+        if had in ("points", "held", "goal"):
             self._port.let_go()
+        if had in ("points", "held"):
+            self._beats = False  # not told to be over: if that request is lost, the silence lets go
         self._drop_lease()
         return had != "none"
 
@@ -176,12 +182,19 @@ class Steering:
             mode, points, values = self._mode, self._points, self._values
         if mode != "manual":
             self._drop_lease()
+        self._beat(mode)
         if mode == "points":
             if refusal := self._port.publish_points(points):
                 self.forget()
                 self._tell(f"The servo does not follow: {refusal}")
         elif mode == "manual" and values is not None:
             self._send(values)
+
+    def _beat(self, mode: str) -> None:
+        is_there = mode in ("points", "held", "goal")
+        if is_there or self._beats:
+            self._port.beat(is_there, mode == "goal")
+            self._beats = is_there
 
     def _send(self, values: Array) -> None:
         with self._work:

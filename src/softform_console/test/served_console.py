@@ -61,6 +61,9 @@ class Desk:
                 frames=[],
                 steering="none",
                 points=[],
+                obstacles=[],
+                model="learned",
+                models=["fem", "learned"],
             )
         ]
 
@@ -78,14 +81,14 @@ class Desk:
 
 
 class Served:
-    def __init__(self, dist, token="", certificate=None):
+    def __init__(self, dist, links=None, certificate=None):
         self.desk, self.driver, self.role, self.store = Desk(), Driver(), OperatorRole(), SceneStore()
         self.stops = self.desk.stops = StopRequests(
             self.driver, lambda: None, lambda one: self.routes.tell_stopped(one)
         )
         self.control = self.channel(self.desk)
         names = own_names("127.0.0.1")
-        self.routes = Routes(dist, self.control, self.store, self.stops, self.upload, names, token, self.others())
+        self.routes = Routes(dist, self.control, self.store, self.stops, self.upload, names, links, self.others())
         listening = bound_socket("127.0.0.1", 0)
         self.port = listening.getsockname()[1]
         self.server = ServerThread(self.routes.app, listening, certificate)
@@ -98,7 +101,7 @@ class Served:
     def others(self):
         return []
 
-    def upload(self, name, unit, content):
+    def upload(self, robot, name, unit, content):
         if unit != "mm":
             raise SoftformError("The unit is not given.", "Choose one.")
         self.uploads.append((name, content))

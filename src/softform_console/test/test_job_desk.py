@@ -127,7 +127,7 @@ def test_a_job_is_started_watched_from_another_page_and_cancelled(page):
     assert told["log"] == ["evaluate --robot membrane --all"] and told["jobs"][0]["state"] == "running"
     evaluate = next(one for one in told["kinds"] if one["command"] == "evaluate")
     assert evaluate["options"][0]["default"] == "membrane" and "membrane" in evaluate["options"][0]["choices"]
-    assert [one["command"] for one in told["kinds"] if one["moves"]] == ["collect"]
+    assert [one["command"] for one in told["kinds"] if one["moves"]] == ["collect", "commission"]
     with page.operator() as control:
         start(control, "simulate")
         assert "A job runs: evaluate" in until(control, "notice")["text"]
@@ -150,9 +150,14 @@ def test_what_moves_the_robot_is_asked_for_in_the_epoch_that_its_user_saw(page):
         start(control, "collect", "--frames", "3", epoch="6")
         assert until(control, "notice")["text"] == "The robot was stopped. Look at it."
         assert page.get("/jobs")["jobs"] == []
+        start(control, "commission", epoch="6")
+        assert page.get("/jobs")["jobs"] == []
         start(control, "collect", "--frames", "3")
         assert page.words() == ["collect --robot membrane --attach --namespace lab --frames 3"]
-    assert page.moves == [6, 7]
+    assert page.moves == [6, 6, 7]
+    assert page.commands.words("commission", ["--by", "person", "c3"]) == [
+        *("commission", "--namespace", "lab", "--by", "person", "c3")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -246,6 +251,6 @@ def test_models_are_shown_with_their_cards_and_how_to_take_another(page):
     names = [model["name"] for model in shelf["models"]]
     assert names[0] == "membrane: Forward kinematics of the robot 'membrane'" and "membrane/rig_default" in names[1]
     assert "Errors" in shelf["models"][0]["card"]
-    assert "not known" in shelf["in_use"] and "model:=fem" in shelf["to_switch"]
+    assert "not known" in shelf["in_use"] and "`fem`: the simulator" in shelf["to_switch"]
     told = in_use(lambda: {"model": "learned", "model_folder": "", "sim_to_real": "auto"})
-    assert told == "In use: model learned, folder the robot's own, sim_to_real auto."
+    assert told == "Started with: model learned, folder the robot's own, sim_to_real auto."

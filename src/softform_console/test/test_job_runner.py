@@ -248,3 +248,40 @@ def test_lines_are_whole_however_they_are_cut():
         for begin in range(0, len(whole), size):
             lines += output.take(whole[begin : begin + size])
         assert lines + output.end() == ["début", "16 messages were replayed", "last"] and output.progress.done == 0.5
+
+
+ASKS = (
+    "import sys, termios, time\nprint(sys.stdin.isatty())\n"
+    "for n in range(2):\n    termios.tcflush(0, termios.TCIFLUSH)\n"
+    "    print('got', repr(input('Which moved? [c1/none]: ')))\n"
+    "import os\nprint('nice', os.nice(0))\n"
+)
+
+
+def test_a_job_that_asks_is_answered_once_for_each_question(room):
+    job = room.runner.start(["-c", ASKS], asks=True)
+    question = room.until(lambda: room.job.question).question
+    assert (question.number, question.text, question.choices) == (1, "Which moved? [c1/none]:", ["c1", "none"])
+    for number in (0, 2):
+        with pytest.raises(SoftformError, match="does not ask that"):
+            room.runner.answer(job, number, "c1")
+    with pytest.raises(SoftformError, match="does not ask that"):
+        room.runner.answer("another", 1, "c1")
+    room.runner.answer(job, 1, "c1")
+    with pytest.raises(SoftformError, match="does not ask that"):
+        room.runner.answer(job, 1, "c1")
+    question = room.until(lambda: room.job.question).question
+    assert question.number == 2 and "got 'c1'" in room.runner.log()
+    room.runner.answer(job, 2, "")
+    assert room.ended().state == "done" and room.job.question is None
+    assert room.runner.log()[0] == "True" and room.runner.log()[-2:] == ["got ''", f"nice {os.nice(0)}"]
+    with pytest.raises(SoftformError, match="does not ask that"):
+        room.runner.answer(job, 3, "")
+
+
+def test_a_job_that_does_not_ask_hears_nothing(room):
+    job = room.start("import sys, time; print('so?', end='', flush=True); print(repr(sys.stdin.read())); time.sleep(1)")
+    room.until(lambda: room.runner.log())
+    with pytest.raises(SoftformError, match="does not ask that"):
+        room.runner.answer(job, 1, "c1")
+    assert room.runner.log() == ["so?''"] and room.job.question is None

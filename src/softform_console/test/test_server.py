@@ -12,7 +12,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from softform_console.access import COOKIE
+from softform_console.access import COOKIE, Links
 from softform_console.certificate import certificate
 from softform_console.scene_frames import Kind, SceneItem
 
@@ -189,7 +189,7 @@ def test_targets_are_uploaded_and_refused_with_the_reason(page):
     assert answer.status == 400 and "unit" in json.loads(said)["message"]
 
 
-def test_beyond_this_computer_a_token_is_asked_for_and_tls_spoken(tmp_path):
+def test_beyond_this_computer_each_address_lets_one_browser_in_and_tls_is_spoken(tmp_path):
     (tmp_path / "index.html").write_text("<p>the page")
     files = certificate(tmp_path / "keys", ["localhost", "127.0.0.1"])
     assert files[1].stat().st_mode & 0o777 == 0o600
@@ -198,7 +198,8 @@ def test_beyond_this_computer_a_token_is_asked_for_and_tls_spoken(tmp_path):
     assert certificate(tmp_path / "keys", ["another"])[0].read_bytes() != before
     files = certificate(tmp_path / "keys", ["localhost", "127.0.0.1"])
     trusted = ssl.create_default_context(cafile=str(files[0]))
-    with served(tmp_path, token="secret", certificate=files) as page:
+    printed = []
+    with served(tmp_path, links=Links(printed.append), certificate=files) as page:
         import http.client
 
         def request(path, method="GET", **headers):
@@ -208,11 +209,16 @@ def test_beyond_this_computer_a_token_is_asked_for_and_tls_spoken(tmp_path):
 
         assert request("/").status == request("/?token=other").status == 401
         assert request("/stop", "POST", Origin=f"https://127.0.0.1:{page.port}").status == 401
-        answer = request("/?token=secret")
+        assert request(f"/?token={printed[0]}", "HEAD").status == 401 and len(printed) == 1
+        answer = request(f"/?token={printed[0]}")
         cookie = answer.headers["set-cookie"]
         assert answer.status == 303 and all(word in cookie for word in ("HttpOnly", "SameSite=strict", "Secure"))
-        known = f"{COOKIE}=secret"
-        assert request("/", Cookie=known).status == 200
+        assert request(f"/?token={printed[0]}").status == 401 and len(printed) == 2  # it was used
+        known = cookie.partition(";")[0]
+        assert printed[0] not in known and request("/", Cookie=known).status == 200
+        other = request(f"/?token={printed[1]}").headers["set-cookie"].partition(";")[0]
+        assert other != known and request("/", Cookie=other).status == request("/", Cookie=known).status == 200
+        assert request("/", Cookie=f"{COOKIE}={printed[2]}").status == 401
         origin = f"https://127.0.0.1:{page.port}"
         with pytest.raises(InvalidStatus):
             connect(page.url("/control").replace("ws:", "wss:"), origin=origin, ssl=trusted)

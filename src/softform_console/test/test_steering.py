@@ -24,11 +24,14 @@ class Robot:
     """Notes what is done to it."""
 
     def __init__(self, refuses=""):
-        self.done, self.refuses, self.holds = [], refuses, True
+        self.done, self.refuses, self.holds, self.beats = [], refuses, True, []
 
     def publish_points(self, points):
         self.done.append(("points", [one.id for one in points]))
         return self.refuses
+
+    def beat(self, is_there, of_goal):
+        self.beats.append((is_there, of_goal))
 
     def begin_manual(self):
         if self.refuses:
@@ -213,7 +216,35 @@ def test_a_goal_has_the_robot_until_it_ends(desk):
         steering.begin_goal()
     clock.now += DEAD_MAN_SECONDS + 0.01
     steering.step()
-    assert robot.done == [("cancel",)] and steering.mode == "none"
+    assert robot.done == [("cancel",), ("let go",)] and steering.mode == "none"
+
+
+def test_the_servos_node_hears_beats_for_as_long_as_it_moves_or_holds_the_robot_for_somebody(desk):
+    _, robot, _, steering, _ = desk
+    steering.step()
+    assert robot.beats == []
+    steering.set_points([point()], True)
+    steering.step()
+    steering.set_points([point()], False)
+    steering.step()
+    steering.set_values(np.array([1.0]))
+    steering.step()
+    steering.step()
+    assert robot.beats == [(True, False), (True, False), (False, False)]
+    steering.begin_goal()
+    steering.step()
+    steering.end_goal()
+    steering.step()
+    assert robot.beats[3:] == [(True, True), (False, False)]
+
+
+def test_what_was_ended_is_not_called_over_so_that_silence_ends_it_where_that_request_is_lost(desk):
+    _, robot, _, steering, _ = desk
+    steering.set_points([point()], True)
+    steering.step()
+    steering.end()
+    steering.step()
+    assert robot.beats == [(True, False)]
 
 
 def test_a_point_is_sent_at_once_by_the_thread_and_ends_with_it():

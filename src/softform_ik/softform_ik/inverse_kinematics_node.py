@@ -5,13 +5,16 @@ from std_srvs.srv import Trigger
 from softform_client.driver_watch import DriverWatch
 from softform_client.held_command import HeldCommand
 from softform_core import priority
+from softform_core.errors import SoftformError
 from softform_core.forward.robot_models import SurfaceModels, TipModels, open_models
 from softform_core.robots import load_robot
 from softform_ik.goals.reach_limit import REACH_PARAMETER, TIP_REACH_PARAMETER, ReachSettings
 from softform_ik.robot.commander import Commander
+from softform_ik.robot.steering_watch import SteeringWatch
 from softform_ik.surface_servers import SurfaceServers
 from softform_ik.tip_servers import TipServers
-from softform_interfaces.msg import DriverState
+from softform_ik.warm_up import warm_up
+from softform_interfaces.msg import DriverState, SteeringBeat
 from softform_ros import qos
 from softform_ros.action_goals import GoalLedger
 from softform_ros.command_lease import CommandLease
@@ -87,13 +90,15 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         self._held = HeldCommand(self._lease.send)
         self._commander = Commander(self._held, self._lease, values["stale_after"])
         shared = self, robot, self._driver, self._commander, self._ledger
-        models = open_node_models(self, robot, open_models)
+        models = open_node_models(self, robot, open_models, lambda other: warm_up(other, robot))
         if isinstance(models, SurfaceModels):
             self._servers = SurfaceServers(*shared, models)
         elif isinstance(models, TipModels):
             self._servers = TipServers(*shared, models)
         self._driver.listen(self, self.opened)
         self.subscribe(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
+        self._watch = SteeringWatch(self._commander.release, lambda: self._commander.is_moved_by_goal)
+        self.subscribe(SteeringBeat, "steering_beat", self._on_beat, qos.STEERING_BEAT)
         self.opened.callback(self.destroy_service, self.create_service(Trigger, "release", self._on_release))
         self._commander.note_alive()  # to load the models took its time
         hold_timer = create_steady_timer(self, 1.0 / values["command_rate"], self._hold_on)
@@ -133,9 +138,17 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         """Renew the lease by repeating the held command; see whether goals still have a client."""
         if self._commander.note_alive():
             self.get_logger().warning("this node stood still; what was asked for before is over")
+        if vanished := self._watch.look():
+            self.get_logger().warning(f"{vanished} The shape is no longer held")
         self._held.repeat()
         if self._servers is not None:
             self._servers.end_without_client()
+
+    def _on_beat(self, message: SteeringBeat) -> None:
+        try:
+            self._watch.note(message.dead_man, message.of_goal)
+        except SoftformError as error:
+            self.get_logger().warning(f"a beat was rejected: {error}", throttle_duration_sec=5.0)
 
     def _on_release(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         response.success = True

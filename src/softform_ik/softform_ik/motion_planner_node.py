@@ -50,9 +50,8 @@ class MotionPlannerNode(SoftformLifecycleNode):
         values = self.parameters
         robot = load_robot(values["robot"], "surface").in_namespace(self.get_namespace())
         self.diagnostics.hardware_id = robot.name
-        models = self._models = open_node_models(self, robot, open_surface_models)
-        warm_up(models.simulated, robot)
-        warm_up(models.current, robot)
+        models = self._models = open_node_models(self, robot, open_surface_models, lambda other: warm_up(other, robot))
+        warm_up(models, robot)
         self._driver = DriverWatch(robot, values["state_timeout"])
         self._driver.listen(self, self.opened)
         settings = MotionSettings(

@@ -33,8 +33,7 @@ class SurfaceServers(RobotServers[SurfaceModels]):
     def open(self) -> None:
         """See `RobotServers`."""
         node, robot, models, driver = self.node, self.robot, self.models, self.driver
-        warm_up(models.simulated, robot)
-        warm_up(models.current, robot)
+        warm_up(models, robot)
         values = node.parameters
         self._drift = DriftWatch(robot, models, driver)
         captures: CaptureWatch[PointCloud2] = CaptureWatch()

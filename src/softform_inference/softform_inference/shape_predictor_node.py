@@ -59,7 +59,9 @@ class ShapePredictorNode(SoftformLifecycleNode):
         robot = self._robot = load_robot(values["robot"]).in_namespace(self.get_namespace())
         self.diagnostics.hardware_id = robot.name
         self._history = History()
-        models = self._models = open_node_models(self, robot, open_models)
+        models = self._models = open_node_models(
+            self, robot, open_models, lambda other: other.current.points(robot.rest_actuation)
+        )
         if isinstance(models, SurfaceModels):
             self._predictions = SurfacePredictions(self, robot, models)
         elif isinstance(models, TipModels):

@@ -1,7 +1,10 @@
-"""Predictions of a robot with a tip: where its frame stands, on /tf."""
+"""Predictions of a robot with a tip: where its frame stands, on /tf, and the frames along its body, for skins."""
+
+import zlib
 
 import numpy as np
 from builtin_interfaces.msg import Time
+from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
 
 from softform_core.arrays import Array
@@ -10,16 +13,20 @@ from softform_core.forward.robot_models import TipModels
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import TIP, Robot
 from softform_core.simulation.newton import find_equilibria
-from softform_core.simulation.simulated_body import TurningBody
+from softform_core.simulation.simulated_body import BodyOfBones, TurningBody
 from softform_core.units import MM_PER_M
+from softform_interfaces.msg import MeshTopology, PredictedMesh
 from softform_ros import qos
-from softform_ros.conversions import seconds_from_stamp
+from softform_ros.conversions import packed_vertices, seconds_from_stamp
 from softform_ros.frames import transform_message
 from softform_ros.lifecycle import SoftformLifecycleNode
 
 
 class TipPredictions:
     """The frame `ROBOT/tip` on `/tf`: the place by the learned model, the axes by the simulated body.
+
+    Where the body has elements, their frames are published as `predicted_mesh` without triangles, three points each,
+    by the simulation alone: a skin rides on them (`skin.bind`).
 
     The axes are the base's at rest, and turn with the tip as that of the simulation does; sim-to-real does not change
     them. If a body does not tell how its frames turn, they keep the base's rotation.
@@ -36,10 +43,16 @@ class TipPredictions:
         self._unknowns = np.empty(0) if body is None else body.rest
         self._turn(robot.rest_actuation)  # what is compiled, is compiled before the first prediction
         self._frames = node.create_publisher(TFMessage, "/tf", qos.TF)
+        self._topology = self._bones_topology()
+        self._topologies = node.create_publisher(MeshTopology, "predicted_topology", qos.LATCHED_STATE)
+        self._meshes = node.create_publisher(PredictedMesh, "predicted_mesh", qos.PREDICTED_SURFACE)
+        if self._topology is not None:
+            self._topologies.publish(self._topology)
 
     def close(self) -> None:
-        """Close the topic."""
-        self._node.destroy_publisher(self._frames)
+        """Close the topics."""
+        for publisher in (self._frames, self._topologies, self._meshes):
+            self._node.destroy_publisher(publisher)
 
     def publish(self, history: History, actuation: Array, stamp: Time, stale: bool) -> None:
         """Tell where the tip is at an actuation (m,), in z = 0 if planar; a frame cannot say that it is `stale`."""
@@ -49,6 +62,26 @@ class TipPredictions:
         tip = RigidTransform(self._turn(actuation), place)
         transform = transform_message(robot.base_frame, robot.frame_of(TIP), seconds_from_stamp(stamp), tip)
         self._frames.publish(TFMessage(transforms=[transform]))
+        if self._topology is not None and self._meshes.get_subscription_count():
+            assert isinstance(self._body, BodyOfBones)
+            points = self._body.bones(self._unknowns[None])[0].reshape(-1, 3)
+            header = Header(frame_id=robot.base_frame, stamp=stamp)
+            mesh = PredictedMesh(
+                header=header, stale=stale, topology=self._topology.id, vertices=packed_vertices(points)
+            )
+            self._meshes.publish(mesh)
+
+    def _bones_topology(self) -> MeshTopology | None:
+        """Return the topology of the frames along the body, which have no triangles; None if it has none."""
+        if not isinstance(self._body, BodyOfBones):
+            return None
+        count = int(self._body.bones(self._unknowns[None]).size) // 3
+        return MeshTopology(
+            header=Header(frame_id=self._robot.base_frame),
+            id=zlib.crc32(f"bones {self._robot.name} {count}".encode()),
+            output=["bones"],
+            vertices=[count],
+        )
 
     def _turn(self, actuation: Array) -> Array:
         """Return the rotation of the tip from rest, (3, 3); the last one where there is no equilibrium."""

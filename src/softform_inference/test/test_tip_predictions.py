@@ -35,6 +35,30 @@ def test_the_axes_of_an_imported_tip_stay_those_of_the_base():
     np.testing.assert_allclose([place.x, place.y, place.z], model.tip(actuation) / 1e3, atol=1e-12)
 
 
+def test_the_elements_of_a_body_are_published_for_skins_with_its_tip_at_their_end():
+    robot = load_robot("tendon_rod")
+    told = {}
+
+    def publisher(kind, topic, profile):
+        told[topic] = []
+        return SimpleNamespace(publish=told[topic].append, get_subscription_count=lambda: 1)
+
+    model = load_tip_model(robot, models_dir() / "tendon_rod")
+    predictions = tip_predictions.TipPredictions(
+        SimpleNamespace(create_publisher=publisher), robot, TipModels(model, "none")
+    )
+    ((topology,),) = (told["predicted_topology"],)
+    actuation = 0.5 * robot.actuation_max
+    predictions.publish(History(), actuation, Time(sec=5), stale=False)
+    (mesh,) = told["predicted_mesh"]
+    bones = np.frombuffer(mesh.vertices, np.float32).reshape(-1, 3, 3)
+    assert mesh.topology == topology.id and list(topology.vertices) == [bones.size // 3] and not mesh.stale
+    np.testing.assert_allclose(bones[0, 0], 0.0, atol=1e-9)
+    np.testing.assert_allclose(bones[-1, 1], model.tip(actuation) / 1e3, atol=0.002)
+    across = np.einsum("bx,bx->b", bones[:, 1] - bones[:, 0], bones[:, 2] - bones[:, 0])
+    assert np.abs(across).max() < 0.05 * 0.01**2, "the third point is beside the element"
+
+
 def test_named_points_of_a_surface_stand_and_turn_where_it_is_predicted():
     robot = load_robot("compressible")
     robot = robot.model_copy(update={"frames": robot.frames | {"side": SurfacePoint(patch="skin", u=0.5, v=0.5)}})

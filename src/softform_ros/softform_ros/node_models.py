@@ -1,11 +1,16 @@
-"""The models that the parameters of a node ask for; newly trained ones are taken into use while it runs."""
+"""The models that the parameters of a node ask for: kept fresh, and of another kind when that is asked for."""
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
-from softform_core.forward.robot_models import ModelRequest, RobotModels
+from softform_core.errors import SoftformError
+from softform_core.forward.model_choice import ChosenSurface
+from softform_core.forward.robot_models import GROUP, ModelRequest, RobotModels, SurfaceModels, open_surface_models
+from softform_core.plugins import plugin_kinds
 from softform_core.robots import Robot
+from softform_interfaces.srv import UseModel
 from softform_ros.lifecycle import SoftformLifecycleNode
 from softform_ros.timers import create_steady_timer
 
@@ -17,21 +22,36 @@ Models = TypeVar("Models", bound=RobotModels)
 
 
 def open_node_models(
-    node: SoftformLifecycleNode, robot: Robot, open_kind: Callable[[str, ModelRequest], Models]
+    node: SoftformLifecycleNode,
+    robot: Robot,
+    open_kind: Callable[[str, ModelRequest], Models],
+    warm_up: Callable[[SurfaceModels], None] = lambda models: None,
 ) -> Models:
     """Open the models that the parameters `MODEL_PARAMETERS` and `surface_points` of a node name, until its cleanup.
 
-    Once a second it is looked whether they were trained anew; what came into use, or was rejected, is logged.
+    Once a second it is looked whether they were trained anew; what came into use, or was rejected, is logged. Models of
+    a surface can be of another kind at any time: in a goal, or by the service `NODE/use_model`.
 
     Args:
         node: The node, which configures.
         robot: The robot.
         open_kind: Opens models of a kind: `open_models` or `open_surface_models`, whose errors are raised.
+        warm_up: Pays what the first use of models of another kind would pay; called in another thread.
     """
     values = node.parameters
     folder = Path(values["model_folder"]) if values["model_folder"] else None
     request = ModelRequest(robot, values["surface_points"], folder, values["sim_to_real"])
     models = open_kind(values["model"], request)
+    if isinstance(models, SurfaceModels):
+
+        def opened(kind: str) -> SurfaceModels:
+            other = open_surface_models(kind, ModelRequest(robot, values["surface_points"]))
+            warm_up(other)
+            return other
+
+        chosen = ChosenSurface(values["model"], models, opened)
+        _ModelService(node, chosen)
+        models = cast(Models, chosen)
 
     def look() -> None:
         line = models.refresh()
@@ -46,3 +66,48 @@ def open_node_models(
 
     node.opened.callback(node.destroy_timer, create_steady_timer(node, PERIOD, look))
     return models
+
+
+class _ModelService:
+    """Serves `NODE/use_model`: models are opened in another thread, and the executor goes on feeding the driver."""
+
+    def __init__(self, node: SoftformLifecycleNode, models: ChosenSurface) -> None:
+        self._node, self._models = node, models
+        self._opening = self._failure = ""
+        service = node.create_service(UseModel, f"{node.get_name()}/use_model", self._on_request)
+        node.opened.callback(node.destroy_service, service)
+
+    def _on_request(self, request: UseModel.Request, response: UseModel.Response) -> UseModel.Response:
+        models = self._models
+        if self._opening and request.model not in ("", self._opening):
+            response.message = f"The model '{self._opening}' is being opened. Wait until that has ended."
+        elif request.model and not self._opening:
+            self._failure = ""
+            if request.model != models.kind:
+                self._opening = request.model
+                wanted = request.model, self._node.executor
+                threading.Thread(target=self._open, args=wanted, name="model", daemon=True).start()
+        response.success = not (response.message or self._failure)
+        opening = f"The model '{self._opening}' is being opened." if self._opening else ""
+        response.message = response.message or self._failure or opening
+        response.model, response.models = models.kind, plugin_kinds(GROUP)
+        return response
+
+    def _open(self, kind: str, executor: Any) -> None:
+        try:
+            self._models.of(kind)
+            failure = ""
+        except SoftformError as error:
+            failure = str(error)
+        except Exception as error:  # a model of another package may raise anything
+            failure = f"The model '{kind}' failed: {type(error).__name__}: {error}."
+        executor.create_task(self._opened, kind, failure)
+
+    def _opened(self, kind: str, failure: str) -> None:
+        self._opening, self._failure = "", failure
+        if failure:
+            self._node.get_logger().warning(f"model '{kind}' is not used: {failure}")
+        else:
+            self._models.choose(kind)
+            self._node.get_logger().info(f"model '{kind}' is in use")
+        self._node.diagnostics.publish()

@@ -89,7 +89,6 @@ def test_every_picture_in_docs_is_made_by_one_run():
     """And each run that names no key draws there itself."""
     drawn = [run for run in read_catalogue(home()).runs.values() if run.picture]
     there = sorted(str(path.relative_to(home())) for path in (home() / "docs" / "images").iterdir())
-    there.remove("docs/images/console.png")  # of a browser: tests/test_console_page.py takes it (SOFTFORM_SCREENSHOTS)
     assert sorted(run.picture[1] for run in drawn) == there
     for run in drawn:
         assert run.picture[0] is not None or run.picture[1] in shlex.split(run.command, comments=True)

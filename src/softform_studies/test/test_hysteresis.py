@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from softform_core.bodies.tendon_rod.skin import tendon_body
 from softform_core.robots import load_robot
 from softform_studies.hysteresis import losses, memories
 from softform_studies.hysteresis.centre_lines import CentreLines
@@ -30,12 +29,12 @@ def _one_thread():
 
 @cache
 def lines() -> CentreLines:
-    return CentreLines(tendon_body(load_robot(ROBOT)))
+    return CentreLines(load_robot(ROBOT).body)
 
 
 @cache
 def described_rod() -> FrictionFreeRod:
-    return FrictionFreeRod(tendon_body(load_robot(ROBOT)), lines(), Parameters.described())
+    return FrictionFreeRod(load_robot(ROBOT).body, lines(), Parameters.described())
 
 
 @cache
@@ -122,7 +121,7 @@ def test_a_centre_line_is_fitted_to_a_cloud():
 
 
 def test_the_rod_without_friction_is_identified():
-    body, shapes = tendon_body(load_robot(ROBOT)), remembered()[0]
+    body, shapes = load_robot(ROBOT).body, remembered()[0]
     configurations = shapes.q_current[:5]
     true = FrictionFreeRod(body, lines(), Parameters(np.array([0.4, 0.4, 0.0, 0.5, 0.3, -0.2, 0.0, 0.0])))
     clouds = lines().carried(lines().lines(true.bends(configurations))).astype(np.float32)[:, ::6]

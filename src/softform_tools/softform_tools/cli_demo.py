@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -18,6 +18,8 @@ from softform_core.files import write_atomically
 from softform_tools.target_options import POSE_OPTION, target_options
 
 _EXIT_INTERRUPTED = 130
+DEMOS = "softform.demos"
+"""Entry points with demos of robots without surfaces, by their kind of body: robot, reality, seed, say -> results."""
 
 if TYPE_CHECKING:  # commands are listed without what they load
     from softform_tools.demo_report import DemoResult
@@ -58,24 +60,41 @@ def demo(
     simulation with the sim-to-real model, then a closed loop corrects the plan by what was scanned. `--reality ideal`
     shows the chain without a gap. A minute or two; Ctrl-C ends it, and keeps what was measured.
 
+    A tendon robot, which has no surface, shows what its shape remembers instead, without the stack: one configuration
+    by two ways, seen by two depth cameras, and its tip in a closed loop by three ways of approaching.
+
     \b
     Examples:
       ./softform demo                                  a terrain model, on the membrane
       ./softform demo --target my_shape.ply --unit mm --pose place
       ./softform demo --robot manipulator --no-best-fit --headless --json -
+      ./softform demo --robot tendon_robot             a robot whose shape depends on what it did before
     """  # noqa: D301 - click reads the escape as "keep these lines"
+    from softform_core.plugins import load_plugin, plugin_kinds
+    from softform_core.robots import load_robot
     from softform_tools.demo import DemoRequest, run_demo
 
+    described = load_robot(robot)
+    shows = None if described.surfaces or described.body.kind not in plugin_kinds(DEMOS) else described.body.kind
     request = DemoRequest(target, unit, robot, reality, seed, sim_to_real, pose, best_fit)
     to_stdout = json_path == "-"
     if json_path and not Path(json_path).absolute().parent.is_dir():
         raise click.ClickException(f"The folder of {json_path} does not exist. Make it, or give another --json.")
+    if shows and target:
+        raise click.ClickException(
+            f"Robot '{described.name}' has no surface to bring into {target}. Leave --target out."
+        )
+
+    def runs(say: Callable[[str], None]) -> "Iterator[DemoResult]":
+        if shows:
+            return load_plugin(DEMOS, shows, "demo")[0](robot, reality, seed, say)
+        return run_demo(request, say, has_page=not headless and has_display())
+
     result: DemoResult | None = None
     ended: SoftformError | KeyboardInterrupt | None = None
     try:
         with _only_the_report_on_stdout() if to_stdout else contextlib.nullcontext():
-            has_page = not headless and has_display()
-            for made in run_demo(request, lambda line: click.echo(line, err=to_stdout), has_page):
+            for made in runs(lambda line: click.echo(line, err=to_stdout)):
                 result = made
     except (SoftformError, KeyboardInterrupt) as error:
         ended = error

@@ -1,43 +1,23 @@
-"""Find which actuator moves when one is asked to: how `softform commission` moves, judges and keeps it."""
+"""Find which actuator moves when one is asked to: what `softform commission` asks for, and how it judges what moved."""
 
-import json
-import time
-from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
-from typing import NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
-from rclpy.node import Node
 from scipy.optimize import nnls
-from sensor_msgs.msg import PointCloud2
 
-from softform_actuation.state_files import state_file
-from softform_client.capture_watch import CaptureWatch, Moment
-from softform_client.driver_watch import DriverWatch, MeasuredValues
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.files import write_atomically
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.frames.quality import COVERAGE_CELLS, cells_of
 from softform_core.robots import Robot
 from softform_core.robots.actuators import Quantity
 from softform_core.surface.feet import feet_on
 from softform_core.units import MM_PER_M
-from softform_interfaces.msg import ActuatorState, DriverState
-from softform_ros import qos
-from softform_ros.asked import ASKED_SECONDS
-from softform_ros.command_lease import CommandLease
-from softform_ros.conversions import points_from_cloud, seconds_from_stamp
-from softform_ros.frames import Frames
-from softform_ros.timers import create_steady_timer
-
-Result = TypeVar("Result")
 
 UNCLEAR = "unclear"
 """Name of a motion like that of no actuator of the description."""
 
-BEAT_SECONDS = 0.2
-_HOLD_SECONDS, _SETTLE_SECONDS, _LOOK_SECONDS, _REST_SECONDS, _STATE_TIMEOUT = 2.0, 15.0, 15.0, 20.0, 1.0
 _POINTS = 60**2
 
 _LEAST_SEEN = 0.3
@@ -48,6 +28,9 @@ _STILL, _LEADS = 0.35, 0.5
 
 _UNEXPLAINED = 0.7
 """Largest share of a displacement that may stay unexplained: realities differ from the simulation by up to half."""
+
+_REGISTERED = 0.02
+"""Share of the robot's size within which a scan at rest lies on the predicted rest, if the scanner is registered."""
 
 _WIDTH = 48
 
@@ -96,15 +79,39 @@ def moved(seen: Array, predicted: Array) -> list[int] | None:
     return None if left > _UNEXPLAINED * np.linalg.norm(field) else np.flatnonzero(has_moved).tolist()
 
 
+def all_together(base: Array, steps: Array) -> Array:
+    """Return the command (k,) of all `base_and_steps` together."""
+    return np.asarray(base + (steps - base).sum(axis=0))
+
+
+def shape_complaint(error_mm: float, moved_mm: float) -> str:
+    """Return what is wrong with a test shape that moved, and moved otherwise than predicted, by so much; or nothing."""
+    if error_mm <= _UNEXPLAINED * moved_mm:
+        return ""
+    return (
+        f"All together moved the surface by {moved_mm:.1f} mm, and {error_mm:.1f} mm otherwise than predicted: the "
+        "description is of another robot, or the scanner was moved."
+    )
+
+
+def leak_complaints(leaks: Mapping[str, str], robot: Robot) -> list[str]:
+    """Return a sentence for each actuator that leaks though its pump holds it, as the driver says of it."""
+    return [
+        f"{name} leaks, though its pump holds it, with a time constant of {leaks[name]}: look at its tube."
+        for name in robot.actuators
+        if name in leaks
+    ]
+
+
 class SurfaceSteps:
-    """Predicted displacement of the surface by each step, and that between two scans.
+    """Predicted displacement of the surface by each step, and by all of them together, and those between two scans.
 
     Raises:
         SoftformError: If the robot is no sheet, has no model, or moves no actuator alone.
     """
 
     def __init__(self, robot: Robot, base: Array, steps: Array) -> None:
-        commands = np.vstack([base, steps])
+        commands = np.vstack([base, steps, all_together(base, steps)])
         if not robot.surfaces or robot.body.goes_around:  # an arm bends further than it is thick, even in a small step
             raise SoftformError(f"'{robot.name}' is no sheet, which a scan could tell of.", "Choose --by person.")
         actuations = robot.actuation_of(commands)
@@ -115,11 +122,41 @@ class SurfaceSteps:
         # The simulation alone: a sim-to-real model may have been learned on the very tubes that are in question.
         shapes = load_pipeline(robot, _POINTS).points(actuations)
         self._patches, self._rest, self._size = robot.patches, shapes[0] / MM_PER_M, float(robot.extent.max())
-        self._predicted = np.array([self._heights(one / MM_PER_M) for one in shapes[1:]]) - self._heights(self._rest)
+        predicted = np.array([self._heights(one / MM_PER_M) for one in shapes[1:]]) - self._heights(self._rest)
+        self._predicted, self._together = predicted[:-1], predicted[-1]
 
     def moved(self, rest: Array, step: Array) -> list[int] | None:
         """Return which actuators moved, like `moved`, by clouds (N, 3) m of the robot at rest and in a step."""
         return moved(self._heights(step) - self._heights(rest), self._predicted)
+
+    def check_registered(self, rest: Array) -> float:
+        """Return the median distance, mm, of a cloud (N, 3) m of the robot at rest to the predicted rest.
+
+        Raises:
+            SoftformError: If the scanner is not where it is said to be, or sees next to nothing of the robot.
+        """
+        heights = np.abs(self._heights(rest))
+        seen = np.isfinite(heights)
+        distance = float(np.median(heights[seen])) if seen.any() else float("inf")
+        if seen.mean() < _LEAST_SEEN or distance > _REGISTERED * self._size * MM_PER_M:
+            raise SoftformError(
+                f"The scan at rest shows {seen.mean():.0%} of the surface, {distance:.1f} mm from where it should be.",
+                "Register the scanner (./softform register), or correct scanner_pose.",
+            )
+        return distance
+
+    def shape_errors(self, rest: Array, step: Array) -> tuple[float, float]:
+        """Return how far all steps together moved the surface otherwise than predicted, and moved it; means, mm.
+
+        Args:
+            rest: (N, 3) m, cloud of the robot at rest.
+            step: (N, 3) m, cloud under `all_together`.
+        """
+        seen = self._heights(step) - self._heights(rest)
+        known = np.isfinite(seen) & np.isfinite(self._together)
+        if not known.any():
+            return float("nan"), float("nan")
+        return float(np.abs(seen - self._together)[known].mean()), float(np.abs(seen[known]).mean())
 
     def _heights(self, points: Array) -> Array:
         """Return median heights (P,) mm of points (N, 3) m above the cells of the predicted rest; NaN if unseen."""
@@ -181,158 +218,3 @@ def layout(robot: Robot) -> str:
             rows[row] = rows.get(row, "").ljust(int(_WIDTH * (one.x - left) / wide)) + f" {name}"
         lines += [panel, *(rows[row] for row in sorted(rows))]
     return "\n".join(lines)
-
-
-def keep(robot: Robot, adapters: Iterable[str], by: str, share: float, findings: Sequence[Finding]) -> list[str]:
-    """Keep what was found beside the latch of each adapter; returns the paths.
-
-    Raises:
-        SoftformError: If a file cannot be written.
-    """
-    record = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "robot": robot.name,
-        "command_fingerprint": robot.command_fingerprint(),
-        "by": by,
-        "share": share,
-        "confirmed": not complaints(findings, robot) and {one.asked for one in findings} == set(robot.actuators),
-        "seen": {one.asked: list(one.seen) for one in findings},
-    }
-    paths = [state_file(adapter, "commissioned") for adapter in adapters]
-    for path in paths:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise SoftformError(f"{path.parent} cannot be made: {error}.", "Make it, writable for you.") from error
-        write_atomically(path, json.dumps(record, indent=2).encode())
-    return [str(path) for path in paths]
-
-
-class Stepper:
-    """Moves the robot of a running driver, one step at a time, each under a lease of its own.
-
-    The thread that waits is the one that commands: whatever keeps it, no command goes out, and the driver vents.
-
-    Attributes:
-        standstills: Number of times that this process stood still for longer than a request may be old.
-        state: Last state of the driver.
-    """
-
-    def __init__(self, node: Node, robot: Robot) -> None:
-        self._robot, self._frames = robot, Frames(node)
-        self.lease, self.state = CommandLease(node, robot), DriverState(state=DriverState.OFFLINE)
-        self._driver = DriverWatch(robot, _STATE_TIMEOUT, source=self.lease.source)
-        self._clouds: CaptureWatch[PointCloud2] = CaptureWatch(
-            read=lambda one: self._frames.into(robot.base_frame, one)
-        )
-        self._values: Array | None = None
-        self.standstills, self._beaten = 0, time.clock_gettime(time.CLOCK_BOOTTIME)
-        node.create_subscription(ActuatorState, "actuator_state", self._on_values, qos.ACTUATOR_STATE_READER)
-        node.create_subscription(DriverState, "driver_state", self._on_state, qos.LATCHED_STATE)
-        node.create_subscription(PointCloud2, "captured_cloud", self._on_cloud, qos.CAPTURED_CLOUD)
-        create_steady_timer(node, BEAT_SECONDS, self._beat)
-
-    def step(self, values: Array, base: Array, epoch: int, look: Callable[[MeasuredValues], Result]) -> Result:
-        """Hold values (k,) while somebody looks, then give the lease up, whatever happens: the driver makes safe.
-
-        Args:
-            values: Commands of the step.
-            base: (k,) where every actuator is safe; motors that are held when they rest go back there first.
-            epoch: The driver's, when somebody asked for this step.
-            look: Returns what was seen; called when the robot has settled, and commands by `hold` or `cloud`.
-
-        Raises:
-            SoftformError: If the lease is denied or lost, the driver is at fault, or the robot does not settle.
-        """
-        is_holding = self.state.state == DriverState.HOLDING
-        self.lease.acquire(epoch)
-        try:
-            self._values = values
-            result = look(self._settled())
-            if is_holding:
-                self._values = base
-                self._settled()
-            self.lease.release(goes_on=True)  # the next step is still meant, unless others stop or reset meanwhile
-            return result
-        finally:
-            self._values = None
-            self.lease.release()
-
-    def hold(self, settled: MeasuredValues) -> None:
-        """Hold the step for a person to look."""
-        while time.monotonic() < settled.received + _HOLD_SECONDS:
-            self._go_on()
-            time.sleep(BEAT_SECONDS / 2.0)
-
-    def rest_cloud(self) -> Array:
-        """Capture a cloud of the robot at rest, like `cloud`."""
-        still = self._driver.wait_until_still(self._robot.actuator_tolerances.arrive, _REST_SECONDS, lambda: False)
-        assert still is not None
-        return self.cloud(still)
-
-    def cloud(self, moment: Moment) -> Array:
-        """Return the first cloud (N, 3) m captured after a moment; what is held is held on meanwhile.
-
-        Raises:
-            SoftformError: If none comes in time, or the lease is lost.
-        """
-        capture = self._clouds.wait_for_one_after(moment, _LOOK_SECONDS, self._is_lost)
-        self._go_on()
-        if capture is None:
-            raise SoftformError(f"No captured_cloud came within {_LOOK_SECONDS:g} s.", "Look at the scanner.")
-        return points_from_cloud(capture.cloud)
-
-    def wait_at_rest(self) -> None:
-        """Wait until the driver has measured every actuator at rest, or holds it there as its motors do.
-
-        Raises:
-            SoftformError: If it is at fault, is gone, follows another program, or does not say so in time.
-        """
-        deadline = time.monotonic() + _REST_SECONDS
-        while not self.is_at_rest:
-            if time.monotonic() > deadline or self.state.state == DriverState.FAULT:
-                self._driver.check_ready()
-                raise SoftformError(f"The robot is not measured at rest: {self.state.reason}", "See ./softform status.")
-            time.sleep(BEAT_SECONDS / 4.0)
-
-    @property
-    def is_at_rest(self) -> bool:
-        """Return whether the driver reports rest, and nobody commands."""
-        state = self.state
-        rests = state.state == DriverState.SAFE and bool(state.at_rest) and all(state.at_rest)
-        return not state.holder and (rests or state.state == DriverState.HOLDING)
-
-    def _settled(self) -> MeasuredValues:
-        assert self._values is not None
-        settled = self._driver.wait_until_settled(
-            self._values, self._robot.actuator_tolerances.arrive, _SETTLE_SECONDS, time.time(), self._is_lost
-        )
-        self._go_on()
-        assert settled is not None
-        return settled
-
-    def _is_lost(self) -> bool:
-        """Command what is held once more; whether there was a lease and is none. Waits ask it ten times a second."""
-        return self._values is not None and not self.lease.send(self._values)
-
-    def _go_on(self) -> None:
-        if self._is_lost():
-            raise SoftformError(
-                f"The lease was lost, and the driver makes the robot safe: {self.state.reason}",
-                "Look at the robot, then commission it again.",
-            )
-
-    def _beat(self) -> None:
-        before, self._beaten = self._beaten, time.clock_gettime(time.CLOCK_BOOTTIME)
-        self.standstills += self._beaten - before > ASKED_SECONDS
-
-    def _on_values(self, message: ActuatorState) -> None:
-        self._driver.note_values(message.name, message.value, message.status, seconds_from_stamp(message.header.stamp))
-
-    def _on_state(self, message: DriverState) -> None:
-        self.lease.note(message)
-        self._driver.note_state(message.state, message.reason, message.holder)
-        self.state = message
-
-    def _on_cloud(self, message: PointCloud2) -> None:
-        self._clouds.note(message, seconds_from_stamp(message.header.stamp))

@@ -1,7 +1,5 @@
 """Who moved: by displacement fields, by scans of the rig's bodies, and what is said and kept of it."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -15,11 +13,13 @@ from softform_tools.commission import (
     UNCLEAR,
     Finding,
     SurfaceSteps,
+    all_together,
     base_and_steps,
     complaints,
-    keep,
     layout,
+    leak_complaints,
     moved,
+    shape_complaint,
 )
 
 ROBOT = load_robot("membrane")
@@ -75,6 +75,14 @@ def test_two_channels_that_are_exchanged_are_found_by_scans_of_a_real_membrane()
     assert found == [[0], [1], [3], [2]]
     assert surface.moved(scan(base), scan(steps[2] + steps[4])) == [3, 4]
     assert surface.moved(scan(base), scan(base)) == []
+    assert surface.check_registered(scan(base)) < 2.0
+    with pytest.raises(SoftformError, match="Register the scanner"):
+        surface.check_registered(scan(base) + [0.0, 0.0, 0.02])
+    with pytest.raises(SoftformError, match="shows 0% of the surface"):
+        surface.check_registered(np.full((5, 3), 3.0))
+    error_mm, moved_mm = surface.shape_errors(scan(base), scan(all_together(base, steps)))
+    assert error_mm < 0.5 * moved_mm and not shape_complaint(error_mm, moved_mm)
+    assert shape_complaint(*surface.shape_errors(scan(base), scan(steps[0])))
 
 
 @pytest.mark.parametrize(("name", "why"), [("three_chamber", "is no sheet"), ("compressible", "is no sheet")])
@@ -110,21 +118,17 @@ def test_what_is_wrong_is_said_with_the_channels():
     assert "like no step" in told(("c5", (UNCLEAR,)))[0]
 
 
-def test_a_record_is_confirmed_by_all_alone(tmp_path, monkeypatch):
-    monkeypatch.setenv("SOFTFORM_STATE", str(tmp_path / "state"))
-    right = [Finding(name, (name,)) for name in ROBOT.actuators]
-    for findings, confirmed in ((right, True), (right[:3], False), ([*right[:8], Finding("c9", ())], False)):
-        (path,) = keep(ROBOT, ["/run/board"], "person", 0.2, findings)
-        record = json.loads((tmp_path / "state" / "run_board.commissioned.json").read_text())
-        assert path == str(tmp_path / "state" / "run_board.commissioned.json")
-        assert record["confirmed"] is confirmed and record["by"] == "person" and record["robot"] == "membrane"
-        assert record["command_fingerprint"] == ROBOT.command_fingerprint()
-    assert record["seen"]["c9"] == [] and record["seen"]["c1"] == ["c1"]
-
-
 def test_chambers_are_laid_out_as_they_lie():
     rows = layout(ROBOT).splitlines()
     assert [row.split() for row in rows[1:]] == [["c7", "c8", "c9"], ["c4", "c5", "c6"], ["c1", "c2", "c3"]]
     for name in ("three_chamber", "tendon_rod", "mannequin", "manipulator", "compressible"):
         robot = load_robot(name)
         assert set(robot.actuators) <= set(layout(robot).split())
+
+
+def test_what_leaks_is_said_with_what_its_driver_says():
+    assert leak_complaints({}, ROBOT) == []
+    assert leak_complaints({"c4": "5.0 s"}, ROBOT) == [
+        "c4 leaks, though its pump holds it, with a time constant of 5.0 s: look at its tube."
+    ]
+    assert "otherwise than predicted" in shape_complaint(float("nan"), float("nan"))

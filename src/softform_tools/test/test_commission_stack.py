@@ -16,10 +16,11 @@ from click.testing import CliRunner
 from softform_core.cli.main import main
 from softform_core.paths import home
 from softform_interfaces.msg import ActuatorCommand, ActuatorState, DriverState
+from softform_interfaces.srv import InjectFault
 from softform_launch.launched_stack import LaunchedStack
 from softform_ros.background_node import BackgroundNode
 from softform_ros.qos import ACTUATOR_COMMAND_LOG, ACTUATOR_STATE_READER, LATCHED_STATE
-from softform_ros.service_calls import call_driver
+from softform_ros.service_calls import call_driver, call_service
 from softform_ros.stack_state import wait_until_active
 
 COMMAND_TIMEOUT, LATE = 1.0, 0.5  # s; messages and a busy machine
@@ -104,6 +105,31 @@ def test_a_scanner_finds_the_exchanged_channels(robot):
     held = (values[1:] == values[:-1]).all(axis=1)
     assert np.quantile(gaps[held], 0.99) < 0.2
     robot.wait(lambda: robot.is_at_rest)
+
+
+def test_a_whole_run_measures_offsets_rest_and_all_together_and_the_driver_knew_of_nothing(robot):
+    assert any("nobody has confirmed" in one or "is swapped" in one for one in robot.state.warnings)
+    output = commissioned("--by", "scanner", code=1)
+    assert "openpneu" in output and "c3 3" in output, "the port and its channels are told"
+    told = record(robot)
+    assert told["seen"] == {f"c{n}": [f"c{({3: 4, 4: 3}).get(n, n)}"] for n in range(1, 10)} and not told["confirmed"]
+    assert told["wrong"] == ["c4 moved when c3 was asked, and c3 when c4 was: tubes or channels 2 and 3 are swapped."]
+    assert told["offsets"].startswith("Stored and applied, Pa: c1 ") and told["leaks"] == {}
+    assert 0.0 < told["rest_mm"] < 2.0 and 0.0 < told["shape_mm"] < 10.0
+
+
+def test_a_leak_is_found_in_the_step_of_its_chamber(robot):
+    def inject(fault):
+        asked = InjectFault.Request(fault=fault)
+        assert call_service(robot.node, "rig", InjectFault, "rig/inject_fault", asked, 20.0).success
+
+    inject("leak=4:2")
+    try:
+        output = commissioned("--by", "person", "--share", "0.5", "c5", code=1, said="\nc5\n")
+    finally:
+        inject("clear")
+    assert "c5 leaks, though its pump holds it, with a time constant of " in output
+    assert set(record(robot)["leaks"]) == {"c5"} and record(robot)["wrong"][0].startswith("c5 leaks")
 
 
 def test_a_person_is_not_told_what_was_asked_and_a_yes_sayer_is_found_out(robot):

@@ -1,4 +1,5 @@
 import { SCALE_GRADIENT } from './colours'
+import { Choice } from './panel/parts'
 import { useStore, type Colouring, type Layer } from './store'
 
 const COLOURINGS: [Colouring, string][] = [
@@ -28,19 +29,13 @@ export function Legend() {
   return (
     <section className="legend" aria-label="Legend">
       {scene.surface && (
-        <label className="legend-title">
-          <span className="visually-hidden">Colours show</span>
-          <select
-            value={colouring}
-            onChange={(event) => useStore.setState({ colouring: event.target.value as Colouring, scaleTop: 0 })}
-          >
-            {COLOURINGS.map(([value, text]) => (
-              <option key={value} value={value}>
-                {text}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Choice
+          label="Colours show"
+          quiet
+          value={colouring}
+          options={COLOURINGS}
+          onChange={(chosen) => useStore.setState({ colouring: chosen, scaleTop: 0 })}
+        />
       )}
       {!scene.surface ? null : missing ? (
         <p className="legend-note">{missing}</p>

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'react'
+import { Choice } from './panel/parts'
 import { saveScreenshot } from './screenshot'
 import { view, type Side } from './scene/View'
 import { note, robotInfo, useStore } from './store'
@@ -30,19 +31,13 @@ export function Toolbar() {
           />
         </svg>
         {hello && hello.robots.length > 1 ? (
-          <select
-            aria-label="Robot"
-            value={info?.index}
-            onChange={(event) =>
-              useStore.setState({ robot: Number(event.target.value), pins: [], manual: null, scaleTop: 0 })
-            }
-          >
-            {hello.robots.map((robot) => (
-              <option key={robot.index} value={robot.index}>
-                {robot.title}
-              </option>
-            ))}
-          </select>
+          <Choice
+            label="Robot"
+            quiet
+            value={String(info?.index)}
+            options={hello.robots.map((robot) => [String(robot.index), robot.title] as const)}
+            onChange={(robot) => useStore.setState({ robot: Number(robot), pins: [], manual: null, scaleTop: 0 })}
+          />
         ) : (
           <h1>{info?.title ?? 'Softform'}</h1>
         )}

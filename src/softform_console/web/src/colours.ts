@@ -1,23 +1,8 @@
 /** Cividis: perceptually uniform, and read alike with and without colour blindness. */
 const CIVIDIS = [
-  '#00224e',
-  '#002e6a',
-  '#1a386f',
-  '#32436d',
-  '#434e6c',
-  '#535a6d',
-  '#61656f',
-  '#6f7073',
-  '#7d7c78',
-  '#8c8878',
-  '#9b9476',
-  '#aba072',
-  '#bcae6c',
-  '#cdbb63',
-  '#dec958',
-  '#f0d846',
-  '#fee838',
-]
+  '00224e 002e6a 1a386f 32436d 434e6c 535a6d 61656f 6f7073 7d7c78',
+  '8c8878 9b9476 aba072 bcae6c cdbb63 dec958 f0d846 fee838',
+].flatMap((row) => row.split(' ').map((hex) => `#${hex}`))
 
 /** The map as a CSS gradient from left (0) to right (1). */
 export const SCALE_GRADIENT = `linear-gradient(to right, ${CIVIDIS.join(', ')})`

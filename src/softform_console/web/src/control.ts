@@ -1,3 +1,4 @@
+import { takeMotion, useMotion } from './motion'
 import { programEnded, takeProgram } from './program'
 import { BEAT_SECONDS, VERSION, type FromServer, type RobotState, type State, type ToServer } from './protocol'
 import { ReconnectingSocket } from './socket'
@@ -16,6 +17,7 @@ const socket = new ReconnectingSocket('control', {
   },
   close: () => {
     programEnded()
+    useMotion.setState({ state: null })
     useStore.setState({ connected: false, state: null, pins: [], selected: null, manual: null, stopped: null })
   },
 })
@@ -49,32 +51,27 @@ function take(message: FromServer): void {
       }))
       return
     case 'beat':
-      useStore.setState({ roundTrip: (performance.now() - message.t) / 1e3 })
-      return
+      return useStore.setState({ roundTrip: (performance.now() - message.t) / 1e3 })
     case 'state':
-      takeState(message)
-      return
+      return takeState(message)
     case 'stopped':
-      useStore.setState({ stopped: message })
-      return
+      return useStore.setState({ stopped: message })
     case 'notice':
-      note(message.level, message.text, message.about)
       if (message.about === 'preview' || message.about === 'reach') setTarget({ busy: false })
       if (message.about === 'program') programEnded()
-      return
+      return note(message.level, message.text, message.about)
+    case 'motion':
+    case 'motion_state':
+      return takeMotion(message)
     case 'program_read':
     case 'program_state':
-      takeProgram(message)
-      return
+      return takeProgram(message)
     case 'previewed':
-      setTarget({ preview: message, busy: false })
-      return
+      return setTarget({ preview: message, busy: false })
     case 'goal':
-      setTarget({ progress: message, busy: true })
-      return
+      return setTarget({ progress: message, busy: true })
     case 'goal_result':
-      setTarget({ result: message, progress: null, busy: false })
-      return
+      return setTarget({ result: message, progress: null, busy: false })
   }
 }
 

@@ -97,3 +97,8 @@ function dequantised(values: Uint16Array, low: [number, number, number], step: [
 function levels(values: Uint8Array, low: number, step: number): Float32Array {
   return Float32Array.from(values, (value) => low + step * value)
 }
+
+/** Places of now, and the last ones of what is missing now; of another number of markers nothing is known. */
+export function lastSeen(before: Float32Array, now: Float32Array): Float32Array {
+  return now.map((value, i) => (Number.isNaN(value) && before.length === now.length ? before[i] : value))
+}

@@ -33,49 +33,33 @@ export function startKeys(): void {
   })
 }
 
-function press(key: string, shift: boolean): boolean {
-  const { selected, pins, optimise } = useStore.getState()
-  if (MOVES[key]) return moveOrTurn(MOVES[key], shift)
-  if (/^[1-9]$/.test(key)) {
-    useStore.setState({ selected: pins[Number(key) - 1]?.id ?? selected })
-    return true
-  }
-  switch (key) {
-    case 'Delete':
-    case 'Backspace':
-      if (selected !== null) removePin(selected)
-      return selected !== null
-    case 'h':
-    case 'H':
-      setOptimise(!optimise)
-      return true
-    case 'f':
-    case 'F':
-      view.look('oblique')
-      return true
-    case '+':
-      view.zoom(0.9)
-      return true
-    case '-':
-      view.zoom(1.1)
-      return true
-    case 'Escape':
-      useStore.setState({ selected: null })
-      return true
-    default:
-      return false
-  }
+const ACTIONS: Record<string, () => void> = {
+  h: () => setOptimise(!useStore.getState().optimise),
+  f: () => view.look('oblique'),
+  '+': () => view.zoom(0.9),
+  '-': () => view.zoom(1.1),
+  escape: () => useStore.setState({ selected: null }),
 }
 
-function moveOrTurn(direction: [number, number, number], shift: boolean): boolean {
+function press(key: string, shift: boolean): boolean {
+  const { selected, pins } = useStore.getState()
+  const action = ACTIONS[key.toLowerCase()]
+  if (MOVES[key]) moveOrTurn(MOVES[key], shift)
+  else if (/^[1-9]$/.test(key)) useStore.setState({ selected: pins[Number(key) - 1]?.id ?? selected })
+  else if (/^(Delete|Backspace)$/.test(key) && selected !== null) removePin(selected)
+  else if (action) action()
+  else return false
+  return true
+}
+
+function moveOrTurn(direction: [number, number, number], shift: boolean): void {
   const { selected, pins } = useStore.getState()
   const pin = pins.find((one) => one.id === selected)
   if (!pin) {
     view.turn(0.08 * direction[0], 0.08 * (direction[1] || direction[2]))
-    return true
+    return
   }
   const step = shift ? 10 * STEP : STEP
   const [x, y, z] = pin.target.map((value, k) => value + step * direction[k])
   changePin(pin.id, { target: [x, y, z] })
-  return true
 }

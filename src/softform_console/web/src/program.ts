@@ -3,20 +3,18 @@
 import { create } from 'zustand'
 import type { ProgramRead, ProgramState } from './protocol'
 
-export interface ProgramStore {
-  text: string
-  read: ProgramRead | null
+export const NO_PROGRAM = {
+  text: '',
+  read: null as ProgramRead | null,
   /** What blocks said last, by their rows. */
-  said: Record<number, string>
-  running: boolean
+  said: {} as Record<number, string>,
+  running: false,
   /** Row of the block that runs, or at which the program ended. */
-  row: number | null
-  ended: ProgramState | null
+  row: null as number | null,
+  ended: null as ProgramState | null,
 }
 
-export const NO_PROGRAM: ProgramStore = { text: '', read: null, said: {}, running: false, row: null, ended: null }
-
-export const useProgram = create<ProgramStore>(() => NO_PROGRAM)
+export const useProgram = create(() => NO_PROGRAM)
 
 /** Take what the server says of a program. */
 export function takeProgram(message: ProgramRead | ProgramState): void {

@@ -22,6 +22,14 @@ export interface Actuators {
   values: number[]
 }
 
+/** Answer the question of that number of a job, with a line of text, which may be empty. */
+export interface AnswerJob {
+  type: 'answer_job'
+  id: string
+  number: number
+  text: string
+}
+
 /** Sent every `beat` s of hello; `t` comes back in `beat`, so that the page knows how long a round takes. */
 export interface Beat {
   type: 'beat'
@@ -54,6 +62,13 @@ export interface DriverInfo {
   age: number
   all_at_rest: boolean
   stopped: boolean
+}
+
+/** Show the shape that is predicted at values of the actuators, as a mesh that is a preview; null: no more. */
+export interface Foresee {
+  type: 'foresee'
+  robot?: number
+  values: number[] | null
 }
 
 /** Where a frame of the robot is, m and quaternion x, y, z, w in the robot's frame. */
@@ -104,7 +119,8 @@ export interface Hello {
 
 /** A job; times s since the epoch. `done` 0 … 1 and `left` s are of the step that it is at, null if not said.
  *
- * `files` are what it made, paths of GET /runs. `lost`: the console that started it ended, and it with that.
+ * `files` are what it made, paths of GET /runs. `question` waits for an `answer_job`; null if none does.
+ * `lost`: the console that started it ended, and it with that.
  */
 export interface Job {
   id: string
@@ -117,6 +133,7 @@ export interface Job {
   left: number | null
   text: string
   files: string[]
+  question: Question | null
 }
 
 /** A command that can be a job; `moves`: it moves the robot. */
@@ -149,12 +166,53 @@ export interface Model {
   card: string
 }
 
+/** A motion that was planned: values of the actuators at each waypoint, and its time, s after the start.
+ *
+ * `clearances` and `margins` m of a motion past obstacles: how far the surface is from them at each waypoint, and how
+ * far it must be. `path` and `errors` m of a path: where its point is wanted at each waypoint, and how far off it is
+ * predicted to be.
+ */
+export interface Motion {
+  type: 'motion'
+  robot: number
+  id: number
+  actuators: number[][]
+  times: number[]
+  clearances: number[]
+  margins: number[]
+  path: [number, number, number][]
+  errors: number[]
+}
+
+/** How planning or motion goes, in a line; `waypoint` is the one that was reached last. */
+export interface MotionState {
+  type: 'motion_state'
+  robot: number
+  stage: 'planning' | 'planned' | 'moving' | 'reached' | 'failed'
+  waypoint: number
+  text: string
+}
+
 /** Something to be read, with what to do about it; `about` is the type of the message that it answers, if any. */
 export interface Notice {
   type: 'notice'
   level: 'info' | 'warning' | 'error'
   about: string
   text: string
+}
+
+/** What the robot is to keep clear of: a box along the axes of its frame, or the ball (ellipsoid) in that; m. */
+export interface Obstacle {
+  kind: 'ball' | 'box'
+  centre: [number, number, number]
+  edges: [number, number, number]
+}
+
+/** All obstacles, in place of those before; they count for motions that are planned from then on. */
+export interface Obstacles {
+  type: 'obstacles'
+  robot?: number
+  obstacles: Obstacle[]
 }
 
 /** Become the operator, if there is none, or cease to be. */
@@ -168,6 +226,33 @@ export interface Output {
   name: string
   kind: 'patch' | 'frame' | 'skin'
   dimensions: number
+}
+
+/** Plan a motion past the obstacles to an uploaded target, or to values of the actuators; moves nothing.
+ *
+ * `clearance` m must stay between surface and obstacles, beside the model's uncertainty.
+ */
+export interface PlanMotion {
+  type: 'plan_motion'
+  robot?: number
+  target?: number | null
+  pose?: 'fixed' | 'free' | 'place'
+  values?: number[] | null
+  clearance?: number
+}
+
+/** Plan a motion that leads a point of the robot, by patch and (u, v) or by frame, along places, m; moves nothing.
+ *
+ * It lasts `seconds`, or longer where the robot is not so fast. Obstacles are not looked at.
+ */
+export interface PlanPath {
+  type: 'plan_path'
+  robot?: number
+  output: string
+  u?: number
+  v?: number
+  places: [number, number, number][]
+  seconds: number
 }
 
 /** A point of the robot, by patch and (u, v) or by frame, and where it is wanted, m in the robot's frame. */
@@ -252,6 +337,13 @@ export interface Pulse {
   t: number
 }
 
+/** What a job asks; `number` goes back with the answer. `choices` are words that it takes, if it says so. */
+export interface Question {
+  number: number
+  text: string
+  choices: string[]
+}
+
 /** Bring the robot to an uploaded target. */
 export interface Reach {
   type: 'reach'
@@ -301,7 +393,9 @@ export interface RobotInfo {
 
 /** A robot now; values in the actuators' order and units, null where not known; `measured` also at rest.
  *
- * `steering` is what this console does with it, for whichever page is the operator. `points` are those in force.
+ * `steering` is what this console does with it, for whichever page is the operator. `points` are those in force,
+ * `obstacles` those that motions are planned past. `model` is the kind that predicts and solves, empty where nodes
+ * differ or do not say; `models` are those that there are.
  */
 export interface RobotState {
   robot: number
@@ -313,12 +407,29 @@ export interface RobotState {
   frames: FramePlace[]
   steering: 'none' | 'points' | 'held' | 'manual' | 'goal'
   points: Point[]
+  obstacles: Obstacle[]
+  model: string
+  models: string[]
+}
+
+/** The robots, where another one has come since hello. */
+export interface Robots {
+  type: 'robots'
+  robots: RobotInfo[]
 }
 
 /** A file to be had by GET /runs/PATH, with its size in bytes. */
 export interface RunFile {
   path: string
   size: number
+}
+
+/** Run the motion that was planned last, by its number. */
+export interface RunMotion {
+  type: 'run_motion'
+  robot?: number
+  epoch: string
+  motion: number
 }
 
 /** What the servo says; errors m, latency s; null where it says nothing. */
@@ -330,6 +441,7 @@ export interface ServoInfo {
   latency: number | null
   converged: boolean
   commands: number
+  iterations: number
   deadlines_missed: number
 }
 
@@ -388,6 +500,13 @@ export interface Uploaded {
   text: string
 }
 
+/** Predict and solve with another kind of model, one of `RobotState.models`, from now on. */
+export interface UseModel {
+  type: 'use_model'
+  robot?: number
+  model: string
+}
+
 export type ToServer =
   | Beat
   | Operate
@@ -396,15 +515,23 @@ export type ToServer =
   | Release
   | Preview
   | Reach
+  | Obstacles
+  | PlanMotion
+  | PlanPath
+  | RunMotion
+  | Foresee
   | Program
   | Cancel
   | Reset
   | StartJob
   | CancelJob
+  | AnswerJob
+  | UseModel
   | Stop
 
 export type FromServer =
   | Hello
+  | Robots
   | Pulse
   | State
   | Stopped
@@ -412,5 +539,7 @@ export type FromServer =
   | Previewed
   | GoalProgress
   | GoalResult
+  | Motion
+  | MotionState
   | ProgramRead
   | ProgramState

@@ -1,14 +1,11 @@
 /** What the operator does to the robot; whoever begins is made the operator where nobody is. */
 
 import { send } from './control'
+import { pacer } from './pace'
 import { note, robotInfo, robotState, useStore, type Pin } from './store'
 
 /** Least time between two sets of points or values, ms. */
-const PERIOD = 20
-
-let due: ReturnType<typeof setTimeout> | null = null
-let last = -Infinity
-let pending: (() => void) | null = null
+const paced = pacer(20)
 
 /** Note that the operator takes hold of something; what they do then counts until the robot is stopped. */
 export function beginGesture(): void {
@@ -24,20 +21,6 @@ export function startGestures(): void {
 /** Whether the robot was stopped, at fault or reset since the operator took hold. */
 function isOver(): boolean {
   return useStore.getState().gestureEpoch === ''
-}
-
-/** Send the newest of what is asked for, at once or when the period is over. */
-function paced(message: () => void): void {
-  pending = message
-  if (due !== null) return
-  due = setTimeout(flush, Math.max(0, last + PERIOD - performance.now()))
-}
-
-function flush(): void {
-  due = null
-  last = performance.now()
-  pending?.()
-  pending = null
 }
 
 /** Whether this page may steer; takes the operator's place where it is free, and says why not where it is not. */
@@ -136,7 +119,7 @@ export function setActuator(index: number, value: number): void {
 
 /** Let go of the robot: the driver makes it safe. */
 export function release(): void {
-  pending = null
+  paced.forget()
   send({ type: 'release', robot: useStore.getState().robot })
 }
 

@@ -29,78 +29,54 @@ export interface Note extends Omit<Notice, 'type'> {
   key: number
 }
 
-export interface Target {
-  uploaded: Uploaded | null
-  pose: Pose
-  preview: Previewed | null
-  busy: boolean
-  progress: GoalProgress | null
-  result: GoalResult | null
+const NO_TARGET = {
+  uploaded: null as Uploaded | null,
+  pose: 'fixed' as Pose,
+  preview: null as Previewed | null,
+  busy: false,
+  progress: null as GoalProgress | null,
+  result: null as GoalResult | null,
+}
+export type Target = typeof NO_TARGET
+
+const BEGIN = {
+  connected: false,
+  everConnected: false,
+  hello: null as Hello | null,
+  state: null as State | null,
+  /** When this page asked to be the operator, ms. */
+  claimed: -Infinity,
+  /** Epoch of the driver that the operator saw when they took hold; empty if the robot was stopped since. */
+  gestureEpoch: '',
+  /** Round trip of the newest beat, s. */
+  roundTrip: null as number | null,
+  stopped: null as Stopped | null,
+  /** Index of the robot that is looked at. */
+  robot: 0,
+  pins: [] as Pin[],
+  selected: null as number | null,
+  optimise: true,
+  /** Values of the sliders, SI; null unless this page moves actuators by hand. */
+  manual: null as number[] | null,
+  target: NO_TARGET,
+  notes: [] as Note[],
+  layers: { surface: true, cloud: true, markers: true, target: true, frames: true, grid: true } as Record<
+    Layer,
+    boolean
+  >,
+  colouring: 'deformation' as Colouring,
+  /** Where the surface is cut, as a share of the robot's width from its low x; 1: nowhere. */
+  section: 1,
+  /** End of the colour scale, m; 0 where nothing is scaled. */
+  scaleTop: 0,
+  /** Whether a surface is there, its values carry an uncertainty, and its rest shape is known. */
+  scene: { surface: false, uncertainty: false, rest: false, stale: false, cloud: false, missingMarkers: 0 },
 }
 
 /** What is known of the world, what this page asks for, and how it is shown. */
-export interface Store {
-  connected: boolean
-  everConnected: boolean
-  hello: Hello | null
-  state: State | null
-  /** When this page asked to be the operator, ms. */
-  claimed: number
-  /** Epoch of the driver that the operator saw when they took hold; empty if the robot was stopped since. */
-  gestureEpoch: string
-  /** Round trip of the newest beat, s. */
-  roundTrip: number | null
-  stopped: Stopped | null
-  /** Index of the robot that is looked at. */
-  robot: number
-  pins: Pin[]
-  selected: number | null
-  optimise: boolean
-  /** Values of the sliders, SI; null unless this page moves actuators by hand. */
-  manual: number[] | null
-  target: Target
-  notes: Note[]
-  layers: Record<Layer, boolean>
-  colouring: Colouring
-  /** Where the surface is cut, as a share of the robot's width from its low x; 1: nowhere. */
-  section: number
-  /** End of the colour scale, m; 0 where nothing is scaled. */
-  scaleTop: number
-  /** Whether a surface is there, its values carry an uncertainty, and its rest shape is known. */
-  scene: {
-    surface: boolean
-    uncertainty: boolean
-    rest: boolean
-    stale: boolean
-    cloud: boolean
-    missingMarkers: number
-  }
-}
+export type Store = typeof BEGIN
 
-const NO_TARGET: Target = { uploaded: null, pose: 'fixed', preview: null, busy: false, progress: null, result: null }
-
-export const useStore = create<Store>(() => ({
-  connected: false,
-  everConnected: false,
-  hello: null,
-  state: null,
-  claimed: -Infinity,
-  gestureEpoch: '',
-  roundTrip: null,
-  stopped: null,
-  robot: 0,
-  pins: [],
-  selected: null,
-  optimise: true,
-  manual: null,
-  target: NO_TARGET,
-  notes: [],
-  layers: { surface: true, cloud: true, markers: true, target: true, frames: true, grid: true },
-  colouring: 'deformation',
-  section: 1,
-  scaleTop: 0,
-  scene: { surface: false, uncertainty: false, rest: false, stale: false, cloud: false, missingMarkers: 0 },
-}))
+export const useStore = create<Store>(() => BEGIN)
 
 /** Description of the robot that is looked at. */
 export function robotInfo(store: Store): RobotInfo | null {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { decodeFrame } from '../src/frames'
+import { decodeFrame, lastSeen } from '../src/frames'
 
 const MAGIC = 0x31434653
 
@@ -106,4 +106,10 @@ describe('decodeFrame', () => {
     expect(() => decodeFrame(frame({ kind: 99 }))).toThrow('unknown kind')
     expect(() => decodeFrame(frame({ kind: 2, n: 5 }, new Float32Array(3)))).toThrow()
   })
+})
+
+it('keeps where a marker was seen last, as long as there are as many', () => {
+  const before = lastSeen(Float32Array.of(9, 9, 9), Float32Array.of(1, 2, 3, NaN, NaN, NaN))
+  expect([...before]).toEqual([1, 2, 3, NaN, NaN, NaN])
+  expect([...lastSeen(before, Float32Array.of(NaN, NaN, NaN, 4, 5, 6))]).toEqual([1, 2, 3, 4, 5, 6])
 })

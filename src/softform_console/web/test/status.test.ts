@@ -30,6 +30,9 @@ function robot(
     frames: [],
     steering: 'none',
     points: [],
+    obstacles: [],
+    model: 'learned',
+    models: ['learned'],
   }
 }
 

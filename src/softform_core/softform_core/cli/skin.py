@@ -29,13 +29,15 @@ from softform_core.units import MM_PER_M
 def skin(file: Path, robot_name: str, unit: Unit, name: str | None, bones: int | None, samples: int) -> None:
     """Bind a mesh (.ply, .obj, .stl) that lies over the robot at rest, in the robot's frame, as its skin.
 
-    The skin moves with the robot's predicted surface. The page shows the newest one, and points that are picked and
-    dragged are its own. Look at the picture that is drawn: it shows the mesh over the robot.
+    The skin moves with the robot's predicted surface; of a robot without one with the elements of its simulated body.
+    The page shows the newest one, and points that are picked and dragged are its own, or where there is no surface the
+    tip. Look at the picture that is drawn: it shows the mesh over the robot.
 
     \b
     Examples:
       ./softform skin dragon.obj --robot manipulator --unit mm --bones 12
       ./softform skin face.stl --robot mannequin --unit mm
+      ./softform skin dragon.obj --robot tendon_rod --unit mm
     """  # noqa: D301
     from softform_core.evaluation.look import look_at, resting_mesh
     from softform_core.evaluation.pictures import draw_shape
@@ -45,7 +47,7 @@ def skin(file: Path, robot_name: str, unit: Unit, name: str | None, bones: int |
     from softform_core.skin.bind import bind_skin
     from softform_core.surface.skin_store import save_skin, skin_path
 
-    robot = load_robot(robot_name, "surface")
+    robot = load_robot(robot_name)
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", file.stem) if name is None else name
     if not re.fullmatch(r"[A-Za-z0-9_-]+", name) or name in named_outputs(robot):
         raise SoftformError(
@@ -59,11 +61,13 @@ def skin(file: Path, robot_name: str, unit: Unit, name: str | None, bones: int |
     made_from = {"robot": robot.name, "robot_fingerprint": robot.fingerprint(), "file": file.name, "unit": unit}
     bound.skin.card.update(made_now(), **made_from, bones=bones or 0)
     save_skin(path, bound.skin)
-    draw_shape(picture, read.shape, resting_mesh(robot), f"Skin '{name}' over '{robot.name}' at rest")
+    resting = resting_mesh(robot) if robot.surfaces else None
+    draw_shape(picture, read.shape, resting, f"Skin '{name}' over '{robot.name}' at rest")
     near, middle, far = MM_PER_M * np.quantile(bound.distances, [0.0, 0.5, 1.0])
     click.echo(f"{file}: {look_at(read.shape, robot, repaired=read.notes, unit=unit).line()}.")
     click.echo(f"It lies {near:.1f} … {far:.1f} mm from '{robot.name}' at rest, {middle:.1f} mm in the median.")
     for said in (*read.notes, *bound.warnings):
         click.echo(f"WARNING: {said}")
-    click.echo(f"{path}: skin '{name}', bound by {f'{bones} bones' if bones else 'where each vertex lies'}.")
+    by = f"{bones} bones" if bones else "where each vertex lies" if robot.surfaces else "the elements of its body"
+    click.echo(f"{path}: skin '{name}', bound by {by}.")
     click.echo(f"Drawn in {picture}. The page shows it when the console is launched.")

@@ -75,6 +75,16 @@ class RobotModels(ABC):
     def current(self) -> ForwardModel:
         """The real robot, as far as it is known."""
 
+    def of(self, kind: str) -> "RobotModels":
+        """Return the models of a kind, for one goal; empty: those in use now.
+
+        Raises:
+            SoftformError: If they cannot be used, or no other kind can be chosen here.
+        """
+        if kind:
+            raise SoftformError("The model of a tip is settled when its node starts.", "Launch it with model:=KIND.")
+        return self
+
     def mean_error_mm(self, model: ForwardModel) -> float:
         """Mean error of `current` or `simulated` on data it was not made from, mm; 0 if not known."""
         return 0.0
@@ -98,6 +108,12 @@ class SurfaceModels(RobotModels):
 
     models: LiveModels
     simulated: SurfaceModel
+
+    def of(self, kind: str) -> "SurfaceModels":
+        """See `RobotModels.of`."""
+        if kind:
+            raise SoftformError("No other kind of model can be chosen here.", "Choose it where the models are opened.")
+        return self
 
     @property
     def current(self) -> SurfaceModel:

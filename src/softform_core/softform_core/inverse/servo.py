@@ -90,7 +90,11 @@ class ServoCommand:
 
 
 class Servo:
-    """Follows the newest targets; see the module's description."""
+    """Follows the newest targets; see the module's description.
+
+    Attributes:
+        iterations: Iterations of the solver so far.
+    """
 
     def __init__(self, settings: ServoSettings, clock: Callable[[], float] = time.monotonic) -> None:
         """Start without a command; `resume_from` gives the first one."""
@@ -104,6 +108,7 @@ class Servo:
         self._answered: ServoTarget | None = None
         self._failed: ServoTarget | None = None
         self._failure = ""
+        self.iterations = 0
 
     def aim(self, target: ServoTarget) -> None:
         """Follow a target instead of the one of its kind before; may be called from any thread.
@@ -165,6 +170,7 @@ class Servo:
                 if solve is None or is_new:
                     solve = self._solve = ServoSolve(model, targets, self._options(self._solution), solve)
                 solve.iterate(lambda: self._clock() >= deadline)
+                self.iterations += 1
                 self._take(solve)
             except (SoftformError, ValueError) as error:  # numpy's and scipy's word for NaN and singular is ValueError
                 self._solve, self._failed = None, targets.newest

@@ -162,6 +162,13 @@ class Body(Description):
         found: Description = self._realities().drawn_reality(self, draw)
         return found
 
+    def skin(self) -> Any:
+        """The skin that its simulator's stations carry, a `bodies.swept.Skin` in m, if it is a slender body with one.
+
+        The simulator then is a `simulation.simulated_body.SweptBody`.
+        """
+        return None
+
     @property
     def second_model(self) -> "Body | None":
         """The same body with another simulator, independent of its own, for studies; none by default."""

@@ -10,12 +10,14 @@ from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibrium
 from softform_core.simulation.problem import EquilibriumProblem
 
 __all__ = [
+    "BodyOfBones",
     "BodyOfData",
     "BodyOfSurfaces",
     "PathDependentBody",
     "PulledBody",
     "SimulatedBody",
     "Surface",
+    "SweptBody",
     "TendonLoads",
     "TurningBody",
     "equilibrium_points",
@@ -59,6 +61,14 @@ class TurningBody(SimulatedBody, Protocol):
 
     def turns(self, unknowns: Array) -> Array:
         """Rotations (n, F, 3, 3) of the F frames, in their order, from rest to unknowns (n, m)."""
+
+
+@runtime_checkable
+class BodyOfBones(SimulatedBody, Protocol):
+    """A body that gives frames along it, on which a skin can ride where there is no surface."""
+
+    def bones(self, unknowns: Array) -> Array:
+        """Places (n, B, 3, 3) m of B frames: origin, where x points to, and a third one that says the roll about x."""
 
 
 class Surface(NamedTuple):
@@ -114,6 +124,14 @@ class PulledBody(Protocol):
 
     def tendon_loads(self, unknowns: Array, actuators: Array) -> TendonLoads:
         """What the motors feel at unknowns (1, m) under pulls (1, k)."""
+
+
+@runtime_checkable
+class SweptBody(SimulatedBody, Protocol):
+    """A slender body, whose skin its centre line carries; see `robots.body.Body.skin`."""
+
+    def stations(self, unknowns: Array) -> tuple[Array, Array]:
+        """Return centre lines (n, S, 3) m of unknowns (n, m) and their directors (n, S, 3, 3), as columns."""
 
 
 @runtime_checkable

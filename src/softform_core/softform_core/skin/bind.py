@@ -1,4 +1,4 @@
-"""Binding of a mesh to a robot's surface at rest: by the place that each vertex lies over, or by bones along a tube."""
+"""Binding of a mesh to a robot at rest: by places of its surface, by bones along a tube, or by its body's elements."""
 
 from dataclasses import dataclass
 
@@ -13,6 +13,7 @@ from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import Robot
 from softform_core.shapes.shape import Shape
 from softform_core.shapes.validate import check_target
+from softform_core.simulation.simulated_body import BodyOfBones
 from softform_core.surface.anchors import Anchors, frame_axes
 from softform_core.surface.mesh import border_loops, with_seams_joined
 from softform_core.surface.patch import grid_side
@@ -50,11 +51,12 @@ def bind_skin(shape: Shape, robot: Robot, samples: int = 1000, bones: int = 0) -
         shape: The mesh, m.
         robot: Robot with a surface.
         samples: About so many points of the surface it rides on.
-        bones: Number of bones along a tube; 0: each vertex rides on the place of the surface that it lies over.
+        bones: Number of bones along a tube; 0: each vertex rides on the place of the surface that it lies over, or
+            where there is no surface on the frames of the body's elements.
 
     Raises:
         SoftformError: If it is no mesh, is too large, of another size than the robot's or far from it, or the robot has
-            no surface, or none that bones can lie in.
+            neither a surface nor elements, or none that bones can lie in.
     """
     if shape.faces is None:
         raise SoftformError("It is a cloud: a skin needs triangles.", "Give a mesh.")
@@ -62,25 +64,44 @@ def bind_skin(shape: Shape, robot: Robot, samples: int = 1000, bones: int = 0) -
         raise SoftformError(
             f"It has {len(shape.faces)} triangles; a skin has at most {MOST_TRIANGLES}.", "Thin the mesh out."
         )
-    vertices, patches = check_target(shape.points, robot, "skin"), robot.patches
-    uv = patches.samples(samples)
-    surface = patches.evaluate(rest_surface(robot).control_points, uv)
-    triangles = patches.triangles(len(uv))
-    found, feet, weights = TriangleTree(surface[triangles]).query(vertices)
-    distances = np.linalg.norm(vertices - feet, axis=1)
-    size = float(np.linalg.norm(robot.extent))
+    vertices, size = check_target(shape.points, robot, "skin"), float(np.linalg.norm(robot.extent))
+    bound, distances = (
+        _on_surface(robot, vertices, samples, bones) if robot.surfaces else _on_elements(robot, vertices, bones)
+    )
     if distances.min() > _FAR * size:
         raise SoftformError(
             f"Its nearest vertex lies {distances.min():.3g} m from the robot, which is {size:.3g} m large.",
             "Move it onto the robot at rest, in the robot's frame.",
         )
-    if bones:
-        bound = _spine(uv, surface, patches, vertices, bones)
-    else:
-        places = identity(len(uv), format="csr")
-        bound = _skinned(surface, places, grid_frames(patches, len(uv)), vertices, triangles[found], weights)
     skin = Skin(vertices, shape.faces.astype(np.int64), bound, {})
     return BoundSkin(skin, distances, tuple(_warnings(vertices, skin.triangles, distances, size)))
+
+
+def _on_surface(robot: Robot, vertices: Array, samples: int, bones: int) -> tuple[Anchors, Array]:
+    """Return vertices (V, 3) as anchors on about so many points of the surface, and distances (V,) from it, m."""
+    patches = robot.patches
+    uv = patches.samples(samples)
+    surface = patches.evaluate(rest_surface(robot).control_points, uv)
+    triangles = patches.triangles(len(uv))
+    found, feet, weights = TriangleTree(surface[triangles]).query(vertices)
+    distances = np.linalg.norm(vertices - feet, axis=1)
+    if bones:
+        return _spine(uv, surface, patches, vertices, bones), distances
+    places = identity(len(uv), format="csr")
+    return _skinned(surface, places, grid_frames(patches, len(uv)), vertices, triangles[found], weights), distances
+
+
+def _on_elements(robot: Robot, vertices: Array, bones: int) -> tuple[Anchors, Array]:
+    """Return vertices (V, 3) as anchors on the frames of the body's elements, and distances (V,) from its axis, m."""
+    body = robot.body.simulator() if robot.body.is_simulated else None
+    if not isinstance(body, BodyOfBones):
+        raise SoftformError(f"'{robot.name}' has neither a surface nor elements.", "A skin has nothing to ride on.")
+    if bones:
+        raise SoftformError(f"'{robot.name}' has bones of its own: its elements.", "Leave out --bones.")
+    points = body.bones(body.rest[None])[0].reshape(-1, 3)
+    frames = np.arange(len(points)).reshape(-1, 3)
+    index, weights, distances = _along_spine(points[frames[:, 0]], vertices)
+    return _skinned(points, identity(len(points), format="csr"), frames, vertices, index, weights), distances
 
 
 def _warnings(vertices: Array, triangles: NDArray[np.int64], distances: Array, size: float) -> list[str]:
@@ -124,12 +145,15 @@ def _spine(uv: Array, surface: Array, patches: PatchSet, vertices: Array, bones:
     number = np.arange(bones)
     frames = np.stack([number, np.where(number < bones - 1, number + 1, bones - 2), bones + number], axis=1)
     middles = places[:bones] @ surface
-    index, weights = _along_spine(middles, vertices)
+    index, weights, _ = _along_spine(middles, vertices)
     return _skinned(surface, places, frames, vertices, index, weights)
 
 
-def _along_spine(middles: Array, vertices: Array) -> tuple[NDArray[np.int64], Array]:
-    """Return the two bones (V, 2) that each vertex follows, and how much: smoothly from one to the next."""
+def _along_spine(middles: Array, vertices: Array) -> tuple[NDArray[np.int64], Array, Array]:
+    """Return the two bones (V, 2) that each vertex follows, how much, smoothly from one to the next, and its distance.
+
+    The distance is that from the line through the origins of the bones, (V,).
+    """
     start, way = middles[:-1], np.diff(middles, axis=0)
     part = np.einsum("vbx,bx->vb", vertices[:, None] - start, way) / np.maximum((way**2).sum(axis=1), 1e-300)
     part = np.clip(part, 0.0, 1.0)
@@ -137,7 +161,7 @@ def _along_spine(middles: Array, vertices: Array) -> tuple[NDArray[np.int64], Ar
     nearest = distances.argmin(axis=1)
     t = np.take_along_axis(part, nearest[:, None], axis=1)[:, 0]
     later = t * t * (3.0 - 2.0 * t)
-    return np.stack([nearest, nearest + 1], axis=1), np.stack([1.0 - later, later], axis=1)
+    return np.stack([nearest, nearest + 1], axis=1), np.stack([1.0 - later, later], axis=1), distances.min(axis=1)
 
 
 def _skinned(

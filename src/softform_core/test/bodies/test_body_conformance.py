@@ -63,6 +63,13 @@ def loaded(low: list[float], high: list[float], **fields: object) -> Examined:
     return Examined.of(FreeformBody.model_validate(BLOCK | fields), np.array(low), np.array(high))
 
 
+def path_dependent(low: float, high: float) -> Examined:
+    """As it has just been made."""
+    body = changed("tendon_robot", gravity=(0, 0, 0))
+    real = body.reality_type().model_validate({"path": {"friction": {"coefficient": 0.3}}})
+    return Examined(body, body.real_simulator(real), np.full(4, low), np.full(4, high))
+
+
 MADE = {
     "membrane": lambda: pressed("membrane", 1e3, 4e3, cells=6),
     "solid": lambda: pressed(
@@ -90,6 +97,7 @@ MADE = {
     "rod": lambda: pressed("three_chamber", 0.0, 3e4, gravity=(0, 0, 0), elements=4),
     "planar rod": lambda: pressed("planar_fingers", 0.0, 3e4, gravity=(0, 0, 0), elements=4),
     "tendon_rod": lambda: pressed("tendon_rod", 5e-4, 2e-3, gravity=(0, 0, 0), elements=5),
+    "tendon_rod along its path": lambda: path_dependent(5e-4, 2e-3),
     "imported": imported,
 }
 

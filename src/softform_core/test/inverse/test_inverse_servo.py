@@ -142,6 +142,7 @@ def test_the_latest_target_wins_even_in_the_middle_of_a_solve(servo, model, cloc
     assert servo._solve.targets.newest is distracted.newer
     assert servo._solution == pytest.approx(HIDDEN, abs=30.0)
     assert servo.command().answers is distracted.newer
+    assert servo.iterations >= 2
 
 
 def test_what_is_commanded_names_the_target_it_comes_from(servo, model, clock, target_of):

@@ -10,11 +10,10 @@ from softform_core.bodies.tendon_rod import path as path_module
 from softform_core.bodies.tendon_rod.path import PathState, TendonPath
 from softform_core.bodies.tendon_rod.path_dependent import Held
 from softform_core.bodies.tendon_rod.simulator import RealTendonRod
-from softform_core.bodies.tendon_rod.skin import build_skin, centre_line
 from softform_core.errors import SoftformError
 from softform_core.paths import robot_file
 from softform_core.robots import Robot, load_robot
-from softform_core.simulation.simulated_body import PathDependentBody
+from softform_core.simulation.simulated_body import PathDependentBody, SweptBody
 
 ROBOT = load_robot("tendon_robot", "tip")
 SLACK = float(ROBOT.safe[0])
@@ -192,16 +191,17 @@ def test_a_robot_that_has_no_balance_is_told_and_its_state_stays(monkeypatch):
 
 
 def test_the_skin_is_closed_looks_outwards_and_ends_at_the_tip():
-    body, skin = made(), build_skin(ROBOT.body)
+    body, skin = made(), ROBOT.body.skin()
     unknowns, _ = led(body, pulled(9, 4, 0, 0))
-    line, directors = centre_line(body.rod, body.bends(unknowns))
+    line, directors = body.stations(unknowns)
     np.testing.assert_allclose(line[0, -1], body.points(unknowns)[0, 0], atol=1e-12)
     a, b, c = skin.vertices(line[0], directors[0])[skin.faces].swapaxes(0, 1)
     volume = np.einsum("fi,fi->", a, np.cross(b, c)) / 6.0
     tube, drums = np.pi * 0.004**2 * 0.2, SECTIONS * np.pi * 0.010**2 * DISC
     assert 0.9 * (tube + drums) < volume < 1.01 * (tube + drums)
     nominal = ROBOT.body.simulator()
-    straight, _ = centre_line(nominal.rod, np.zeros((1, nominal.rod.elements, 4)))
+    assert isinstance(nominal, SweptBody) and isinstance(body, SweptBody)
+    straight, _ = nominal.stations(nominal.rest[None])
     assert straight.shape == line.shape
     np.testing.assert_allclose(straight[0, -1], [0.0, 0.0, 0.2], atol=1e-6)
 

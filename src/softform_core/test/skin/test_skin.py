@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import trimesh
 from click.testing import CliRunner
 
 from softform_core.cli.skin import skin as skin_command
@@ -16,6 +17,7 @@ from softform_core.robots import load_robot
 from softform_core.shapes.features import FeaturePoints, anchored_parameters
 from softform_core.shapes.shape import Shape
 from softform_core.shapes.write import write_ply
+from softform_core.simulation.simulated_body import equilibrium_unknowns
 from softform_core.skin.bind import bind_skin
 from softform_core.surface.skin import Skin
 from softform_core.surface.skin_store import load_skin, save_skin, skin_names, skin_path
@@ -101,6 +103,31 @@ def test_bones_follow_a_twist_which_a_polyline_alone_would_not_tell(arm):
     turn = np.arctan2(moved[last, 1], moved[last, 0]) - np.arctan2(before[last, 1], before[last, 0])
     assert last.sum() > 5
     np.testing.assert_allclose((turn + np.pi) % (2 * np.pi) - np.pi, 0.5, atol=0.02)
+
+
+@pytest.mark.parametrize("name", ["three_chamber", "tendon_rod", "planar_fingers"])
+def test_a_skin_of_a_robot_without_a_surface_rides_on_the_elements_of_its_body(name):
+    robot = load_robot(name)
+    body = robot.body.simulator()
+    rest = body.bones(body.rest[None])[0]
+    tube = trimesh.creation.cylinder(0.1 * robot.body.size, segment=[rest[0, 0], rest[-1, 1]], sections=12)
+    skin = bind_skin(Shape.from_mesh(tube.vertices, tube.faces), robot).skin
+    assert skin.samples == rest.size // 3
+    np.testing.assert_allclose(skin.points(rest.reshape(-1, 3)), skin.vertices, atol=1e-12)
+    values = robot.actuator_min + np.linspace(0.1, 0.6, len(robot.actuators)) * np.ptp(
+        [robot.actuator_min, robot.actuator_max], axis=0
+    )
+    bent = body.bones(equilibrium_unknowns(body, values[None]))[0]
+    moved = skin.points(bent.reshape(-1, 3))
+    last = np.linalg.norm(skin.vertices - rest[-1, 1], axis=1).argmin()
+    assert np.linalg.norm(bent[-1, 1] - rest[-1, 1]) > 0.005
+    assert np.linalg.norm(moved[last] - bent[-1, 1]) < 0.001, "the middle of its end stays at the end of the body"
+    ring = np.linalg.norm(skin.vertices - rest[-1, 1], axis=1) < 0.11 * robot.body.size
+    shape = np.linalg.norm(moved[ring][:, None] - moved[ring], axis=2)
+    before = np.linalg.norm(skin.vertices[ring][:, None] - skin.vertices[ring], axis=2)
+    np.testing.assert_allclose(shape, before, atol=0.001, err_msg="its end is rigid")
+    with pytest.raises(SoftformError, match="bones of its own"):
+        bind_skin(Shape.from_mesh(tube.vertices, tube.faces), robot, bones=4)
 
 
 @pytest.mark.parametrize("bones", [None, 6])

@@ -182,7 +182,7 @@ class Follow:
             np.array(execution.errors_mm),
             self._measured_errors_mm(goal, execution.motion),
             execution.solve_seconds,
-            self._solver.uses_sim_to_real(goal),
+            len(actuations) > 0 and self._solver.uses_sim_to_real(goal),
         )
 
     def _measured_errors_mm(self, goal: FollowGoal, motion: Motion) -> Array:

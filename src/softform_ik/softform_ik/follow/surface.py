@@ -43,11 +43,12 @@ class SurfacePathSolver(PathSolver):
     def _solve(
         self, goal: FollowGoal, path: PointPath | ShapePath, here: Array | None, should_stop: Callable[[], bool]
     ) -> Iterator[SolvedWaypoint]:
+        models = self._models.of(goal.model)
         given = goal.seed if goal.seed is not None else here
         before = None if given is None else self.robot.nearest_actuation(given)
-        commands = self._driver.commands(self._pipeline(goal).memory, here)
+        commands = self._driver.commands(_pipeline(goal, models).memory, here)
         for target, features in _wanted(path):
-            model = self._pipeline(goal).given(commands.state)
+            model = _pipeline(goal, models).given(commands.state)
             solution = solve_inverse_kinematics(
                 self._led(path, model), target, self._options(before), features=features, should_stop=should_stop
             )
@@ -58,10 +59,8 @@ class SurfacePathSolver(PathSolver):
 
     def uses_sim_to_real(self, goal: FollowGoal) -> bool:
         """See `PathSolver.uses_sim_to_real`."""
-        return self._pipeline(goal) is not self._models.simulated
-
-    def _pipeline(self, goal: FollowGoal) -> SurfaceModel:
-        return self._models.simulated if goal.without_sim_to_real else self._models.current
+        models = self._models.of(goal.model)
+        return _pipeline(goal, models) is not models.simulated
 
     def _led(self, path: PointPath | ShapePath, pipeline: SurfaceModel) -> ForwardModel:
         """Return what is led to the waypoints: the surface, a point of it or of a skin, or the named frame."""
@@ -79,6 +78,10 @@ class SurfacePathSolver(PathSolver):
             max_iterations=self._settings.max_iterations,
             max_seconds=self._settings.max_time,
         )
+
+
+def _pipeline(goal: FollowGoal, models: SurfaceModels) -> SurfaceModel:
+    return models.simulated if goal.without_sim_to_real else models.current
 
 
 def _wanted(path: PointPath | ShapePath) -> Iterator[tuple[Shape | None, FeaturePoints | None]]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from softform_client.follow_messages import FollowGoal, PointPath, ShapePath
 from softform_core.arrays import Array
+from softform_core.errors import SoftformError
 from softform_core.forward.one_point import ServedTip
 from softform_core.halton import halton_actuations
 from softform_core.inverse.follow_path import follow_path, start_near
@@ -27,6 +28,8 @@ class TipPathSolver(PathSolver):
         self, goal: FollowGoal, path: PointPath | ShapePath, here: Array | None, should_stop: Callable[[], bool]
     ) -> Iterator[SolvedWaypoint]:
         assert isinstance(path, PointPath)  # shapes are rejected with the goal
+        if goal.model:
+            raise SoftformError("The model of a tip is settled when its node starts.", "Launch it with model:=KIND.")
         model = self._model.without_sim_to_real if goal.without_sim_to_real else self._model
         points = path.points[:, : model.dimensions] * MM_PER_M
         begun: list[SolvedWaypoint] = []

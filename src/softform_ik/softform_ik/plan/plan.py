@@ -9,6 +9,7 @@ from softform_client.actuator_values import values_to_message
 from softform_client.driver_watch import DriverWatch
 from softform_client.plan_messages import PlanGoal, goal_from_message
 from softform_core.arrays import Array
+from softform_core.errors import SoftformError
 from softform_core.forward.history import History
 from softform_core.forward.memory import Commands, Memory
 from softform_core.forward.robot_models import SurfaceModels
@@ -70,7 +71,11 @@ class Plan:
 
     def run(self, goal: PlanGoal, stop: StopRequest, tell: Callable[[PlanToShape.Feedback], None]) -> PlanOutcome:
         """Carry out a goal; returns an outcome whatever happens. Models that come meanwhile do not change it."""
-        models = self._models.models
+        try:
+            kind = self._models.of(goal.model)
+        except SoftformError as error:
+            return PlanOutcome(*failure(error, GoalCode.INVALID_GOAL), None, None, 0.0, 0, False)
+        models = kind.models
         used = models.uncertainty is not None and not goal.without_sim_to_real
         latest = Progress("goal", 0.0, 0)
 
@@ -85,7 +90,7 @@ class Plan:
 
         plan, commands, code, message = None, None, GoalCode.NONE, ""
         try:
-            model, uncertainty = (models.pipeline, models.uncertainty) if used else (self._models.simulated, None)
+            model, uncertainty = (models.pipeline, models.uncertainty) if used else (kind.simulated, None)
             start, found = self._start(goal, model.memory)
             surface = MarginedSurface(model.given(found.state), uncertainty)
             plan = self._plan(surface, goal, start, stop, note)

@@ -10,6 +10,7 @@ from softform_client.actuator_values import values_to_message
 from softform_client.reach_goal import ReachGoal
 from softform_client.reach_messages import goal_from_message, pose_to_message
 from softform_core.arrays import Array
+from softform_core.errors import SoftformError
 from softform_core.evaluation.measured_errors import MeasuredErrors
 from softform_core.forward.robot_models import RobotModels
 from softform_core.inverse.ik_result import IkResult
@@ -65,11 +66,15 @@ class Reach:
 
         A goal that is cancelled while the robot moves leaves it where it is: the values measured then are held.
         """
-        simulated = self._models.simulated
-        pipeline = simulated if goal.without_sim_to_real else self._models.current
+        try:
+            models = self._models.of(goal.model)
+        except SoftformError as error:
+            return ReachOutcome(*failure(error, GoalCode.INVALID_GOAL))
+        simulated = models.simulated
+        pipeline = simulated if goal.without_sim_to_real else models.current
         settings = self._settings
         execution = GoalExecution(self._robot, pipeline, simulated, self._hardware, goal, stop, tell, settings)
-        near_mm = max((goal.tolerance or settings.tolerance) * MM_PER_M, self._models.mean_error_mm(pipeline))
+        near_mm = max((goal.tolerance or settings.tolerance) * MM_PER_M, models.mean_error_mm(pipeline))
 
         def outcome(code: GoalCode, message: str) -> ReachOutcome:
             best = execution.best

@@ -51,6 +51,7 @@ class ServoReport:
         converged: Whether no further decrease is possible nearby.
         commands: Sent so far.
         deadlines_missed: Commands sent later than one period after the one before.
+        iterations: Iterations of the solver so far.
     """
 
     state: int = ServoState.OFF
@@ -61,6 +62,7 @@ class ServoReport:
     converged: bool = False
     commands: int = 0
     deadlines_missed: int = 0
+    iterations: int = 0
 
 
 class ServoLoop:
@@ -213,6 +215,7 @@ class ServoLoop:
             command.converged,
             self.report.commands + 1,
             self.report.deadlines_missed + is_late,
+            self._servo.iterations,
         )
 
     def _tell(self, report: ServoReport) -> None:

@@ -156,6 +156,7 @@ class ServoStreams:
             max_error=report.errors.max_mm / MM_PER_M,
             converged=report.converged,
             commands=report.commands,
+            iterations=report.iterations,
             deadlines_missed=report.deadlines_missed,
             targets=self._targets,
             targets_rejected=self._rejected,

@@ -43,7 +43,7 @@ def picture_figures(address: str) -> dict[str, object]:
             with tab(browser) as one:
                 firsts.append(one.open(f"http://{address}"))
                 if not picks:
-                    picks = _picks(one)
+                    picks = _picks(one, _OUTPUT)
                 outside += len(one.outside)
         renderer = _renderer(browser)
     return {
@@ -52,6 +52,18 @@ def picture_figures(address: str) -> dict[str, object]:
         "pick_ms_p95": round(float(np.percentile(picks, 95)), 2),
         "outside_requests": outside,
         "renderer": renderer,
+    }
+
+
+def skin_figures(address: str, skin: str) -> dict[str, object]:
+    """Return times of picks on a skin, with meshes that move at 30 Hz."""
+    with chromium() as browser, tab(browser) as one:
+        one.open(f"http://{address}")
+        one.wait(f"window.softformPicture.place('{skin}', 0.5, 0.5)", "the skin")
+        picks = _picks(one, skin)
+    return {
+        "skin_pick_ms_median": round(float(np.median(picks)), 2),
+        "skin_pick_ms_p95": round(float(np.percentile(picks, 95)), 2),
     }
 
 
@@ -68,22 +80,27 @@ def _renderer(browser: Any) -> str:
     return str(found)
 
 
-def _picks(one: Tab) -> list[float]:
+def _picks(one: Tab, output: str) -> list[float]:
     """Return times of picks at places over the surface, ms, each of a mesh that has moved since the last."""
     rng, times = np.random.default_rng(0), []
     for u, v in rng.uniform(0.05, 0.95, (_PICKS + 10, 2)):
-        times.append(float(one.page.evaluate(_PICK, one.screen(one.place(_OUTPUT, u, v)))))
+        times.append(float(one.page.evaluate(_PICK, one.screen(one.place(output, u, v)))))
         time.sleep(0.04)
     return times[10:]
 
 
-def steering_figures(address: str, seconds: float, steers: Callable[[], Any]) -> dict[str, object]:
+def steering_figures(
+    address: str, seconds: float, steers: Callable[[], Any], watches: Callable[[int], Any]
+) -> dict[str, object]:
     """Return times from pointer to server, and how the driver keeps its deadlines with four browsers and without.
+
+    Four programs that take what four pages would take tell what the server costs; browsers beside them draw, too.
 
     Args:
         address: Where the stack's console is.
-        seconds: How long the deadlines are watched, with and without.
+        seconds: How long the deadlines are watched, each time.
         steers: A context in which some page moves the robot.
+        watches: A context in which so many programs take what pages take.
     """
     with BackgroundNode("browsers_observer", "softform") as node:
         targets: list[TargetPoints] = []
@@ -91,6 +108,8 @@ def steering_figures(address: str, seconds: float, steers: Callable[[], Any]) ->
         loop = _Loop(node)
         with steers():
             alone = loop.met(seconds)
+        with steers(), watches(_BROWSERS):
+            served = loop.met(seconds)
         with chromium() as browser, ExitStack() as opened:
             with tab(browser) as first:  # software GL compiles what a point is drawn by, and the page is silent then
                 first.open(f"http://{address}")
@@ -113,6 +132,7 @@ def steering_figures(address: str, seconds: float, steers: Callable[[], Any]) ->
         "event_to_server_ms_p95": round(1e3 * float(np.percentile(times, 95)), 1),
         "deadlines_met": round(beside, 4),
         "deadlines_met_without_browsers": round(alone, 4),
+        "deadlines_met_with_pages_that_draw_nothing": round(served, 4),
         "outside_requests": outside,
     }
 

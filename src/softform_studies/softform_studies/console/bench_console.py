@@ -32,8 +32,10 @@ from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import nanoseconds_from_stamp
 from softform_ros.stack_state import wait_until_active
-from softform_studies.console.bench_browser import picture_figures, steering_figures
+from softform_studies.console.bench_browser import picture_figures, skin_figures, steering_figures
+from softform_studies.console.bench_skin import SKIN, skinned
 from softform_studies.console.browser import chromium
+from softform_studies.console.page_picture import draw_page
 from softform_studies.console.slow_line import SlowLine
 
 SIDE, RATE = 60, 30.0
@@ -57,18 +59,25 @@ _S_PER_NS = 1e-9
 @click.option(
     "--browsers/--no-browsers", default=True, show_default=True, help="Also what needs chromium and Playwright."
 )
+@click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), help="Only draw the page there (PNG).")
 @json_option
-def console(seconds: float, browsers: bool, json_path: str | None) -> None:
+def console(seconds: float, browsers: bool, picture: Path | None, json_path: str | None) -> None:
     """Measure the console's share of a core, age of its pictures on 1 Mbit/s, and times of stops and commands.
 
     Meshes of 60 x 60 points come at 30 Hz. The share of ROS, with a page that sees no pictures, is stated apart. In
-    chromium: first picture, picks, pointer to server, and the driver's deadlines with four browsers and with none.
+    chromium: first picture, picks, those on a skin of 100 000 triangles, pointer to server, and the driver's deadlines
+    with four browsers and with none.
     """
-    if browsers:
+    if browsers or picture:
         with chromium():  # says now what is missing
             pass
     enter_domain_of_its_own()
     folder = new_run_folder("bench_console")
+    if picture:
+        with _launched("softform", {"run_dir": str(folder / "stack")}, folder / "stack.log") as (address, _):
+            draw_page(address, "sheet", picture)
+        click.echo(f"drawn: {picture}")
+        return
     figures: dict[str, object] = {}
     launch_file = folder / "alone.launch.xml"
     launch_file.write_text(_ALONE, encoding="utf-8")
@@ -77,10 +86,19 @@ def console(seconds: float, browsers: bool, json_path: str | None) -> None:
         figures.update(_slow(address, seconds))
         if browsers:
             figures.update(picture_figures(address))
+    if browsers:
+        with (
+            skinned(folder / "skinned", SIDE * SIDE),
+            _launched(launch_file, {}, folder / "skinned.log") as (address, _),
+            _Feed(),
+        ):
+            figures.update(skin_figures(address, SKIN))
     with _launched("softform", {"run_dir": str(folder / "stack")}, folder / "stack.log") as (address, _):
         figures.update(_drags(address))
         if browsers:
-            steered = steering_figures(address, seconds, lambda: _steering(address))
+            steered = steering_figures(
+                address, seconds, lambda: _steering(address), lambda pages: _watching(address, pages, True)
+            )
             asked = int(str(figures["outside_requests"])) + int(str(steered["outside_requests"]))
             figures.update({**steered, "outside_requests": asked})
     report_figures(figures, json_path or "-")

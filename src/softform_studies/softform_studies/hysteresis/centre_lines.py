@@ -2,10 +2,11 @@
 
 A shape is what is learned instead of unordered points: the bends (phi_1, phi_2), rad, of each of C sections in a frame
 that does not twist, and the stretch of them all, times `STRETCH`: (n, 2 C + 1). Its stations are those of
-`bodies.tendon_rod.skin`. Lengths are in mm.
+`bodies.swept`. Lengths are in mm.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,8 +14,7 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.bodies.placement import Elements, Placed, ends, in_sections, place, twists
-from softform_core.bodies.tendon_rod.description import TendonRodBody
-from softform_core.bodies.tendon_rod.skin import STEPS
+from softform_core.bodies.swept import STEPS
 from softform_core.units import MM_PER_M
 
 STRETCH = 10.0
@@ -47,13 +47,13 @@ class CentreLines:
     """Lines of bends, and bends of clouds, of one robot.
 
     Args:
-        body: The robot's body, with a link behind each section.
+        body: The robot's slender body, with a disc behind each section.
 
     Attributes:
         width: 2 C + 1, number of bends and stretch.
     """
 
-    def __init__(self, body: TendonRodBody) -> None:
+    def __init__(self, body: Any) -> None:
         self.sections, self.width = body.sections, 2 * body.sections + 1
         count = STEPS * body.sections
         length = np.full(count, MM_PER_M * body.section.length / STEPS)
@@ -82,6 +82,12 @@ class CentreLines:
         points[:, self._behind] = element_end
         points[:, self._far] = link_end[:, self._station_element[self._far] - 1]
         return Line(points, placed.directors[:, self._station_element])
+
+    def stretch(self, points: Array) -> Array:
+        """Return the mean stretch (n,) of lines (n, S, 3) mm; a step is hardly longer than its chord."""
+        steps = np.linalg.norm(np.diff(points, axis=1), axis=2)
+        bent = steps.reshape(len(points), self.sections, STEPS + 1)[:, :, :STEPS]
+        return np.asarray(bent.mean(axis=(1, 2)) / self._elements.length[0] - 1.0)
 
     def _full(self, bends: Array) -> Array:
         """Bends (n, E, 4) of the elements."""
@@ -172,7 +178,7 @@ class Samples:
     normal: Array
 
 
-def _samples(body: TendonRodBody, stations: int) -> Samples:
+def _samples(body: Any, stations: int) -> Samples:
     """Rings on the tube and on the rim and both faces of each disc, 2 to 5 mm apart."""
     parts: list[tuple[int, float, int, Array]] = []  # station, radius, number around, normal: radial or along
     radial = np.array([1.0, 0.0])

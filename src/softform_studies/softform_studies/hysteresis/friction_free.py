@@ -7,25 +7,23 @@ of the reality, whose tendons stick and slip and whose wall creeps.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.bodies.placement import Placed
-from softform_core.bodies.rod.model import build_rod
-from softform_core.bodies.tendon_rod.description import TendonRodBody
-from softform_core.bodies.tendon_rod.simulator import TendonRodProblem, build_tendons
+from softform_core.bodies.swept import STEPS
 from softform_core.errors import SoftformError
 from softform_core.robots.description import Material
 from softform_core.simulation.newton import find_equilibria
+from softform_core.units import MM_PER_M
 from softform_studies.hysteresis.centre_lines import STRETCH, CentreLines
 
 TRAINED_ON = 30
 """Clouds from which the parameters are found, as in the paper."""
-_SLACK = -0.022  # m, as a tendon that is not pulled is paid out
-_ELEMENTS = 2
+_SLACK = -0.05  # m, pull of a tendon that is paid out further than any bend takes
 _POLLS, _SMALLEST = 30, 0.05
 _EVERY = 4  # point of a cloud is compared
 
@@ -60,20 +58,23 @@ class FrictionFreeRod:
         parameters: Of the rod.
     """
 
-    def __init__(self, body: TendonRodBody, lines: CentreLines, parameters: Parameters) -> None:
+    def __init__(self, body: Any, lines: CentreLines, parameters: Parameters) -> None:
         log_modulus, poisson, log_density, log_compliance, *offsets = parameters.values
-        section, count = body.section, len(body.tendons)
+        section = body.section
         material = Material(
             law="neo_hookean", coefficients=[float(np.exp(log_modulus)) * section.material.coefficients[0]]
         )
-        changed = section.model_copy(
+        section = section.model_copy(
             update={"material": material, "density": float(np.exp(log_density)) * section.density}
         )
-        body = body.model_copy(update={"section": changed, "elements": _ELEMENTS})
-        rod = build_rod(body)
-        rod = replace(rod, torsion=1.5 / (1.0 + poisson) * rod.torsion)  # G = E / (2 (1 + nu)); described is nu 0.5
-        tendons = build_tendons(body, rod, np.zeros((count, 2)), np.full(count, float(np.exp(-log_compliance))))
-        self._problem, self._lines = TendonRodProblem(rod, tendons), lines
+        tendons = [
+            tendon.model_copy(update={"stiffness": float(np.exp(-log_compliance)) * tendon.stiffness})
+            for tendon in body.tendons
+        ]
+        described = body.model_copy(update={"section": section, "tendons": tendons}).simulator()
+        # G = E / (2 (1 + nu)); that of the description has nu = 0.5.
+        rod = replace(described.rod, torsion=1.5 / (1.0 + poisson) * described.rod.torsion)
+        self._problem, self._lines = type(described)(rod, described.tendons), lines
         self._offsets = 1e-3 * np.array(offsets)
 
     def bends(self, configurations: Array) -> Array:
@@ -89,14 +90,14 @@ class FrictionFreeRod:
                 f"The rod without friction has no equilibrium: {next(filter(None, found.failures))}",
                 "Give configurations within the robot's range.",
             )
-        placed = self._problem._placed(found.unknowns)
-        stretch = STRETCH * placed.bends[..., 3].mean(axis=1)
-        return np.column_stack([untwisted(placed, self._lines.sections), stretch])
+        points, directors = self._problem.stations(found.unknowns)
+        tangents = directors[:, :: STEPS + 1, :, 2]  # before each section and behind the last
+        return np.column_stack([untwisted(tangents), STRETCH * self._lines.stretch(MM_PER_M * points)])
 
 
-def untwisted(placed: Placed, sections: int) -> Array:
-    """Return bends (n, 2 C) whose frame does not twist and that lead the tangent as a placed rod does."""
-    tangents = placed.directors[:, ::_ELEMENTS, :, 2]  # before each section and behind the last
+def untwisted(tangents: Array) -> Array:
+    """Return the bends (n, 2 C) of a frame that does not twist, which lead a tangent through all of (n, C + 1, 3)."""
+    sections = tangents.shape[1] - 1
     frame = np.broadcast_to(np.eye(3), (len(tangents), 3, 3))
     found = np.zeros((len(tangents), sections, 2))
     for section in range(sections):
@@ -120,7 +121,7 @@ def _turn(bend: Array) -> Array:
 
 
 def identified(
-    body: TendonRodBody,
+    body: Any,
     lines: CentreLines,
     configurations: Array,
     clouds: NDArray[np.float32],

@@ -11,7 +11,6 @@ import torch
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.bodies.tendon_rod.skin import tendon_body
 from softform_core.errors import SoftformError
 from softform_core.executors import Executor
 from softform_core.robots import load_robot
@@ -116,7 +115,7 @@ def prepare(path: Path, plan: Plan, executor: Executor, report: Callable[[str], 
             f"{path} has {singles} shapes after single moves; {3 * plan.tests} are needed at least.",
             "Make more by `./softform histories` with more --levels.",
         )
-    body = tendon_body(load_robot(shapes.robot))
+    body = load_robot(shapes.robot).body
     lines = CentreLines(body)
     judged = np.concatenate([rows_of(shapes, split, plan)[2] for split in (*SPLITS, "trajectories")])
     known = np.setdiff1d(rows_of(shapes, "printed", plan)[0], judged)
@@ -156,7 +155,7 @@ Part = tuple[NDArray[np.int64], NDArray[np.float32], Array]
 
 def _fitter(robot: str) -> Callable[[Part], tuple[NDArray[np.int64], Array]]:
     torch.set_num_threads(1)
-    lines = CentreLines(tendon_body(load_robot(robot)))
+    lines = CentreLines(load_robot(robot).body)
 
     def fit(part: Part) -> tuple[NDArray[np.int64], Array]:
         rows, clouds, candidates = part

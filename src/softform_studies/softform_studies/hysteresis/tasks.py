@@ -9,7 +9,6 @@ import torch
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.bodies.tendon_rod.skin import tendon_body
 from softform_core.robots import load_robot
 from softform_studies.hysteresis import curve_models
 from softform_studies.hysteresis.centre_lines import CentreLines
@@ -74,7 +73,7 @@ class Runner:
     def __init__(self, prepared: Prepared) -> None:
         torch.set_num_threads(1)
         self._prepared, self._shapes = prepared, prepared.shapes
-        self.lines = CentreLines(tendon_body(load_robot(prepared.shapes.robot)))
+        self.lines = CentreLines(load_robot(prepared.shapes.robot).body)
         self._paths = prepared.paths
 
     def __call__(self, task: Task) -> tuple[tuple[str, ...], dict[str, Any], str]:

@@ -11,15 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.bodies.tendon_rod.skin import tendon_body
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_studies.tendon_robot.shapes import PARTS, REMEMBERED, Part
 
 STRAIGHT_LEVELS, HELICAL_LEVELS = 29, 162
-_CHAINS = 96
-"""Robots that share the work of a set of nominal configurations; each begins rested, at home."""
-WALK, WALKS = 1200, 24
+_CHAINS = 300
+"""Most robots that share the work of a set of nominal configurations; each begins rested, at home."""
+_LEAST_LENGTH = 8
+"""Recorded shapes of each of them."""
+WALK, WALKS = 1200, 48
 TRAJECTORIES, LEGS = 6, 5
 
 
@@ -51,7 +52,7 @@ def check_tendons(robot: Robot) -> None:
     Raises:
         SoftformError: If it has.
     """
-    turns = [tendon.turns for tendon in tendon_body(robot).tendons]
+    turns = [tendon.turns for tendon in getattr(robot.body, "tendons", [])]
     if len(turns) != 4 or any(turns[:3]) or not turns[3]:
         raise SoftformError(
             f"Robot '{robot.name}' has not three straight tendons and then a helical one.",
@@ -93,7 +94,7 @@ def planned_runs(nominal: Array, seed: int) -> list[Run]:
 
 def _approached(part: Part, nominal: Array, random: np.random.Generator) -> Run:
     """Each nominal configuration once, in random order, behind home or behind a random nominal one."""
-    chains = min(_CHAINS, len(nominal))
+    chains = max(1, min(_CHAINS, len(nominal) // _LEAST_LENGTH))
     length = -(-len(nominal) // chains)
     order = np.concatenate([random.permutation(len(nominal)), np.full(chains * length - len(nominal), -1)])
     places = order.reshape(length, chains).T

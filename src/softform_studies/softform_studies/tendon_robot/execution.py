@@ -3,16 +3,16 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.bodies.tendon_rod.path import TendonPath
-from softform_core.bodies.tendon_rod.skin import build_skin, centre_line, tendon_body
 from softform_core.errors import SoftformError
 from softform_core.executors import Executor
 from softform_core.robots import Robot
+from softform_core.simulation.simulated_body import PathDependentBody, SweptBody
 from softform_core.units import MM_PER_M
 from softform_rig.reality import Reality, true_values
 from softform_studies.tendon_robot.cameras import Cameras
@@ -21,8 +21,13 @@ from softform_studies.tendon_robot.shapes import PARTS, RecordedShapes
 
 HELD_S = 3.0
 """How long the robot stands at a configuration before it is looked at, s."""
-_ROBOTS = 48
-"""Robots that one worker leads at once."""
+_ROBOTS = 150
+"""Robots that one worker leads at once: the more, the less each costs."""
+
+
+@runtime_checkable
+class PathBody(PathDependentBody, SweptBody, Protocol):
+    """A slender body whose shape depends on its path."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +38,14 @@ class _Share:
     first: int
 
 
-def path_body(robot: Robot, reality: Reality) -> TendonPath:
+def path_body(robot: Robot, reality: Reality) -> PathBody:
     """Return the body of a reality that depends on its path.
 
     Raises:
         SoftformError: If it does not.
     """
     body = robot.body.real_simulator(reality.body)
-    if not isinstance(body, TendonPath):
+    if not isinstance(body, PathBody):
         raise SoftformError(
             f"The shape of reality '{reality.name}' of robot '{robot.name}' does not depend on its path.",
             "Give --robot tendon_robot --reality printed, or a reality with a `path`.",
@@ -60,7 +65,7 @@ def execute(robot: Robot, reality: Reality, runs: list[Run], seed: int, executor
 
 
 def _worker(robot: Robot, reality: Reality, seed: int) -> Callable[[_Share], RecordedShapes]:
-    body, skin = path_body(robot, reality), build_skin(tendon_body(robot))
+    body, skin = path_body(robot, reality), robot.body.skin()
 
     def work(share: _Share) -> RecordedShapes:
         run, cameras = share.run, Cameras(robot, skin.faces, seed, noise=share.first)
@@ -90,7 +95,7 @@ def _in_mm(values: NDArray) -> NDArray:
     return np.asarray(values * values.dtype.type(MM_PER_M))
 
 
-def led(body: TendonPath, robot: Robot, reality: Reality, configurations: Array) -> Iterator[tuple[Array, Array]]:
+def led(body: PathBody, robot: Robot, reality: Reality, configurations: Array) -> Iterator[tuple[Array, Array]]:
     """Yield centre lines (C, S, 3) m and directors of C rested robots that are led through configurations (C, L, k)."""
     count = len(configurations)
     unknowns, state = body.new(count)
@@ -101,4 +106,4 @@ def led(body: TendonPath, robot: Robot, reality: Reality, configurations: Array)
         unknowns, state = body.advance(unknowns, pulls, state, np.maximum(way / rate, 1e-3))
         unknowns, state = body.advance(unknowns, pulls, state, HELD_S)
         if pulls is not home:
-            yield centre_line(body.rod, body.bends(unknowns))
+            yield body.stations(unknowns)

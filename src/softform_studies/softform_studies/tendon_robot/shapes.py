@@ -3,7 +3,7 @@
 On disk one Zarr group, SI units, a row for each recorded shape in the order of execution. Of each: `actuation` (n, k),
 the present configuration, `past` (n, h, k), the configurations before it, the oldest first, as in frames;
 `part` and `chain`; the `cloud` (n, 512, 3) of both cameras; and the truth: `centre_line` (n, S, 3) and `directors`
-(n, S, 3, 3) of the stations of `bodies.tendon_rod.skin`.
+(n, S, 3, 3) of the stations of `bodies.swept`.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -16,7 +16,7 @@ import zarr
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.bodies.tendon_rod.skin import Skin, build_skin, stations, tendon_body
+from softform_core.bodies.swept import Skin
 from softform_core.robots import Robot, load_robot
 from softform_core.stores.zarr_stores import Shapes, StoreKind, misshapen_rows, new_group, open_group
 from softform_core.units import MM_PER_M
@@ -79,7 +79,8 @@ class RecordedShapes:
     @cached_property
     def skin(self) -> Skin:
         """The skin, in mm: `skin.vertices(centre_line, directors)` sweeps any centre line to a surface."""
-        return build_skin(tendon_body(load_robot(self.robot))).scaled(MM_PER_M)
+        skin: Skin = load_robot(self.robot).body.skin()
+        return skin.scaled(MM_PER_M)
 
     @cached_property
     def _samples(self) -> tuple[NDArray[np.int64], Array]:
@@ -122,12 +123,9 @@ def joined(parts: list[RecordedShapes]) -> RecordedShapes:
 
 def straight_line(robot: Robot, scale: float = 1.0) -> tuple[Array, Array]:
     """Return centre line (S, 3) and directors (S, 3, 3) of the straight rod; in m, times `scale`."""
-    body = tendon_body(robot)
-    steps = np.append(np.full(stations(1) - 2, body.section.length / (stations(1) - 2)), body.link_length)
-    along = np.concatenate([[0.0], np.cumsum(np.tile(steps, body.sections))])
-    line = np.zeros((len(along), 3))
-    line[:, 2] = scale * along
-    return line, np.tile(np.eye(3), (len(along), 1, 1))
+    simulator = robot.body.simulator()
+    line, directors = simulator.stations(simulator.rest[None])
+    return scale * line[0], directors[0]
 
 
 def _misshapen(shapes: Shapes) -> list[str]:

@@ -56,6 +56,20 @@ HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
             {"two commanders": 9, "held shape": 8},
         ),
         Hazard(
+            "Who steers from the page vanishes, and what was streamed last is held",
+            "The page is closed, frozen or cut off; the console is killed, freezes or is cut off",
+            "The page's beats, after 0.5 s; those of the console, after 1 s by the node that holds the robot, and by "
+            "`command_timeout` where it commands itself",
+            "A page that lives, and whose operator does not look",
+            "1.2 s at the last values; a goal that was reached is held for `hold_timeout`, as any other client's",
+            {},
+            (),
+            (
+                "tests/test_console.py::test_a_console_that_vanishes_loses_what_it_steers",
+                "tests/test_console.py::test_a_page_that_falls_silent_ends_its_motion",
+            ),
+        ),
+        Hazard(
             "The driver dies or freezes, and the board holds its pressure",
             "`kill -9`, out of memory, a debugger, a starved computer",
             "Its guardian, at once; of a frozen driver after 2 s. The next driver is latched",

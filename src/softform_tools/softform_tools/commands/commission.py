@@ -1,4 +1,4 @@
-"""`softform commission`: moves one actuator at a time, and has a person or a scanner tell which one moved."""
+"""`softform commission`: goes through a robot of which nothing is known yet, and keeps what was found."""
 
 import os
 import random
@@ -6,7 +6,8 @@ import signal
 import sys
 import termios
 import time
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -17,9 +18,11 @@ if TYPE_CHECKING:  # commands are listed without ROS
     from rclpy.node import Node
 
     from softform_core.robots import Robot
-    from softform_tools.commission import Finding, Stepper
+    from softform_tools.commission import Finding
+    from softform_tools.commission_steps import Stepper
 
-NONE, AGAIN, STOP = "none", "again", "stop"
+NONE, AGAIN, STOP, YES, NO = "none", "again", "stop", "yes", "no"
+_CALIBRATION_SECONDS = 60.0
 
 
 @click.command()
@@ -32,48 +35,107 @@ NONE, AGAIN, STOP = "none", "again", "stop"
 )
 @click.option("--namespace", default="softform", show_default=True, help="Where the stack runs.")
 def commission(actuators: tuple[str, ...], by: str | None, share: float, namespace: str) -> None:
-    """Move one chamber or tendon of a running robot at a time, and find tubes that are swapped.
+    """Find out whether a running robot is what its description says: ports, offsets, tubes, leaks, scanner, a shape.
 
     Each step takes one of ACTUATORS (all by default) to a share of its range, and back to safe, where the driver must
     measure it at rest before the next. A person is asked which one moved, in random order and without being told which
-    one should; a scanner compares with what the simulation predicts. Exits with 0 if each moved alone when it was
-    asked, with 1 if not, and with 130 after Ctrl-C or the answer `stop`; the robot is vented then.
+    one should; a scanner compares with what the simulation predicts. Where all are asked, the sensors' offsets are
+    measured before, and all move together after. Exits with 0 if all is well, with 1 if not, and with 130 after Ctrl-C
+    or the answer `stop`; the robot is vented then.
     """
     from softform_ros.background_node import BackgroundNode
-    from softform_tools.commission import Stepper, complaints, keep, layout
+    from softform_tools.commission import layout
+    from softform_tools.commission_steps import Stepper
 
     by = by or ("person" if sys.stdin.isatty() else "scanner")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with BackgroundNode(f"commission_{os.getpid()}", namespace) as node:
-        robot, adapters = _driven(node)
+        robot, adapters, ports = _driven(node)
         if unknown := set(actuators) - set(robot.actuators):
             raise SoftformError(
                 f"'{robot.name}' has no {', '.join(sorted(unknown))}.", f"It has {', '.join(robot.actuators)}."
             )
         names = [name for name in robot.actuators if not actuators or name in actuators]
+        is_whole = len(names) == len(robot.actuators)
         stepper = Stepper(node, robot)
         try:
             stepper.wait_at_rest()
-            click.echo(layout(robot))
+            click.echo("\n".join([*ports, layout(robot)]))
+            offsets = _offsets(node, stepper) if is_whole else ""
             ask = _by_person if by == "person" else _by_scanner
-            findings = ask(stepper, robot, names, share)
+            found = ask(stepper, robot, names, share)
         except (KeyboardInterrupt, click.Abort):
             _end(stepper, "Ended; nothing is kept.", EXIT_INTERRUPTED)
         except SoftformError as error:
             _end(stepper, f"Commissioning ended: {error}", EXIT_FAILED)
         finally:
             stepper.lease.close()
-    wrong = complaints(findings, robot)
-    if wrong or len(findings) == len(robot.actuators):
-        click.echo(f"Kept in {', '.join(keep(robot, adapters, by, share, findings))}.")
+    _tell(robot, adapters, by, share, offsets, found, stepper.leaks, names)
+
+
+def _tell(
+    robot: "Robot",
+    adapters: list[str],
+    by: str,
+    share: float,
+    offsets: str,
+    found: "_Found",
+    leaks: dict[str, str],
+    names: list[str],
+) -> None:
+    """Keep what was found and say it; exits if something is wrong."""
+    from softform_actuation.commissioned import Commissioned, keep
+    from softform_tools.commission import complaints, leak_complaints
+
+    wrong = [*complaints(found.findings, robot), *leak_complaints(leaks, robot), *found.wrong]
+    record = Commissioned(
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        robot=robot.name,
+        command_fingerprint=robot.command_fingerprint(),
+        by=by,
+        share=share,
+        confirmed=not wrong and {one.asked for one in found.findings} == set(robot.actuators),
+        seen={one.asked: list(one.seen) for one in found.findings},
+        offsets=offsets,
+        leaks=leaks,
+        rest_mm=found.rest_mm,
+        shape_mm=found.shape_mm,
+        wrong=wrong,
+    )
+    if wrong or record.confirmed:
+        click.echo(f"Kept in {', '.join(keep(record, adapters))}.")
     if wrong:
         click.echo("\n".join([*wrong, "Correct tubes or description, then commission again."]), err=True)
         sys.exit(EXIT_FAILED)
     click.echo(f"Each of {', '.join(names)} moved alone when it was asked.")
 
 
-def _by_person(stepper: "Stepper", robot: "Robot", names: list[str], share: float) -> "list[Finding]":
-    from softform_tools.commission import Finding, base_and_steps
+class _Found(NamedTuple):
+    """Outcome of the steps: which moved at each, what else is wrong, and distances of scans, mm."""
+
+    findings: "list[Finding]"
+    wrong: list[str]
+    rest_mm: float | None = None
+    shape_mm: float | None = None
+
+
+def _offsets(node: "Node", stepper: "Stepper") -> str:
+    """Have the driver measure its sensors at rest; returns what it found."""
+    from softform_ros.service_calls import call_driver
+
+    click.echo("measuring the sensors at rest")
+    answer = call_driver(node, "calibrate", _CALIBRATION_SECONDS)
+    if answer is None or not answer.success:
+        why = "The driver did not answer." if answer is None else answer.message
+        raise SoftformError(f"The sensors' offsets were not measured: {why}", "See ./softform status.")
+    stepper.wait_at_rest()
+    if answer.message:
+        click.echo(answer.message)
+    return str(answer.message)
+
+
+def _by_person(stepper: "Stepper", robot: "Robot", names: list[str], share: float) -> _Found:
+    from softform_tools.commission import Finding, all_together, base_and_steps
 
     base, steps = base_and_steps(robot, share)
     findings: list[Finding] = []
@@ -85,12 +147,28 @@ def _by_person(stepper: "Stepper", robot: "Robot", names: list[str], share: floa
         seen = _answer(robot)
         if seen is not None:
             findings.append(Finding(left.pop(0), seen))
-    return findings
+    while len(names) == len(robot.actuators):
+        epoch = _entered(stepper, "All together: press Enter and watch the robot")
+        stepper.step(all_together(base, steps), base, epoch, stepper.hold)
+        stepper.wait_at_rest()
+        word = _asked("Did it take the shape that it should?", [YES, NO, AGAIN, STOP])
+        if word != AGAIN:
+            return _Found(findings, ["All together did not take the shape that they should."] if word == NO else [])
+    return _Found(findings, [])
+
+
+def _asked(text: str, words: list[str]) -> str:
+    """Return one of some words, as a person answers."""
+    while (word := click.prompt(f"{text} [{'/'.join(words)}]").strip()) not in words:
+        click.echo("Answer one of these words.")
+    if word == STOP:
+        raise click.Abort
+    return word
 
 
 def _entered(stepper: "Stepper", text: str) -> int:
     """Return the driver's epoch when Enter was pressed in it; earlier input is dropped."""
-    from softform_tools.commission import BEAT_SECONDS
+    from softform_tools.commission_steps import BEAT_SECONDS
 
     while True:
         before = stepper.lease.epoch, stepper.standstills
@@ -120,11 +198,14 @@ def _answer(robot: "Robot") -> tuple[str, ...] | None:
         click.echo("Answer one of these words, or several names with spaces between them.")
 
 
-def _by_scanner(stepper: "Stepper", robot: "Robot", names: list[str], share: float) -> "list[Finding]":
-    from softform_tools.commission import UNCLEAR, Finding, SurfaceSteps, base_and_steps
+def _by_scanner(stepper: "Stepper", robot: "Robot", names: list[str], share: float) -> _Found:
+    from softform_tools.commission import UNCLEAR, Finding, SurfaceSteps, all_together, base_and_steps, shape_complaint
 
     base, steps = base_and_steps(robot, share)
     surface, findings, epoch = SurfaceSteps(robot, base, steps), [], stepper.lease.epoch
+    rest = stepper.rest_cloud()
+    rest_mm = surface.check_registered(rest)
+    click.echo(f"the scan at rest lies {rest_mm:.2f} mm from the predicted rest (median)")
     for name in names:
         stepper.wait_at_rest()
         rest = stepper.rest_cloud()
@@ -134,22 +215,36 @@ def _by_scanner(stepper: "Stepper", robot: "Robot", names: list[str], share: flo
         click.echo(f"{name} was asked, {' and '.join(seen) or 'nothing'} moved")
         findings.append(Finding(name, seen))
     stepper.wait_at_rest()
-    return findings
+    if len(names) < len(robot.actuators):
+        return _Found(findings, [], rest_mm)
+    rest = stepper.rest_cloud()
+    step = stepper.step(all_together(base, steps), base, epoch, stepper.cloud)
+    error_mm, moved_mm = surface.shape_errors(rest, step)
+    click.echo(f"all together moved the surface by {moved_mm:.2f} mm, {error_mm:.2f} mm otherwise than predicted")
+    stepper.wait_at_rest()
+    return _Found(findings, list(filter(None, [shape_complaint(error_mm, moved_mm)])), rest_mm, error_mm)
 
 
-def _driven(node: "Node") -> "tuple[Robot, list[str]]":
-    """Return the robot that the driver drives, and the adapter that each of its devices is known by.
+def _driven(node: "Node") -> "tuple[Robot, list[str], list[str]]":
+    """Return the robot that the driver drives, the adapter of each of its devices, and a line on each port.
 
     Raises:
         SoftformError: If the driver does not answer, or its description is not on this machine.
     """
-    from softform_actuation.assembly import device_family, parameters_of, ports_of
+    from softform_actuation.assembly import adapters_of, parameters_of, ports_of
     from softform_core.robots import load_robot
 
     robot = load_robot(_parameters(node, ["robot"])["robot"]).in_namespace(node.get_namespace())
     values = _parameters(node, [row.name for row in parameters_of(robot)])
-    ports = zip(robot.devices, ports_of(values, robot), strict=True)
-    return robot, [device_family(device.kind).adapters({**values, "port": port})[-1] for device, port in ports]
+    adapters = adapters_of(values, robot)
+    lines = [
+        f"{device.name}: {device.kind} on {port} ({adapter}), "
+        + ", ".join(
+            f"{name} {channel}" for name, channel in zip(robot.actuators_on(device), device.channels, strict=True)
+        )
+        for device, port, adapter in zip(robot.devices, ports_of(values, robot), adapters, strict=True)
+    ]
+    return robot, adapters, lines
 
 
 def _parameters(node: "Node", names: list[str]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from softform_tools.commands import goals
 @click.option("--uv", nargs=2, type=float, help="Surface point that is led, if no frame is named.  [default: 0.5 0.5]")
 @click.option("--plan-only", is_flag=True, help="Solve, and move nothing.")
 @goals.values_option("--seed", "Where the first solve starts, one value for each actuator.")
+@goals.MODEL_OPTION
 @goals.SIMULATED_OPTION
 @goals.ACCEPT_OPTION
 @goals.stack_options

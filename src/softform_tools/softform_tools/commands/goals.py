@@ -40,6 +40,7 @@ UNIT_OPTION = click.option(
 ACCEPT_OPTION = click.option(
     "--accept-unreachable", is_flag=True, help="Take the nearest shape even if it misses what is asked widely."
 )
+MODEL_OPTION = click.option("--model", default="", help="Kind to plan with: learned, fem, …  [default: the one in use]")
 SIMULATED_OPTION = click.option("--without-sim-to-real", is_flag=True, help="Plan with the simulated robot alone.")
 
 

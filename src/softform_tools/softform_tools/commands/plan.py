@@ -16,6 +16,7 @@ from softform_tools.commands import goals
 @click.option("--clearance", default=0.0, help="m that must stay, beside the model's uncertainty.  [default: 0]")
 @goals.values_option("--start", "Where the motion begins.  [default: where the robot is]")
 @click.option("--max-time", default=0.0, help="s.  [default: the node's]")
+@goals.MODEL_OPTION
 @goals.SIMULATED_OPTION
 @goals.ACCEPT_OPTION
 @goals.stack_options

@@ -24,6 +24,7 @@ MODES = ("plan-only", "plan-and-move", "plan-move-and-verify", "closed-loop")
 @click.option("--tolerance", default=0.0, help="m, mean error at which to stop.  [default: the node's]")
 @click.option("--max-time", default=0.0, help="s for each solve.  [default: the node's]")
 @click.option("--max-rounds", default=0, help="Corrections of the closed loop.  [default: the node's]")
+@goals.MODEL_OPTION
 @goals.SIMULATED_OPTION
 @goals.ACCEPT_OPTION
 @goals.stack_options

@@ -1,13 +1,20 @@
 import { useState, type FormEvent } from 'react'
 import { send } from '../control'
-import type { Job, JobKind, JobList, JobOption } from '../protocol'
+import { Choice } from '../panel/parts'
+import type { Job, JobKind, JobList, JobOption, Question } from '../protocol'
 import { percent } from '../quantities'
 import { mayOperate } from '../steering'
 import { address, duration, startJob, useAnswer } from './answers'
 import { Models, Recordings } from './Shelf'
 
-const PAGES = { jobs: Running, recordings: Recordings, models: Models }
+const PAGES = { jobs: Running, commission: Commission, recordings: Recordings, models: Models }
 type Which = keyof typeof PAGES
+const TITLES: [Which, string][] = [
+  ['jobs', 'Jobs: simulate, learn, judge'],
+  ['commission', 'Commission: the first hour on hardware'],
+  ['recordings', 'Recordings'],
+  ['models', 'Models'],
+]
 
 /** Jobs, recordings and models, below the picture. */
 export function Jobs() {
@@ -20,44 +27,46 @@ export function Jobs() {
         <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
           Jobs
         </button>
-        {open && (
-          <select aria-label="What is shown" value={which} onChange={(event) => setWhich(event.target.value as Which)}>
-            <option value="jobs">Jobs: simulate, learn, judge</option>
-            <option value="recordings">Recordings</option>
-            <option value="models">Models</option>
-          </select>
-        )}
+        {open && <Choice label="What is shown" quiet value={which} options={TITLES} onChange={setWhich} />}
       </div>
       {open && <Content />}
     </section>
   )
 }
 
-function Running() {
+/** Each actuator moved a little and looked at, by a person who answers here. */
+function Commission() {
+  return <Running only="commission" />
+}
+
+function Running({ only }: { only?: string }) {
   const list = useAnswer<JobList>('jobs', 1000)
-  const [command, setCommand] = useState('evaluate')
+  const [chosen, setCommand] = useState('evaluate')
+  const command = only ?? chosen
   if (!list) return <p className="muted">Asking for jobs …</p>
   const kind = list.kinds.find((one) => one.command === command)
   const isBusy = list.jobs.some((job) => job.state === 'running' || job.state === 'ending')
   return (
     <div className="jobs">
       <div>
-        <label className="field">
-          <span>Command</span>
-          <select value={command} onChange={(event) => setCommand(event.target.value)}>
-            {list.kinds.map((one) => (
-              <option key={one.command}>{one.command}</option>
-            ))}
-          </select>
-        </label>
+        {!only && (
+          <Choice
+            label="Command"
+            value={command}
+            options={list.kinds.map((one) => [one.command, one.command] as const)}
+            onChange={setCommand}
+          />
+        )}
         {kind && <Form key={command} kind={kind} isBusy={isBusy} />}
       </div>
       <div>
         {list.jobs.length === 0 && <p className="muted">No job yet. A job goes on when this page is closed.</p>}
         <ul>
-          {list.jobs.map((job) => (
-            <Row key={job.id} job={job} />
-          ))}
+          {list.jobs
+            .filter((job) => !only || job.command.startsWith(only))
+            .map((job) => (
+              <Row key={job.id} job={job} />
+            ))}
         </ul>
         {list.log.length > 0 && <pre aria-label="Log of the newest job">{list.log.join('\n')}</pre>}
       </div>
@@ -100,7 +109,8 @@ function Input({ option: { name, kind, choices, default: usual } }: { option: Jo
     return <input name={name} inputMode={kind === 'number' ? 'decimal' : 'text'} placeholder={usual} />
   return (
     <select name={name || 'argument'} required={name === ''}>
-      <option value="">{usual || '–'}</option>
+      {/* A default that is no choice is that of a terminal. */}
+      {(usual === '' || choices.includes(usual)) && <option value="">{usual || '–'}</option>}
       {choices.map((choice) => choice !== usual && <option key={choice}>{choice}</option>)}
     </select>
   )
@@ -128,6 +138,7 @@ function Row({ job }: { job: Job }) {
           </button>
         </div>
       )}
+      {job.question && <Asked key={job.question.number} job={job.id} question={job.question} />}
       {job.text && <p>{job.text}</p>}
       {job.files.map((path) => (
         <a key={path} href={address(path)} target="_blank" rel="noreferrer">
@@ -135,6 +146,40 @@ function Row({ job }: { job: Job }) {
         </a>
       ))}
     </li>
+  )
+}
+
+/** What a job asks, and what answers it. */
+function Asked({ job, question: { number, text, choices } }: { job: string; question: Question }) {
+  const answer = (said: string) => {
+    if (mayOperate()) send({ type: 'answer_job', id: job, number, text: said })
+  }
+  return (
+    <form
+      className="ask"
+      aria-label="Question of the job"
+      onSubmit={(event) => {
+        event.preventDefault()
+        answer(String(new FormData(event.currentTarget).get('answer')))
+      }}
+    >
+      <p role="alert">{text}</p>
+      <div className="row">
+        {choices.map((choice) => (
+          <button key={choice} type="button" className="primary" onClick={() => answer(choice)}>
+            {choice}
+          </button>
+        ))}
+        {choices.length === 0 && (
+          <>
+            <input type="text" name="answer" aria-label="Answer" maxLength={200} />
+            <button type="submit" className="primary">
+              Answer
+            </button>
+          </>
+        )}
+      </div>
+    </form>
   )
 }
 

@@ -1,5 +1,6 @@
 import { KEYS } from '../keys'
 import { Actuators } from './Actuators'
+import { MotionSection } from './MotionSection'
 import { Points } from './Points'
 import { ProgramSection } from './ProgramSection'
 import { RobotSection } from './RobotSection'
@@ -18,6 +19,7 @@ export function Panel({ open, onToggle }: { open: boolean; onToggle(): void }) {
           <Points />
           <Actuators />
           <TargetSection />
+          <MotionSection />
           <ProgramSection />
           <details className="section">
             <summary>Keys</summary>

@@ -5,7 +5,7 @@ import { featurePoint } from '../scene/Pins'
 import { addPin, changePin, removePin, setOptimise } from '../steering'
 import { note, robotInfo, shownPins, useStore, type Pin } from '../store'
 import { NumberField } from './NumberField'
-import { Cross } from './parts'
+import { Choice, Item, Lengths } from './parts'
 
 /** The points that are wanted; all that can be done to them by mouse can be done here by keys. */
 export function Points() {
@@ -54,40 +54,30 @@ function PinRow({ pin, number, selected, disabled }: RowProps) {
   const here = new THREE.Vector3()
   const off = featurePoint(pin, here) ? here.distanceTo(new THREE.Vector3(...pin.target)) : null
   return (
-    <li data-selected={selected || undefined}>
-      <div className="pin-head">
-        <button
-          type="button"
-          className="plain-button"
-          aria-expanded={selected}
-          onClick={() => useStore.setState({ selected: selected ? null : pin.id })}
-        >
-          <b>{number}</b> {pin.output}
-        </button>
-        <span className="pin-error">{millimetres(off)} off</span>
-        <Cross label={`Remove point ${number}`} disabled={disabled} onClick={() => removePin(pin.id)} />
-      </div>
-      {selected && (
-        <div className="pin-fields">
-          {(['x', 'y', 'z'] as const).map((axis, k) => (
-            <NumberField
-              key={axis}
-              label={`${axis}, mm`}
-              value={1e3 * pin.target[k]}
-              disabled={disabled}
-              onChange={(value) => changePin(pin.id, { target: pin.target.with(k, value / 1e3) as Pin['target'] })}
-            />
-          ))}
-          <NumberField
-            label="weight"
-            value={pin.weight}
-            least={0.001}
-            disabled={disabled}
-            onChange={(weight) => changePin(pin.id, { weight })}
-          />
-        </div>
-      )}
-    </li>
+    <Item
+      number={number}
+      name={pin.output}
+      about={`${millimetres(off)} off`}
+      chosen={selected}
+      disabled={disabled}
+      kind="point"
+      onChoose={() => useStore.setState({ selected: selected ? null : pin.id })}
+      onRemove={() => removePin(pin.id)}
+    >
+      <Lengths
+        labels={['x, mm', 'y, mm', 'z, mm']}
+        value={pin.target}
+        disabled={disabled}
+        onChange={(target) => changePin(pin.id, { target })}
+      />
+      <NumberField
+        label="weight"
+        value={pin.weight}
+        least={0.001}
+        disabled={disabled}
+        onChange={(weight) => changePin(pin.id, { weight })}
+      />
+    </Item>
   )
 }
 
@@ -108,14 +98,12 @@ function AddPin() {
       <summary>Add a point by numbers</summary>
       <div className="pin-fields">
         {info.outputs.length > 1 && (
-          <label className="field">
-            <span>output</span>
-            <select value={chosen.name} onChange={(event) => setOutput(event.target.value)}>
-              {info.outputs.map((one) => (
-                <option key={one.name}>{one.name}</option>
-              ))}
-            </select>
-          </label>
+          <Choice
+            label="output"
+            value={chosen.name}
+            options={info.outputs.map(({ name }) => [name, name] as const)}
+            onChange={setOutput}
+          />
         )}
         {chosen.kind === 'patch' &&
           (['u', 'v'] as const).map((name, k) => (

@@ -1,6 +1,7 @@
-import { clearFaults, release } from '../steering'
+import { send } from '../control'
+import { clearFaults, mayOperate, release } from '../steering'
 import { robotState, useStore } from '../store'
-import { errorText, Fact } from './parts'
+import { Choice, errorText, Fact } from './parts'
 
 /** How the robot is: what it follows, how well, and what is wrong. */
 export function RobotSection() {
@@ -42,6 +43,16 @@ export function RobotSection() {
         {scene.missingMarkers > 0 && <Fact name="Markers not seen" value={String(scene.missingMarkers)} />}
         {roundTrip !== null && <Fact name="Connection" value={`${(1e3 * roundTrip).toFixed(0)} ms`} />}
       </dl>
+      {robot.models.length > 1 && (
+        <Choice
+          label="Model"
+          value={robot.model}
+          options={['', ...robot.models]
+            .filter((kind) => kind || !robot.model)
+            .map((kind) => [kind, kind || 'nodes differ'])}
+          onChange={(model) => mayOperate() && send({ type: 'use_model', robot: robot.robot, model })}
+        />
+      )}
       {servo?.reason && steering === 'points' && <p className="warning">{servo.reason}</p>}
       {(driver.state === 'running' || driver.state === 'holding') && (
         <button type="button" onClick={release} disabled={watching} title="The driver makes the robot safe">

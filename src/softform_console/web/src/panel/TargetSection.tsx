@@ -115,7 +115,7 @@ function Reach({ onForget }: { onForget(): void }) {
       <p className={preview && (preview.beside ?? 0) > 0.1 ? 'warning' : 'muted'}>
         {preview ? previewText(preview.beside, preview.text) : 'Laying it over the robot …'}
       </p>
-      <Choice label="How" value={mode} options={MODES} onChange={(chosen) => setMode(chosen)} />
+      <Choice label="How" value={mode} options={MODES} onChange={setMode} />
       {running ? (
         <button type="button" onClick={() => send({ type: 'cancel', robot })}>
           Cancel

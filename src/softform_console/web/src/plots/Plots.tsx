@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
+import { Choice } from '../panel/parts'
 import { display } from '../quantities'
 import { saveBlob } from '../screenshot'
 import { robotInfo, robotState, useStore } from '../store'
@@ -12,7 +13,13 @@ const COLOURS = ['#0072b2', '#e69f00', '#009e73', '#d55e00', '#56b4e9', '#cc79a7
 const HEIGHT = 190
 const REFRESH = 200
 
-type Kind = 'actuators' | 'errors' | 'latency'
+type Kind = 'actuators' | 'errors' | 'latency' | 'iterations'
+const KINDS: [Kind, string][] = [
+  ['actuators', 'Actuators: measured, commanded dashed'],
+  ['errors', 'Errors of what is followed'],
+  ['latency', 'Latency of the servo'],
+  ['iterations', 'Iterations of the solver'],
+]
 
 /** Command, measured, errors and latency over time; drag to zoom, twice to see all. */
 export function Plots() {
@@ -29,11 +36,7 @@ export function Plots() {
         </button>
         {open && (
           <>
-            <select aria-label="What is plotted" value={kind} onChange={(event) => setKind(event.target.value as Kind)}>
-              <option value="actuators">Actuators: measured, commanded dashed</option>
-              <option value="errors">Errors of what is followed</option>
-              <option value="latency">Latency of the servo</option>
-            </select>
+            <Choice label="What is plotted" quiet value={kind} options={KINDS} onChange={setKind} />
             <button type="button" onClick={save}>
               CSV
             </button>
@@ -114,6 +117,7 @@ function line(label: string, at: number, dash?: number[]): uPlot.Series {
 function chosen({ actuators }: History, kind: Kind): Chosen {
   const k = actuators.length
   if (kind === 'latency') return { indices: [3 + 2 * k], series: [line('latency', 0)], unit: 'ms', factor: 1e3 }
+  if (kind === 'iterations') return { indices: [4 + 2 * k], series: [line('a second', 0)], unit: '1/s', factor: 1 }
   if (kind === 'errors') {
     return { indices: [1 + 2 * k, 2 + 2 * k], series: [line('mean', 0), line('largest', 3)], unit: 'mm', factor: 1e3 }
   }

@@ -10,6 +10,7 @@ export type Columns = (number | null)[][]
 export class History {
   readonly names: string[]
   private readonly rows: (number | null)[][] = []
+  private iterations: { stamp: number; count: number } | null = null
 
   constructor(readonly actuators: { name: string; unit: string }[]) {
     this.names = [
@@ -19,15 +20,28 @@ export class History {
       'mean error m',
       'largest error m',
       'latency s',
+      'iterations a second',
     ]
   }
 
   /** Note the state of a moment, s since the epoch. */
   push(stamp: number, { commanded, measured, servo }: RobotState): void {
     const values = (list: number[] | null) => this.actuators.map((_, k) => list?.[k] ?? null)
-    const errors = [servo?.mean_error ?? null, servo?.max_error ?? null, servo?.latency ?? null]
+    const errors = [
+      servo?.mean_error ?? null,
+      servo?.max_error ?? null,
+      servo?.latency ?? null,
+      this.rate(stamp, servo),
+    ]
     this.rows.push([stamp, ...values(commanded), ...values(measured), ...errors])
     if (this.rows.length > LONGEST) this.rows.splice(0, this.rows.length - LONGEST)
+  }
+
+  private rate(stamp: number, servo: RobotState['servo']): number | null {
+    const before = this.iterations
+    this.iterations = servo && { stamp, count: servo.iterations }
+    if (!before || !servo || servo.iterations < before.count) return null
+    return (servo.iterations - before.count) / (stamp - before.stamp)
   }
 
   /** Columns by index, each value times `factor` but for time. */

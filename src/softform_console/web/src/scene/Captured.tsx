@@ -2,7 +2,7 @@ import { useEffect, useMemo } from 'react'
 import * as THREE from 'three'
 import { colourValues } from '../colours'
 import type { SceneFrame } from '../frames'
-import { useStore } from '../store'
+import { robotInfo, useStore } from '../store'
 import { usePicture } from './picture'
 
 /** What a scanner or motion capture has seen of the robot, and the target that is wanted or previewed. */
@@ -12,12 +12,15 @@ export function Captured() {
   const cloud = usePicture(robot, 'cloud')
   const distances = usePicture(robot, 'cloudDistances')
   const markers = usePicture(robot, 'markers')
+  const seen = usePicture(robot, 'markersSeen')
+  const size = useStore((store) => robotInfo(store)?.size ?? 0.3)
   const target = usePicture(robot, 'target')
   const preview = usePicture(robot, 'preview')
   return (
     <>
       {layers.cloud && cloud && <Dots frame={cloud} size={distances ? 3 : 1.8} colour="#4fc3d9" values={distances} />}
       {layers.markers && markers && <Dots frame={markers} size={9} colour="#e6f4ff" />}
+      {layers.markers && markers && <Missing frame={markers} seen={seen} size={0.02 * size} />}
       {layers.target && target && <TargetShape frame={target} />}
       {layers.target && preview && <TargetShape frame={preview} />}
     </>
@@ -67,6 +70,33 @@ function Dots({
     </points>
   )
 }
+
+/** Markers that are not seen now, as crosses where they were seen last. */
+function Missing({ frame, seen, size }: { frame: SceneFrame; seen: Float32Array; size: number }) {
+  const geometry = useMemo(() => {
+    const ends: number[] = []
+    for (let at = 0; at < seen.length; at += 3) {
+      if (Number.isNaN(seen[at]) || !Number.isNaN(frame.positions[at])) continue
+      for (const [x, y, z] of CROSS)
+        for (const sign of [-size, size])
+          ends.push(seen[at] + sign * x, seen[at + 1] + sign * y, seen[at + 2] + sign * z)
+    }
+    return new THREE.BufferGeometry().setAttribute('position', new THREE.Float32BufferAttribute(ends, 3))
+  }, [frame, seen, size])
+  useEffect(() => () => geometry.dispose(), [geometry])
+  return (
+    <lineSegments geometry={geometry} frustumCulled={false} renderOrder={2} raycast={() => undefined}>
+      <lineBasicMaterial color="#d55e00" depthTest={false} transparent />
+    </lineSegments>
+  )
+}
+/** Ways of the arms of a cross: seen as one from any side. */
+const CROSS = [
+  [1, 1, 1],
+  [1, -1, 1],
+  [1, 1, -1],
+  [-1, 1, 1],
+]
 
 function TargetShape({ frame }: { frame: SceneFrame }) {
   const geometry = useMemo(() => {

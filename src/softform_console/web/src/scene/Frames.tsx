@@ -2,7 +2,7 @@ import { useEffect, useMemo } from 'react'
 import * as THREE from 'three'
 import type { FramePlace } from '../protocol'
 import { robotInfo, robotState, useStore } from '../store'
-import { drop, move, pickFrame } from './drag'
+import { DRAGGED, pickFrame } from './drag'
 
 const NONE: FramePlace[] = []
 
@@ -34,12 +34,7 @@ function FrameAxes({ frame, size, draggable }: { frame: FramePlace; size: number
       <group position={frame.place} quaternion={frame.rotation}>
         <primitive object={axes} raycast={nothing} />
         {draggable && (
-          <mesh
-            onPointerDown={(event) => pickFrame(event, frame.name, frame.place)}
-            onPointerMove={move}
-            onPointerUp={drop}
-            onPointerCancel={drop}
-          >
+          <mesh onPointerDown={(event) => pickFrame(event, frame.name, frame.place)} {...DRAGGED}>
             <sphereGeometry args={[0.04 * size, 24, 16]} />
             <meshStandardMaterial color="#7aa2d6" roughness={0.5} />
           </mesh>

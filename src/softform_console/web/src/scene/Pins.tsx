@@ -2,7 +2,7 @@ import { useFrame } from '@react-three/fiber'
 import { useMemo, useRef } from 'react'
 import * as THREE from 'three'
 import { robotInfo, robotState, shownPins, useStore, type Pin } from '../store'
-import { drop, move, pickTarget, removeTarget } from './drag'
+import { DRAGGED, pickTarget, removeTarget } from './drag'
 import { pictureOf } from './picture'
 
 /** Radii on the screen, pixels: of what is seen, and of what a finger hits. */
@@ -102,9 +102,7 @@ function PinHandle({ pin, selected }: { pin: Pin; selected: boolean }) {
           name={`target-${pin.id}`}
           pointerEventsOrder={1}
           onPointerDown={(event) => pickTarget(event, pin.id)}
-          onPointerMove={move}
-          onPointerUp={drop}
-          onPointerCancel={drop}
+          {...DRAGGED}
           onDoubleClick={(event) => removeTarget(event, pin.id)}
         >
           <sphereGeometry args={[TOUCHED, 12, 8]} />

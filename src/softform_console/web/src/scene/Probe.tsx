@@ -12,8 +12,8 @@ export interface PictureProbe {
   draw(): void
   /** Screen place of a point of the robot's frame, m. */
   screen(point: [number, number, number]): [number, number]
-  /** Place in the robot's frame of (u, v) of an output, m. */
-  place(output: string, u: number, v: number): [number, number, number] | null
+  /** Place in the robot's frame of (u, v) of an output, m, of the shape that is shown now, or is foreseen. */
+  place(output: string, u: number, v: number, foreseen?: boolean): [number, number, number] | null
 }
 
 declare global {
@@ -35,10 +35,11 @@ export function Probe() {
         const box = gl.domElement.getBoundingClientRect()
         return [box.left + ((at.x + 1) / 2) * box.width, box.top + ((1 - at.y) / 2) * box.height]
       },
-      place: (output, u, v) => {
+      place: (output, u, v, foreseen = false) => {
         const store = useStore.getState()
         const index = robotInfo(store)?.outputs.findIndex((one) => one.name === output) ?? -1
-        return pictureOf(store.robot).surface?.pointAt(index, [u, v], new THREE.Vector3())?.toArray() ?? null
+        const shape = pictureOf(store.robot)[foreseen ? 'foreseen' : 'surface']
+        return shape?.pointAt(index, [u, v], new THREE.Vector3())?.toArray() ?? null
       },
     }
     window.softformPicture = probe

@@ -12,6 +12,7 @@ import { vr } from '../vr/session'
 import { Captured } from './Captured'
 import { connectDrags, endDrags } from './drag'
 import { Frames } from './Frames'
+import { Motion } from './Motion'
 import { onPicture } from './picture'
 import { Pins } from './Pins'
 import { Probe } from './Probe'
@@ -72,6 +73,7 @@ function RobotFrame() {
       <RobotSurface />
       <Captured />
       <Frames />
+      <Motion />
       <Pins />
     </group>
   )

@@ -4,7 +4,7 @@ import * as THREE from 'three'
 import { OrbitControls } from 'three/addons/controls/OrbitControls.js'
 import { robotInfo, robotState, useStore } from '../store'
 import { connectDrags } from './drag'
-import { onPicture, pictureOf } from './picture'
+import { boundsOf, onPicture, pictureOf } from './picture'
 
 export type Side = 'oblique' | 'top' | 'front' | 'side'
 
@@ -82,10 +82,7 @@ function bounds(): { centre: THREE.Vector3; radius: number } {
   const store = useStore.getState()
   const size = robotInfo(store)?.size ?? 0.3
   const surface = pictureOf(store.robot).surface
-  const box = new THREE.Box3()
-  if (surface) box.setFromArray(surface.positions)
-  for (const frame of robotState(store)?.frames ?? []) box.expandByPoint(new THREE.Vector3(...frame.place))
-  if (!surface?.hasTriangles) box.expandByPoint(new THREE.Vector3())
+  const box = boundsOf(store)
   const centre = box.getCenter(new THREE.Vector3())
   return {
     centre: new THREE.Vector3(centre.x, centre.z, -centre.y),

@@ -1,19 +1,34 @@
-/** One way to pick, drag and slide for mouse, touch and controllers: each pointer has at most one point in hand. */
+/** One way to pick, drag and slide for mouse, touch and controllers: each pointer has at most one thing in hand. */
 
 import type { ThreeEvent } from '@react-three/fiber'
 import * as THREE from 'three'
-import { robotInfo, useStore, type Pin } from '../store'
-import { addPin, beginGesture, changePin, removePin } from '../steering'
+import { useMotion, type Stroke } from '../motion'
+import { planPath } from '../planning'
+import { addPin, beginGesture, changePin, mayOperate, removePin } from '../steering'
+import { robotInfo, robotState, useStore, type Pin } from '../store'
 import { pictureOf } from './picture'
 
+/** What a pointer can have in hand, in the robot's frame, m. */
+export interface Thing {
+  place: [number, number, number]
+  /** Of the surface there, if any. */
+  normal?: THREE.Vector3 | null
+  /** Take it elsewhere. */
+  put(place: [number, number, number]): void
+  /** It was let go of. */
+  end?(): void
+  /** Its point of the robot, which can be slid along the surface and removed. */
+  pin?: number
+}
+
 interface Grab {
-  id: number
-  /** Where the pointer took hold, and the target then, in the robot's frame, m. */
+  thing: Thing
+  /** Where the pointer took hold, and where the thing is now. */
   start: THREE.Vector3
-  from: THREE.Vector3
+  at: THREE.Vector3
   /** What a mouse or finger moves it in; a controller moves it freely. */
   plane: THREE.Plane | null
-  /** Which hand holds it, of a controller, and how far that has pushed it along its ray, in the robot's frame. */
+  /** Which hand holds it, of a controller, and how far that has pushed it along its ray. */
   hand: XRHandedness | null
   pushed: THREE.Vector3
   sight: THREE.Vector3
@@ -59,10 +74,10 @@ function rayOf(event: Pointer): THREE.Ray {
   return space ? ray.applyMatrix4(space.matrixWorld.clone().invert()) : ray
 }
 
-function normalOf(pin: Pin): THREE.Vector3 | null {
+function normalOf({ output, u, v }: Pick<Pin, 'output' | 'u' | 'v'>): THREE.Vector3 | null {
   const store = useStore.getState()
-  const output = robotInfo(store)?.outputs.findIndex((one) => one.name === pin.output) ?? -1
-  return pictureOf(store.robot).surface?.normalAt(output, [pin.u, pin.v], new THREE.Vector3()) ?? null
+  const index = robotInfo(store)?.outputs.findIndex((one) => one.name === output && one.kind !== 'frame') ?? -1
+  return pictureOf(store.robot).surface?.normalAt(index, [u, v], new THREE.Vector3()) ?? null
 }
 
 /**
@@ -76,25 +91,33 @@ export function dragPlane(sight: THREE.Vector3, normal: THREE.Vector3 | null, po
   return new THREE.Plane().setFromNormalAndCoplanarPoint(across.clone().normalize(), point)
 }
 
-function take(event: Pointer, id: number): void {
-  const pin = useStore.getState().pins.find((one) => one.id === id)
-  if (!pin) return
+/** Take a thing in hand. */
+export function take(event: Pointer, thing: Thing): void {
   event.stopPropagation()
   ;(event.target as unknown as Element).setPointerCapture(event.pointerId)
   if (orbit) orbit.enabled = false
   const start = local(event.point)
   const sight = rayOf(event).direction
   const hand = event.pointerState?.inputSource?.handedness ?? null
-  const plane = hand === null ? dragPlane(sight, normalOf(pin), start) : null
-  grabs.set(event.pointerId, {
-    id,
-    start,
-    from: new THREE.Vector3(...pin.target),
-    plane,
-    hand,
-    pushed: new THREE.Vector3(),
-    sight,
-  })
+  const plane = hand === null ? dragPlane(sight, thing.normal ?? null, start) : null
+  const at = new THREE.Vector3(...thing.place)
+  grabs.set(event.pointerId, { thing, start, at, plane, hand, pushed: new THREE.Vector3(), sight })
+}
+
+function takePin(event: Pointer, id: number): void {
+  const pin = useStore.getState().pins.find((one) => one.id === id)
+  if (pin)
+    take(event, { place: pin.target, normal: normalOf(pin), put: (target) => changePin(id, { target }), pin: id })
+}
+
+/** Begin to draw the path of a point, if that was asked for; says whether it was. */
+function drawPath(event: Pointer, point: Omit<Stroke, 'places'>, place: [number, number, number]): boolean {
+  if (!useMotion.getState().drawing || !mayOperate()) return false
+  const extend = (next: [number, number, number]) =>
+    useMotion.setState(({ stroke }) => ({ stroke: { ...point, places: [...(stroke?.places ?? []), next] } }))
+  useMotion.setState({ stroke: { ...point, places: [place] } })
+  take(event, { place, normal: normalOf(point), put: extend, end: planPath })
+  return true
 }
 
 /** Press on the surface: a point is born there. */
@@ -105,21 +128,24 @@ export function pickSurface(event: ThreeEvent<PointerEvent>): void {
   beginGesture()
   const point = local(event.point)
   const { output, uv } = surface.whereOn(event.faceIndex, point)
-  const name = robotInfo(store)?.outputs[output]?.name
-  if (name === undefined) return
-  const id = addPin({ output: name, u: uv[0], v: uv[1], target: point.toArray() })
-  if (id === null) event.stopPropagation()
-  else take(event, id)
+  const picked = robotInfo(store)?.outputs[output]
+  const frame = robotState(store)?.frames.find((one) => one.name === picked?.name)
+  if (frame) pickFrame(event, frame.name, frame.place)
+  else if (picked) pick(event, { output: picked.name, u: uv[0], v: uv[1] }, point.toArray())
 }
 
 /** Press on a frame of the robot. */
 export function pickFrame(event: ThreeEvent<PointerEvent>, output: string, place: [number, number, number]): void {
   if (event.button !== 0) return
   beginGesture()
-  const held = useStore.getState().pins.find((pin) => pin.output === output)
-  const id = held?.id ?? addPin({ output, u: 0, v: 0, target: place })
+  pick(event, { output, u: 0, v: 0 }, place, useStore.getState().pins.find((pin) => pin.output === output)?.id)
+}
+
+function pick(event: Pointer, point: Omit<Stroke, 'places'>, place: [number, number, number], held?: number): void {
+  if (drawPath(event, point, place)) return
+  const id = held ?? addPin({ ...point, target: place })
   if (id === null) event.stopPropagation()
-  else take(event, id)
+  else takePin(event, id)
 }
 
 /** Press on a target. */
@@ -128,16 +154,16 @@ export function pickTarget(event: ThreeEvent<PointerEvent>, id: number): void {
   beginGesture()
   event.stopPropagation()
   useStore.setState({ selected: id })
-  take(event, id)
+  takePin(event, id)
 }
 
-/** Move what this pointer has in hand; with Shift it slides along the surface. */
+/** Move what this pointer has in hand; with Shift a point slides along the surface. */
 export function move(event: ThreeEvent<PointerEvent>): void {
   const grab = grabs.get(event.pointerId)
   if (!grab) return
   event.stopPropagation()
-  if (event.shiftKey) {
-    slide(event, grab.id)
+  if (event.shiftKey && grab.thing.pin !== undefined) {
+    slide(event, grab.thing.pin)
     return
   }
   const ray = rayOf(event)
@@ -145,7 +171,18 @@ export function move(event: ThreeEvent<PointerEvent>): void {
   const point = grab.plane ? ray.intersectPlane(grab.plane, new THREE.Vector3()) : local(event.point)
   const size = robotInfo(useStore.getState())?.size ?? 1
   if (point && point.distanceTo(grab.start) < FURTHEST * size)
-    changePin(grab.id, { target: grab.from.clone().add(point).sub(grab.start).add(grab.pushed).toArray() })
+    put(
+      grab,
+      point
+        .sub(grab.start)
+        .add(grab.pushed)
+        .add(new THREE.Vector3(...grab.thing.place)),
+    )
+}
+
+function put(grab: Grab, place: THREE.Vector3): void {
+  grab.at.copy(place)
+  grab.thing.put(place.toArray())
 }
 
 function slide(event: Pointer, id: number): void {
@@ -163,25 +200,27 @@ export function reel(hand: XRHandedness, length: number): void {
   for (const grab of grabs.values()) {
     if (grab.hand !== hand) continue
     const step = grab.sight.clone().multiplyScalar(length)
-    const pin = useStore.getState().pins.find((one) => one.id === grab.id)
     grab.pushed.add(step)
-    if (pin) changePin(grab.id, { target: new THREE.Vector3(...pin.target).add(step).toArray() })
+    put(grab, grab.at.clone().add(step))
   }
 }
 
 /** Remove what a hand holds. */
 export function removeHeld(hand: XRHandedness): void {
-  for (const [pointer, grab] of grabs) {
-    if (grab.hand !== hand) continue
+  for (const [pointer, { hand: held, thing }] of grabs) {
+    if (held !== hand || thing.pin === undefined) continue
     grabs.delete(pointer)
-    removePin(grab.id)
+    removePin(thing.pin)
   }
 }
 
 /** Let go. */
 export function drop(event: ThreeEvent<PointerEvent>): void {
-  if (!grabs.delete(event.pointerId)) return
+  const grab = grabs.get(event.pointerId)
+  if (!grab) return
+  grabs.delete(event.pointerId)
   event.stopPropagation()
+  grab.thing.end?.()
   if (orbit && grabs.size === 0) orbit.enabled = true
 }
 
@@ -190,3 +229,6 @@ export function removeTarget(event: ThreeEvent<MouseEvent>, id: number): void {
   event.stopPropagation()
   removePin(id)
 }
+
+/** What everything that can be dragged listens to. */
+export const DRAGGED = { onPointerMove: move, onPointerUp: drop, onPointerCancel: drop }

@@ -1,54 +1,58 @@
 /** What has come on the scene's socket, by robot; the scene draws it and is told of each change. */
 
 import { useSyncExternalStore } from 'react'
+import * as THREE from 'three'
 import { niceTop, steadyTop } from '../colours'
-import { decodeFrame, type Kind, type SceneFrame, type Topology } from '../frames'
+import { decodeFrame, lastSeen, type Kind, type SceneFrame, type Topology } from '../frames'
 import { ReconnectingSocket } from '../socket'
-import { note, robotInfo, useStore, type Store } from '../store'
+import { note, robotInfo, robotState, useStore, type Store } from '../store'
 import { deformation, Surface } from './surface'
 
 /** Shortest colour scale of a deformation, of the robot's size, and of an uncertainty, m: what is smaller is noise. */
 const LEAST_SHARE = 0.015
 const LEAST_UNCERTAINTY = 1e-4
 
-/** What is shown of one robot. */
-export interface Picture {
-  surface: Surface | null
-  rest: Map<number, Float32Array>
-  cloud: SceneFrame | null
+/** What is shown of one robot; empty as long as nothing came. */
+const nothing = () => ({
+  surface: null as Surface | null,
+  /** Shape that a motion is predicted to have at the time that is looked at. */
+  foreseen: null as Surface | null,
+  /** The shape at rest, by topology. */
+  rest: new Map<number, Float32Array>(),
+  cloud: null as SceneFrame | null,
   /** Distance of the cloud's points from the surface as it was when they came, m; null where it is not asked for. */
-  cloudDistances: Float32Array | null
-  markers: SceneFrame | null
-  target: SceneFrame | null
-  preview: SceneFrame | null
-}
+  cloudDistances: null as Float32Array | null,
+  markers: null as SceneFrame | null,
+  /** Where each marker was seen last (3 n), m; NaN where it never was. */
+  markersSeen: new Float32Array(0) as Float32Array,
+  target: null as SceneFrame | null,
+  preview: null as SceneFrame | null,
+})
+export type Picture = ReturnType<typeof nothing>
 
 const topologies = new Map<string, Topology>()
 const pictures = new Map<number, Picture>()
 const listeners = new Set<() => void>()
 
-/** The picture of a robot; empty as long as nothing came. */
+/** The picture of a robot. */
 export function pictureOf(robot: number): Picture {
-  let picture = pictures.get(robot)
-  if (!picture) {
-    picture = {
-      surface: null,
-      rest: new Map(),
-      cloud: null,
-      cloudDistances: null,
-      markers: null,
-      target: null,
-      preview: null,
-    }
-    pictures.set(robot, picture)
-  }
-  return picture
+  if (!pictures.has(robot)) pictures.set(robot, nothing())
+  return pictures.get(robot)!
 }
 
 /** Be told when a picture has changed; returns what ends it. */
 export function onPicture(listener: () => void): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)
+}
+
+/** Box round the robot that is looked at, in its frame, m. */
+export function boundsOf(store: Store): THREE.Box3 {
+  const { surface } = pictureOf(store.robot)
+  const box = new THREE.Box3()
+  if (surface) box.setFromArray(surface.positions)
+  for (const frame of robotState(store)?.frames ?? []) box.expandByPoint(new THREE.Vector3(...frame.place))
+  return surface?.hasTriangles ? box : box.expandByPoint(new THREE.Vector3())
 }
 
 /** A part of a robot's picture, for components. */
@@ -87,10 +91,11 @@ function take(frame: SceneFrame): void {
     const topology = topologies.get(key)
     if (topology) takeMesh(picture, topology, frame)
   }
+  if (frame.kind === 'gone' && frame.gone === 'mesh') picture[frame.preview ? 'foreseen' : 'surface'] = null
   const slot = slotOf(frame.kind === 'gone' ? frame.gone : frame.kind, frame.preview)
   if (slot) picture[slot] = frame.kind === 'gone' ? null : frame
+  if (slot === 'markers') picture.markersSeen = lastSeen(picture.markersSeen, frame.positions)
   if (slot === 'cloud') paint(picture, useStore.getState(), true)
-  if (frame.kind === 'gone' && frame.gone === 'mesh') picture.surface = null
   if (frame.robot === useStore.getState().robot) describe(picture)
 }
 
@@ -106,11 +111,13 @@ function slotOf(kind: Kind, preview: boolean): 'cloud' | 'markers' | 'target' | 
 }
 
 function takeMesh(picture: Picture, topology: Topology, frame: SceneFrame): void {
-  if (picture.surface?.topology !== topology) {
-    picture.surface?.dispose()
-    picture.surface = new Surface(topology)
+  const shown = frame.preview ? 'foreseen' : 'surface'
+  if (picture[shown]?.topology !== topology) {
+    picture[shown]?.dispose()
+    picture[shown] = new Surface(topology)
   }
-  picture.surface.apply(frame)
+  picture[shown].apply(frame)
+  if (frame.preview) return
   if (frame.stale) picture.rest.set(topology.id, frame.positions.slice())
   if (frame.robot === useStore.getState().robot) paint(picture, useStore.getState())
 }

@@ -2,6 +2,7 @@ import * as THREE from 'three'
 import { MeshBVH } from 'three-mesh-bvh'
 import { colourValues } from '../colours'
 import type { SceneFrame, Topology } from '../frames'
+import { Clusters } from './clusters'
 import { placeOf, uvAt, type Place, type Uv } from './uv'
 
 /** Grey of a surface that is not coloured, linear. */
@@ -9,15 +10,15 @@ const PLAIN = 0.3
 
 const vertex = new THREE.Vector3()
 
-/** A predicted mesh of one topology: geometry, colours, and a tree that is brought up to date when a ray is cast. */
+/** A predicted mesh of one topology: geometry, colours, and clusters that are brought up to date when a ray is cast. */
 export class Surface {
   readonly geometry = new THREE.BufferGeometry()
   /** One standard deviation of each vertex, m, or null. */
   uncertainty: Float32Array | null = null
   stamp = 0
   stale = true
-  private tree: MeshBVH | null = null
-  private treeIsOld = true
+  private clusters: Clusters | null = null
+  private clustersAreOld = true
   private readonly places = new Map<string, Place | null>()
 
   constructor(readonly topology: Topology) {
@@ -46,7 +47,7 @@ export class Surface {
     this.uncertainty = frame.scalar
     this.stamp = frame.stamp
     this.stale = frame.stale
-    this.treeIsOld = true
+    this.clustersAreOld = true
   }
 
   /** Colour the vertices by values of m, up to `top`; null: by nothing. */
@@ -60,12 +61,11 @@ export class Surface {
 
   /** The first place with x up to `cut` that a ray meets, in the geometry's frame. */
   firstHit(ray: THREE.Ray, cut = Infinity): THREE.Intersection | null {
-    if (cut === Infinity) return this.freshTree()?.raycastFirst(ray, THREE.DoubleSide) ?? null
-    const hits =
-      this.freshTree()
-        ?.raycast(ray, THREE.DoubleSide)
-        .filter((hit) => hit.point.x <= cut) ?? []
-    return hits.toSorted((a, b) => a.distance - b.distance)[0] ?? null
+    if (!this.hasTriangles) return null
+    this.clusters ??= new Clusters(this.geometry)
+    if (this.clustersAreOld) this.clusters.refresh()
+    this.clustersAreOld = false
+    return this.clusters.firstHit(ray, cut)
   }
 
   /** x of a share of the surface's width, m. */
@@ -77,20 +77,12 @@ export class Surface {
 
   /** Distance of each point (3 n) from the surface, m; NaN where a point is missing or there is no surface. */
   distances(points: Float32Array): Float32Array {
-    const tree = this.freshTree()
+    const tree = this.hasTriangles ? new MeshBVH(this.geometry, { indirect: true }) : null
     const point = new THREE.Vector3()
     return Float32Array.from({ length: points.length / 3 }, (_, i) => {
       if (!tree || Number.isNaN(points[3 * i])) return Number.NaN
       return tree.closestPointToPoint(point.fromArray(points, 3 * i))?.distance ?? Number.NaN
     })
-  }
-
-  private freshTree(): MeshBVH | null {
-    if (!this.hasTriangles) return null
-    if (!this.tree) this.tree = new MeshBVH(this.geometry, { indirect: true })
-    else if (this.treeIsOld) this.tree.refit()
-    this.treeIsOld = false
-    return this.tree
   }
 
   /** Output index and (u, v) of a point of a triangle. */

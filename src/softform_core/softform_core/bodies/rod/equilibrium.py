@@ -151,6 +151,14 @@ class RodProblem:
         """As `TurningBody`, of the tip: its directors over those of the straight rod, which are the base's."""
         return np.asarray(self._placed(unknowns).directors[:, -1:] @ self.rod.base.T)
 
+    def bones(self, unknowns: Array) -> Array:
+        """As `BodyOfBones`, of the elements: from begin to end, and beside the begin along the first director."""
+        placed = self._placed(unknowns)
+        end, behind = ends(self.rod, placed)
+        begin = np.concatenate([np.zeros_like(behind[:, :1]), behind[:, :-1]], axis=1)
+        aside = begin + self.rod.length[:, None] * placed.directors[:, :-1, :, 0]
+        return np.stack([begin, end, aside], axis=2)
+
     def moved_points(self, unknowns: Array, moves: Array) -> Array:
         """As `SimulatedBody`, (n, 1, 3, k) m."""
         placed = self._placed(unknowns)

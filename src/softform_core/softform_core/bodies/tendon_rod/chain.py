@@ -25,6 +25,8 @@ DRAG = 0.5
 """D, N/m: 0.0005 N for a way of 1 mm in a step."""
 _BALANCED = 1e-10  # N, and share of the largest tension
 _ITERATIONS = 200
+_SHORT = 0.1
+"""Share of a Newton step below which holes are brought into balance one after the other, too."""
 
 
 class Chains(NamedTuple):
@@ -120,6 +122,35 @@ def _solve(firm, own, load, upper, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _settle(j, longer, pull, anchor, bound, before, stiffness, give, s):  # type: ignore[no-untyped-def]
+    """Bring one hole into balance while the others stay: its force rises steadily with its s, by safeguarded Newton.
+
+    Where pieces hang slack on both sides of a hole, Newton's method on all of them at once would crawl.
+    """
+    inner = pull if j == 0 else longer[j - 1] + s[j - 1]
+    outer = longer[j] - (s[j + 1] if j + 1 < len(s) else 0.0)
+    low, high, here = -np.inf, np.inf, s[j]
+    for _ in range(60):
+        _, slope_in, curvature_in = _taut(inner - here)
+        _, slope_out, curvature_out = _taut(outer + here)
+        force, own = give * (here - anchor[j]), DRAG
+        if abs(force) < bound[j]:
+            own += give
+        else:
+            force = bound[j] if force > 0.0 else -bound[j]
+        rest = stiffness[j + 1] * slope_out - stiffness[j] * slope_in + force + DRAG * (here - before[j])
+        if abs(rest) < _BALANCED:
+            break
+        if rest > 0.0:
+            high = here
+        else:
+            low = here
+        ahead = here - rest / (stiffness[j] * curvature_in + stiffness[j + 1] * curvature_out + own)
+        here = ahead if low < ahead < high else 0.5 * (low + high)
+    s[j] = here
+
+
+@njit(cache=True, nogil=True)
 def _balance(longer, pull, anchor, bound, before, stiffness, give, s, tension, firm, own, work):  # type: ignore[no-untyped-def]
     """Newton's method on the convex psi: along each step to where its slope is nearly nil. Returns psi; NaN: none."""
     rest, step, upper, trial = work[0], work[1], work[2], work[3]
@@ -152,6 +183,12 @@ def _balance(longer, pull, anchor, bound, before, stiffness, give, s, tension, f
             share = 0.5 * (low + high)
         for j in range(count):
             s[j] = trial[j]
+        if share < _SHORT:
+            for j in range(count):
+                _settle(j, longer, pull, anchor, bound, before, stiffness, give, s)
+            for j in range(count - 1, -1, -1):
+                _settle(j, longer, pull, anchor, bound, before, stiffness, give, s)
+            energy = _residual(longer, pull, anchor, bound, before, stiffness, give, s, tension, firm, own, rest)
     return np.nan
 
 

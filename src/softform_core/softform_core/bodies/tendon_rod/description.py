@@ -1,7 +1,8 @@
 """The tendon-driven rod as a description."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from softform_core.bodies.rod.description import RodShape
@@ -72,6 +73,13 @@ class TendonRodBody(RodShape):
         """Sections that a tendon runs through, from 0."""
         first, last = tendon.sections or (1, self.sections)
         return range(first - 1, last)
+
+    def skin(self) -> Any:
+        """Its tube and discs."""
+        from softform_core.bodies.swept import swept_skin
+
+        rim = 0.5 * np.array([self.section.width, self.section.height])
+        return swept_skin(self.sections, rim, self.disc_radius)
 
     def outlines(self) -> list[Outline]:
         """Where each tendon begins in the cross-section of its first section."""

@@ -131,7 +131,7 @@ def build_guides(body: TendonRodBody, rod: Rod, shift: Array) -> Guides:
     ):
         raise SoftformError(
             "Only a rod in space with a disc behind each section, whose tendons run to its end, depends on its path.",
-            "Give the robot a link_length and no planar or sections of a tendon, or the reality no `path`.",
+            "Take --robot tendon_robot, or give this one discs (link_length), or another reality.",
         )
     thickness = np.full(body.sections, body.link_length)
     far = np.concatenate([[0.0], np.cumsum(rod.length + thickness)])

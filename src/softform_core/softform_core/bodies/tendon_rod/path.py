@@ -13,7 +13,7 @@ from softform_core.bodies.tendon_rod.wall import Wall
 from softform_core.errors import SoftformError
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, newton
 
-_STEP = 0.002
+_STEP = 0.003
 """Longest way of a taut tendon in one step, m."""
 _SLACK = 0.002
 """Below it, in m of pull, a tendon that carries nothing is still far from becoming taut."""

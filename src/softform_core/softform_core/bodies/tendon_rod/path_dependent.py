@@ -20,6 +20,7 @@ from softform_core.arrays import Array
 from softform_core.bodies.placement import diagonal
 from softform_core.bodies.rod.equilibrium import RodProblem
 from softform_core.bodies.rod.model import Rod
+from softform_core.bodies.swept import centre_line
 from softform_core.bodies.tendon_rod.chain import Chains, balanced_chains
 from softform_core.bodies.tendon_rod.guides import Guides
 from softform_core.bodies.tendon_rod.wall import Fading, Wall
@@ -79,8 +80,8 @@ class Held(NamedTuple):
 
     def part(self, chosen: NDArray[np.int64]) -> "Held":
         """Return what is held of some samples."""
-        fading = Fading(*(each[chosen] for each in self.fading))
-        return Held(*(each[chosen] for each in self[:5]), fading=fading)
+        pulls, anchors, bounds, slips, peak = (each[chosen] for each in self[:5])
+        return Held(pulls, anchors, bounds, slips, peak, Fading(*(each[chosen] for each in self.fading)))
 
 
 class PathDependentRod(RodProblem):
@@ -106,6 +107,10 @@ class PathDependentRod(RodProblem):
     def bends(self, unknowns: Array) -> Array:
         """Bends (n, E, 4)."""
         return self._free(unknowns)
+
+    def stations(self, unknowns: Array) -> tuple[Array, Array]:
+        """As `SweptBody`."""
+        return centre_line(self.rod, self.bends(unknowns))
 
     def held(self, values: Array) -> Held:
         """What is held in steps of the values (n, k) or (n, k + ...)."""

@@ -21,7 +21,8 @@ class Friction(Description):
     Attributes:
         coefficient: mu of the capstan's law.
         drag: Force that a hole holds without tension, N.
-        give: Stiffness of a tendon that sticks, N/m.
+        give: Stiffness of a tendon that sticks in a hole, N/m.
+        axial: Axial stiffness EA of the tendons, N.
         run: Length of the sheath from the motor to the base plate, m.
         sheath: Angle by which it is bent, rad.
     """
@@ -29,6 +30,7 @@ class Friction(Description):
     coefficient: Annotated[float, Field(ge=0.0, le=1.0)] = 0.3
     drag: NotNegative = 0.02
     give: Positive = 2e4
+    axial: Positive = 1500.0
     run: Positive = 0.3
     sheath: NotNegative = 0.0
 
@@ -117,7 +119,7 @@ def path_of(body: TendonRodBody, rod: Rod, path: PathDependence, shift: Array, s
     friction = path.friction
     line = Line(
         guides=build_guides(body, rod, shift),
-        stiffness=np.array([tendon.stiffness for tendon in body.tendons]) * stiffness_scale,
+        stiffness=friction.axial * stiffness_scale,
         run=friction.run,
         sheath=friction.sheath,
         friction=friction.coefficient,

@@ -22,6 +22,7 @@ from softform_core.bodies.realities import some_of
 from softform_core.bodies.rod.equilibrium import RodProblem
 from softform_core.bodies.rod.model import RealShape, Rod, Share, Specimen, build_rod
 from softform_core.bodies.rod.simulator import CHANCES, SampledRod, drawn_elements, drawn_shape, drawn_specimen
+from softform_core.bodies.swept import centre_line
 from softform_core.bodies.tendon_rod.description import TendonRodBody
 from softform_core.bodies.tendon_rod.path import TendonPath
 from softform_core.bodies.tendon_rod.reality import PathDependence, path_of
@@ -154,6 +155,10 @@ class TendonRodProblem(RodProblem):
     def load_derivative(self, unknowns: Array, actuators: Array) -> Array:
         """Derivative of the gradient by the pulls, (n, m, k)."""
         return self._tendons.pull_derivatives(self._free(unknowns), actuators)
+
+    def stations(self, unknowns: Array) -> tuple[Array, Array]:
+        """As `SweptBody`."""
+        return centre_line(self.rod, self._bends(unknowns))
 
     def tensions(self, unknowns: Array, actuators: Array) -> Array:
         """Tensions (n, k) N of the tendons."""

@@ -1,4 +1,4 @@
-"""The skin of a rod with discs: triangles that its centre line and directors carry.
+"""Skins of slender bodies: triangles that a centre line and its directors carry.
 
 The centre line is a row of stations, fixed in the material: the base, `STEPS` along each section, and the far face of
 the disc behind it. Each vertex of the skin lies in the cross-section of one station. Paper 004, Sec. VI-D1, sweeps its
@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.bodies.rod.model import Rod
+from softform_core.bodies.placement import Elements
 from softform_core.bodies.rotations import one_after_another, turns_by
-from softform_core.bodies.tendon_rod.description import TendonRodBody
 from softform_core.errors import SoftformError
-from softform_core.robots import Robot
 
 STEPS = 4
 """Stations along a section: a chord of 5 mm at the strongest bend of the robot lies 0.04 mm within its arc."""
@@ -69,17 +67,17 @@ def stations(sections: int) -> int:
     return 1 + sections * (STEPS + 1)
 
 
-def centre_line(rod: Rod, bends: Array) -> tuple[Array, Array]:
-    """Return the stations (n, S, 3) m of a rod with bends (n, E, 4), and their directors (n, S, 3, 3), as columns.
+def centre_line(rod: Elements, bends: Array) -> tuple[Array, Array]:
+    """Return the stations (n, S, 3) m of elements with bends (n, E, 4), and their directors (n, S, 3, 3), as columns.
 
     Raises:
         SoftformError: If the number of elements of a section is no divisor of `STEPS`.
     """
     sections = int(rod.section[-1]) + 1
-    pieces, rest = divmod(STEPS * sections, rod.elements)
+    pieces, rest = divmod(STEPS * sections, len(rod.length))
     if rest:
         raise SoftformError(
-            f"A section of {rod.elements // sections} elements has no {STEPS} equal steps.",
+            f"A section of {len(rod.length) // sections} elements has no {STEPS} equal steps.",
             f"Give the robot as many `elements` as divide {STEPS}.",
         )
     samples = len(bends)
@@ -97,30 +95,24 @@ def centre_line(rod: Rod, bends: Array) -> tuple[Array, Array]:
     return np.concatenate([np.zeros((samples, 1, 3)), np.cumsum(steps, axis=1)], axis=1), directors
 
 
-def tendon_body(robot: Robot) -> TendonRodBody:
-    """Return the body of a robot that tendons bend.
+def swept_skin(sections: int, rim: Array, disc_radius: float) -> Skin:
+    """Return the skin of a rod: its tube, closed at its ends, and a closed drum of each disc.
 
-    Raises:
-        SoftformError: If it has another body.
+    Args:
+        sections: Number of them, each followed by a disc.
+        rim: (2,) half the width and height of the tube's elliptic section, m.
+        disc_radius: m; 0 of none.
     """
-    if not isinstance(robot.body, TendonRodBody):
-        raise SoftformError(f"Robot '{robot.name}' is not bent by tendons.", "Give --robot tendon_robot.")
-    return robot.body
-
-
-def build_skin(body: TendonRodBody) -> Skin:
-    """Return the skin: the rod's tube, closed at its end, and a closed drum of each disc (none of radius 0)."""
     angle = 2.0 * np.pi * np.arange(_AROUND) / _AROUND
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    rim = 0.5 * np.array([body.section.width, body.section.height])
     parts: list[tuple[NDArray[np.int64], Array, NDArray[np.int64]]] = []
-    last = stations(body.sections) - 1
+    last = stations(sections) - 1
     # A rod's end that is closed by its last disc lies within it.
     parts.append(_drum(np.arange(last + 1), circle * rim))
-    if body.disc_radius:
-        for section in range(body.sections):
+    if disc_radius:
+        for section in range(sections):
             far = (section + 1) * (STEPS + 1)
-            parts.append(_drum(np.array([far - 1, far]), body.disc_radius * circle))
+            parts.append(_drum(np.array([far - 1, far]), disc_radius * circle))
     station, offset, faces = [], [], []
     count = 0
     for one_station, one_offset, one_faces in parts:

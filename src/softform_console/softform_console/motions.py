@@ -1,0 +1,158 @@
+"""Motions of pages: planned past obstacles or along a drawn path, looked at, and then run as they were planned."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from softform_client.client import ActuatorPath, PointPath, ShapeClient
+from softform_console.goal_runner import GoalRunner
+from softform_console.motion_messages import Motion, MotionState, Obstacle, PlanMotion, PlanPath, RunMotion
+from softform_console.obstacle_shapes import mesh_of
+from softform_core.arrays import Array
+from softform_core.errors import SoftformError
+from softform_core.inverse.timing import slew_durations
+from softform_core.planning.obstacles import check_obstacle
+from softform_core.robots import Robot
+from softform_core.shapes.shape import Shape
+from softform_core.units import MM_PER_M
+
+_LEAST_LEG = 1e-3
+"""Shortest time between waypoints of a path, s: they must be later one after the other."""
+
+
+class Motions:
+    """Plans motions, one at a time, and runs the newest.
+
+    Args:
+        robot: The robot.
+        runner: Carries out one goal at a time.
+        index: Number of the robot for pages.
+    """
+
+    def __init__(self, robot: Robot, runner: GoalRunner, index: int = 0) -> None:
+        self._robot, self._runner, self._index, self._count = robot, runner, index, 0
+        self._motion: Motion | None = None
+        self.obstacles: tuple[Obstacle, ...] = ()
+
+    def place(self, obstacles: Sequence[Obstacle]) -> None:
+        """Take the obstacles of motions that are planned from now on.
+
+        Raises:
+            SoftformError: If they cannot be obstacles of this robot.
+        """
+        for one in obstacles:
+            shape = mesh_of([one])
+            check_obstacle(shape.points, shape.faces, self._robot)
+        self.obstacles = tuple(obstacles)
+
+    def plan(self, asked: PlanMotion, target: Shape | Array) -> None:
+        """Plan a motion to a target, or to values (k,), past the obstacles; returns at once.
+
+        Raises:
+            SoftformError: If a goal runs, or there is no obstacle.
+        """
+        if not self.obstacles:
+            raise SoftformError("There is no obstacle to be kept clear of.", "Add one, or reach the target as it is.")
+        obstacle = mesh_of(self.obstacles)
+
+        def plan(client: ShapeClient) -> None:
+            self._tell("planning", "The planner begins.")
+
+            def note(feedback: Any) -> None:
+                said = f"{feedback.stage}, {feedback.elapsed:.1f} s, {feedback.states_checked} surfaces checked"
+                self._tell("planning", said)
+
+            result = client.plan(target, obstacle, clearance=asked.clearance, on_feedback=note)
+            values = np.reshape(result.actuators.value, (len(result.times), -1))
+            motion = self._motion_of(values, result.times, clearances=result.clearances, margins=result.margins)
+            clear = f"{min(result.clearances) * MM_PER_M:.1f} mm clear at least"
+            self._keep(motion, f"{len(values)} waypoints in {motion.times[-1]:.1f} s, {clear}.")
+
+        self._begin(plan, asked.type)
+
+    def plan_path(self, asked: PlanPath) -> None:
+        """Plan a motion along a drawn path; returns at once.
+
+        Raises:
+            SoftformError: If a goal runs.
+        """
+        places = np.array(asked.places)
+
+        def plan(client: ShapeClient) -> None:
+            self._tell("planning", f"{len(places)} places are solved for.")
+            path = PointPath(places, np.array([asked.u, asked.v]), asked.output)
+            result = client.follow(path, plan_only=True, accept_unreachable=True)
+            values = np.reshape(result.actuators.value, (len(places), -1))
+            times = _times(places, values, asked.seconds, self._robot.slew_rate)
+            path_of = [(float(x), float(y), float(z)) for x, y, z in places]
+            motion = self._motion_of(values, times, path=path_of, errors=result.errors)
+            errors = np.array(result.errors) * MM_PER_M
+            off = f"{errors.mean():.1f} mm off in the mean, {errors.max():.1f} mm at most, as predicted"
+            self._keep(motion, f"{len(places)} places in {times[-1]:.1f} s, {off}.")
+
+        self._begin(plan, asked.type)
+
+    def run(self, asked: RunMotion) -> None:
+        """Run the newest motion as it was planned; returns at once.
+
+        A path begins where the robot has settled at its first place. A motion past obstacles begins where it was
+        planned to begin, or not at all: the way there was not looked at.
+
+        Raises:
+            SoftformError: If a goal runs, or this is not the newest motion.
+        """
+        motion = self._motion
+        if motion is None or motion.id != asked.motion:
+            raise SoftformError("This motion is not the newest.", "Look at the newest, or plan again.")
+        values, times, epoch = np.array(motion.actuators), np.array(motion.times), int(asked.epoch)
+
+        def run(client: ShapeClient) -> None:
+            if motion.path:
+                self._tell("moving", "To the first place.")
+                client.follow(ActuatorPath(values[:1]), epoch=epoch)
+            if self._runner.is_unwanted:
+                raise SoftformError("Cancelled before the first place.")
+
+            def note(feedback: Any) -> None:
+                self._tell("moving", f"waypoint {feedback.waypoint} of {len(values)}", feedback.waypoint)
+
+            client.follow(ActuatorPath(values), times=times, epoch=epoch, on_feedback=note)
+            self._tell("reached", "The motion is done; its end is held.", len(values))
+
+        self._begin(run, asked.type)
+
+    def _begin(self, work: Any, about: str) -> None:
+        def told(client: ShapeClient) -> None:
+            try:
+                work(client)
+            except Exception as error:
+                self._tell("failed", str(error))
+                raise
+
+        self._runner.begin(told, about)
+
+    def _motion_of(self, values: Array, times: Any, **more: Any) -> Motion:
+        self._count += 1
+        empty: dict[str, list[float]] = {"clearances": [], "margins": [], "path": [], "errors": []}
+        lists = {name: list(more.get(name, value)) for name, value in empty.items()}
+        rows = [[float(one) for one in row] for row in values]
+        return Motion(robot=self._index, id=self._count, actuators=rows, times=[float(one) for one in times], **lists)
+
+    def _keep(self, motion: Motion, text: str) -> None:
+        self._motion = motion
+        self._runner.tell(motion)
+        self._tell("planned", text)
+
+    def _tell(
+        self, stage: Literal["planning", "planned", "moving", "reached", "failed"], text: str, waypoint: int = 0
+    ) -> None:
+        self._runner.tell(MotionState(robot=self._index, stage=stage, waypoint=waypoint, text=text))
+
+
+def _times(places: Array, values: Array, seconds: float, slew_rate: Array) -> Array:
+    """Return when each place (m, 3) is due: evenly along the path within so many s, no faster than the robot is."""
+    lengths = np.linalg.norm(np.diff(places, axis=0), axis=1)
+    legs = seconds * lengths / max(lengths.sum(), 1e-9)
+    shortest = slew_durations(values[0], values[1:], slew_rate)
+    return np.concatenate([[0.0], np.cumsum(np.maximum.reduce([legs, shortest, np.full_like(legs, _LEAST_LEG)]))])

@@ -1,0 +1,136 @@
+"""Motions of pages: obstacles as the planner takes them, and that a motion runs as it was planned."""
+
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from softform_console import goal_runner
+from softform_console.goal_runner import GoalRunner
+from softform_console.motion_messages import Obstacle, PlanMotion, PlanPath, RunMotion
+from softform_console.motions import Motions
+from softform_console.obstacle_shapes import mesh_of
+from softform_core.errors import SoftformError
+from softform_core.planning.obstacles import obstacle_of
+from softform_core.robots import load_robot
+
+ROBOT = load_robot("membrane")
+BALL = Obstacle(kind="ball", centre=(0.0, 0.0, 0.1), edges=(0.04, 0.04, 0.04))
+BOX = Obstacle(kind="box", centre=(0.1, 0.0, 0.1), edges=(0.02, 0.04, 0.06))
+
+
+class Client:
+    """Solves a path by a line from low to high values, and notes what it is to follow."""
+
+    def __init__(self, namespace, frame):
+        self.followed, self.cancelled = [], threading.Event()
+        Client.opened = self
+
+    def connect(self):
+        return self
+
+    def close(self):
+        pass
+
+    def cancel(self):
+        self.cancelled.set()
+
+    def plan(self, target, obstacle, clearance, on_feedback):
+        on_feedback(SimpleNamespace(stage="planning", elapsed=0.1, states_checked=3))
+        values = np.linspace(np.zeros(9), target, 4)
+        return self._result(values, [0.0, 1.0, 2.0, 3.0], clearances=[0.02, 0.01, 0.01, 0.03], margins=[0.005] * 4)
+
+    def follow(self, path, times=None, plan_only=False, epoch=0, **more):
+        if plan_only:
+            values = np.linspace(100.0, 2000.0, len(path.points))[:, None] * np.ones(9)
+            return self._result(values, [], errors=[0.001] * len(values))
+        self.followed.append((path.values, times, epoch))
+        if len(self.followed) == 1 and self.blocks:
+            assert self.cancelled.wait(5.0)
+        return None
+
+    blocks = False
+
+    def _result(self, values, times, **more):
+        return SimpleNamespace(actuators=SimpleNamespace(value=values.ravel()), times=times, **more)
+
+
+@pytest.fixture
+def desk(monkeypatch):
+    monkeypatch.setattr(goal_runner, "ShapeClient", Client)
+    told, ended = [], threading.Semaphore(0)
+    runner = GoalRunner("/softform", ROBOT.base_frame, told.append, ended.release)
+
+    def done():
+        assert ended.acquire(timeout=5.0)
+        runner._thread.join(5.0)
+        return told[-1]
+
+    yield SimpleNamespace(motions=Motions(ROBOT, runner), runner=runner, told=told, done=done)
+    runner.close()
+
+
+def test_obstacles_are_closed_meshes_that_hold_what_they_stand_for():
+    shape = obstacle_of(mesh_of([BALL, BOX]))
+    directions = np.random.default_rng(0).normal(size=(500, 3))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    on_ball = 1000.0 * (np.array(BALL.centre) + 0.02 * directions)
+    assert shape.contains(on_ball - 1e-3 * directions).all()
+    assert shape.distances(on_ball).max() < 0.02 * 20.0
+    corners = 1000.0 * np.array(BOX.centre) + 0.5 * 1000.0 * np.array(BOX.edges) * np.sign(directions)
+    assert shape.distances(corners).max() < 1e-9
+    assert not shape.contains(np.array([[0.0, 0.0, 75.0], [85.0, 0.0, 100.0]])).any()
+    assert shape.contains(np.array([[100.0, 0.0, 100.0]])).all()
+
+
+def test_a_motion_past_obstacles_is_told_and_runs_as_it_was_planned(desk):
+    with pytest.raises(SoftformError, match="no obstacle"):
+        desk.motions.plan(PlanMotion(values=[1000.0] * 9), np.full(9, 1000.0))
+    desk.motions.place([BALL])
+    desk.motions.plan(PlanMotion(values=[1000.0] * 9), np.full(9, 1000.0))
+    state = desk.done()
+    motion = desk.told[-2]
+    assert [one.stage for one in desk.told if one.type == "motion_state"] == ["planning", "planning", "planned"]
+    assert "10.0 mm clear" in state.text and motion.actuators[-1] == [1000.0] * 9
+    with pytest.raises(SoftformError, match="not the newest"):
+        desk.motions.run(RunMotion(epoch="7", motion=motion.id + 1))
+    desk.motions.run(RunMotion(epoch="7", motion=motion.id))
+    assert desk.done().stage == "reached"
+    ((values, times, epoch),) = Client.opened.followed
+    assert np.array_equal(values, motion.actuators) and list(times) == motion.times and epoch == 7
+
+
+def test_a_path_begins_at_its_first_place_and_is_no_faster_than_the_robot(desk):
+    places = [(0.0, 0.0, 0.01), (0.0, 0.0, 0.02), (0.0, 0.0, 0.05)]
+    desk.motions.plan_path(PlanPath(output="sheet", u=0.5, v=0.5, places=places, seconds=40.0))
+    desk.done()
+    slow = desk.told[-2]
+    assert slow.path == places and slow.times == pytest.approx([0.0, 10.0, 40.0])
+    desk.motions.plan_path(PlanPath(output="sheet", u=0.5, v=0.5, places=places, seconds=0.001))
+    desk.done()
+    motion = desk.told[-2]
+    rates = np.abs(np.diff(motion.actuators, axis=0)) / np.diff(motion.times)[:, None]
+    assert rates.max() == pytest.approx(ROBOT.slew_rate.max(), rel=1e-6)
+    desk.motions.run(RunMotion(epoch="7", motion=motion.id))
+    desk.done()
+    (first, none, _), (values, times, _) = Client.opened.followed
+    assert none is None and np.array_equal(first, values[:1]) and list(times) == motion.times
+
+
+def test_a_path_that_is_cancelled_before_its_first_place_goes_no_further(desk, monkeypatch):
+    monkeypatch.setattr(Client, "blocks", True)
+    places = [(0.0, 0.0, 0.01), (0.0, 0.0, 0.02)]
+    desk.motions.plan_path(PlanPath(output="sheet", places=places, seconds=1.0))
+    desk.done()
+    desk.motions.run(RunMotion(epoch="7", motion=desk.told[-2].id))
+    desk.runner.cancel()
+    assert desk.done().type == "notice" and desk.told[-2].stage == "failed"
+    assert len(Client.opened.followed) == 1
+
+
+def test_an_obstacle_of_the_wrong_size_is_refused_and_those_before_stay(desk):
+    desk.motions.place([BALL])
+    with pytest.raises(SoftformError, match="obstacle is"):
+        desk.motions.place([BOX, Obstacle(kind="box", centre=(0.0, 0.0, 0.1), edges=(90.0, 90.0, 90.0))])
+    assert desk.motions.obstacles == (BALL,)

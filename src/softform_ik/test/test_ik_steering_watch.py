@@ -1,0 +1,89 @@
+"""The watch over who steers: silence lets go, once, and of nobody else's goal."""
+
+import math
+
+import pytest
+
+from softform_core.errors import SoftformError
+from softform_ik.robot.steering_watch import SteeringWatch
+
+
+class Robot:
+    """What the watch acts on, and the time."""
+
+    def __init__(self):
+        self.now, self.reasons, self.has_goal = 10.0, [], False
+        self.watch = SteeringWatch(self.let_go, lambda: self.has_goal, lambda: self.now)
+
+    def let_go(self, reason):
+        self.reasons.append(reason)
+        return True
+
+    def wait(self, seconds):
+        """Look ten times a second, as the node does."""
+        for _ in range(round(seconds / 0.1)):
+            self.now += 0.1
+            self.watch.look()
+
+
+@pytest.fixture
+def robot():
+    return Robot()
+
+
+def test_without_a_beat_nothing_is_let_go_of(robot):
+    robot.wait(60.0)
+    assert robot.reasons == []
+
+
+def test_silence_lets_go_once(robot):
+    robot.watch.note(1.0, False)
+    robot.wait(0.9)
+    assert robot.reasons == []
+    robot.wait(0.4)
+    assert len(robot.reasons) == 1 and "1 s" in robot.reasons[0]
+    robot.wait(60.0)
+    assert len(robot.reasons) == 1
+
+
+def test_beats_that_come_keep_it(robot):
+    for _ in range(40):
+        robot.watch.note(0.5, False)
+        robot.wait(0.4)
+    assert robot.reasons == []
+
+
+def test_who_says_that_they_steer_no_more_leaves_what_is_held(robot):
+    robot.watch.note(1.0, False)
+    robot.watch.note(0.0, False)
+    robot.wait(60.0)
+    assert robot.reasons == []
+
+
+def test_after_a_stall_of_the_node_beats_that_waited_are_heard_first(robot):
+    robot.watch.note(1.0, False)
+    robot.now += 5.0
+    robot.watch.look()
+    robot.watch.note(1.0, False)
+    robot.wait(0.5)
+    assert robot.reasons == []
+
+
+@pytest.mark.parametrize("of_goal", [True, False])
+def test_a_goal_ends_if_it_is_of_who_is_silent_alone(robot, of_goal):
+    robot.watch.note(1.0, of_goal)
+    robot.has_goal = True
+    robot.wait(3.0)
+    assert len(robot.reasons) == of_goal
+    robot.has_goal = False
+    robot.wait(3.0)
+    assert len(robot.reasons) == of_goal
+
+
+@pytest.mark.parametrize("dead_man", [math.nan, -1.0, math.inf, 11.0])
+def test_a_beat_that_makes_no_sense_is_rejected_and_the_one_before_counts_on(robot, dead_man):
+    robot.watch.note(1.0, False)
+    with pytest.raises(SoftformError, match="dead_man"):
+        robot.watch.note(dead_man, False)
+    robot.wait(2.0)
+    assert len(robot.reasons) == 1
