@@ -4,6 +4,7 @@ setup(
     name="softform_studies",
     version="0.2.0",
     packages=find_packages(exclude=["test"]),
+    package_data={"softform_studies.foreign": ["tentacle/*"]},
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/softform_studies"]),
         ("share/softform_studies", ["package.xml"]),
@@ -35,6 +36,8 @@ setup(
             "console = softform_studies.console.bench_console:console",
             "torsos = softform_studies.cli_bench:torsos",
             "targets = softform_studies.cli_bench:targets",
+            "foreign = softform_studies.cli_foreign:foreign",
+            "hysteresis = softform_studies.cli_hysteresis:hysteresis",
         ],
         "softform.bench.ik": [
             "prediction = softform_studies.ik.ik_prediction:prediction",
