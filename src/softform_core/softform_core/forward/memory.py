@@ -185,7 +185,7 @@ class PrandtlIshlinskii(Memory):
         least = 1.0 - (self.shares * self.fading[:, None]).sum(axis=0)
         far = 2.0 * (reach + np.abs(self.lag)) / np.maximum(least, _LEAST_SLOPE)
         corners = np.concatenate([corners[:1] - far, corners, corners[-1:] + far])
-        felt = np.maximum.accumulate([self.effective(state, corner) for corner in corners])
+        felt = np.maximum.accumulate(self.effective(state, corners))
         each = zip(wanted, felt.T, corners.T, strict=True)
         moved = np.array([np.interp(one, *ways) for one, *ways in each])
         ahead = wanted - self.effective(state, state.commanded)
