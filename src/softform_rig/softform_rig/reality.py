@@ -16,7 +16,7 @@ from softform_core.paths import described_names, drawn_seed, reality_file
 from softform_core.robots import Robot
 from softform_core.robots.description import Description, NotNegative, Place, Pose, Positive
 from softform_core.yaml_files import read_yaml
-from softform_rig.emulation import Emulation, RemembersReadings, emulations
+from softform_rig.emulation import Emulation, ReadingMemory, RemembersReadings, emulations
 from softform_rig.material_memory import Creep, HysteresisLaw, MaterialMemory
 
 HELP = "See docs/steps/write-a-reality.md."
@@ -225,11 +225,12 @@ class SettledDevices:
 
     def __init__(self, reality: Reality, robot: Robot) -> None:
         self._reality, self._robot, known = reality, robot, emulations()
-        self._readings = [
-            (robot.served_by(device), emulation.reading_memory(robot, device, reality.errors_of(emulation)))
-            for device in robot.devices
-            if isinstance(emulation := known.get(device.kind), RemembersReadings)
-        ]
+        self._readings: list[tuple[Any, ReadingMemory]] = []
+        for device in robot.devices:
+            emulation = known.get(device.kind)
+            if emulation is not None and isinstance(emulation, RemembersReadings):
+                memory = emulation.reading_memory(robot, device, reality.errors_of(emulation))
+                self._readings.append((robot.served_by(device), memory))
 
     def settle(self, commanded: Array, seconds: float) -> Array:
         """True values (k,) of the actuators, at `commanded` (k,) for so long."""

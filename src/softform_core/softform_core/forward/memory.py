@@ -138,8 +138,9 @@ class PrandtlIshlinskii(Memory):
     def at_rest(self, actuation: Array) -> Remembered:
         """Return the state in which an actuation (..., k) is in effect as commanded, and has been for long."""
         lead, k = actuation.shape[:-1], actuation.shape[-1]
-        parts = (np.broadcast_to(actuation[..., None, :], (*lead, len(each), k)) for each in (self.widths, self.fading))
-        return Remembered(*parts, actuation)
+        there = actuation[..., None, :]
+        played, slow = (np.broadcast_to(there, (*lead, len(each), k)) for each in (self.widths, self.fading))
+        return Remembered(played, slow, actuation)
 
     def advance(self, state: Remembered, commanded: Array) -> Remembered:
         """See `Memory.advance`; (..., k)."""

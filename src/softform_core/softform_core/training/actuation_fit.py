@@ -128,8 +128,8 @@ def fit_actuation_to_few_markers(
     tell = _markers(simulated, network, frames)
 
     def look(effective: Array, _: Array) -> Told:
-        rests, rows, _ = tell(effective, np.zeros(6))
-        return rests, rows, [np.zeros((len(rest), 0)) for rest in rests]
+        told = tell(effective, np.zeros(6))
+        return told[0], told[1], [np.zeros((len(rest), 0)) for rest in told[0]]
 
     return _own_gains(look, network, frames, UNKNOWN, alike)
 
