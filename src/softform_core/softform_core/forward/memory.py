@@ -145,9 +145,8 @@ class PrandtlIshlinskii(Memory):
     def at_rest(self, actuation: Array) -> Remembered:
         """Return the state in which an actuation (..., k) is in effect as commanded, and has been for long."""
         lead, k = actuation.shape[:-1], actuation.shape[-1]
-        played, slow = (
-            np.broadcast_to(actuation[..., None, :], (*lead, len(each), k)) for each in (self.widths, self.fading)
-        )
+        there = actuation[..., None, :]
+        played, slow = (np.broadcast_to(there, (*lead, len(each), k)) for each in (self.widths, self.fading))
         return Remembered(played, slow, actuation)
 
     def advance(self, state: Remembered, commanded: Array) -> Remembered:
@@ -195,7 +194,7 @@ class PrandtlIshlinskii(Memory):
         least = 1.0 - (self.shares * self.fading[:, None]).sum(axis=0)
         far = 2.0 * (reach + np.abs(self.lag)) / np.maximum(least, _LEAST_SLOPE)
         corners = np.concatenate([corners[:1] - far, corners, corners[-1:] + far])
-        felt = np.maximum.accumulate([self.effective(state, corner) for corner in corners])
+        felt = np.maximum.accumulate(self.effective(state, corners))
         each = zip(wanted, felt.T, corners.T, strict=True)
         moved = np.array([np.interp(one, *ways) for one, *ways in each])
         ahead = wanted - self.effective(state, state.commanded)
