@@ -109,13 +109,13 @@ def test_what_was_commanded_before_each_frame_is_known_from_when_they_were_captu
     write(store, 2)
     a, known = store.actuation, store.pasts(rest)
     assert np.array_equal(known[0], np.tile(rest, (REMEMBERED, 1)))
-    assert np.array_equal(known[2], [rest, rest, a[0], a[1]])
+    assert np.array_equal(known[2], [*[rest] * (REMEMBERED - 2), a[0], a[1]])
     store.take_back([1])
     store.begin_session({"began": datetime.fromtimestamp(150.0, UTC).isoformat()})
     store.write_captured(1, cloud(1, 50), a[1], 160.0, GOOD)
     again = open_frames(store.path, ROBOT).pasts(rest)
     assert again.shape == (4, REMEMBERED, 9)
-    assert np.array_equal(again[1], [rest, a[0], a[2], rest])
+    assert np.array_equal(again[1], [*[rest] * (REMEMBERED - 3), a[0], a[2], rest])
 
 
 def test_rejected_frames_keep_their_cloud_and_reason(tmp_path):

@@ -223,13 +223,13 @@ def test_a_failure_holds_the_robot_and_the_thread_lives_on(bench, shape, model, 
 def test_a_stream_leads_a_body_that_remembers_forth_and_back(robot, remembering, wait_for):
     model = remembering.at(SHEET.samples(400))
     bench = Bench(robot, model)
-    effective, seen = np.zeros(9), 0
+    state, seen = model.memory.at_rest(np.zeros(9)), 0
 
     def feel():
-        nonlocal effective, seen
+        nonlocal state, seen
         for values in bench.sent[seen:]:
-            effective, seen = model.memory.follow(effective, values), seen + 1
-        return effective
+            state, seen = model.memory.advance(state, values), seen + 1
+        return model.memory.felt(state)
 
     def is_reached(since):
         return bench.loop.report.converged and bench.loop.report.target_stamp > since
