@@ -22,7 +22,7 @@ class _Commands(RegisteredCommands):
             *("reach", "follow", "plan", "stream", "capture", "run", "release", "stop", "reset"),
         ),
         "Record": ("record", "replay"),
-        "Look and judge": ("shape", "evaluate", "bench", "study", "figures"),
+        "Look and judge": ("shape", "evaluate", "bench", "study", "histories", "figures"),
     }
 
     def invoke(self, ctx: click.Context) -> object:
