@@ -11,7 +11,6 @@ from rclpy.action.server import ServerGoalHandle
 
 from softform_client.driver_watch import DriverWatch
 from softform_client.solve_options import SolveGoal
-from softform_core.errors import SoftformError
 from softform_core.forward.robot_models import RobotModels
 from softform_core.robots import Robot
 from softform_ik.robot.commander import Commander
@@ -126,9 +125,12 @@ class GoalServer(ABC, Generic[Goal, Ended]):
     async def _carry_out(self, goal: Goal, handle: ServerGoalHandle) -> tuple[Outcome, str, Any]:
         stop = self._stops[bytes(handle.goal_id.uuid)]
         tell = FeedbackThrottle(handle.publish_feedback, self.node.parameters["feedback_rate"])
-        warnings, outcome = await in_worker(self._workers, lambda: (self.warnings(goal), self._run(goal, stop, tell)))
-        self.ended(stop)
-        del self._stops[bytes(handle.goal_id.uuid)]
+        try:
+            work = in_worker(self._workers, lambda: (self.warnings(goal), self._run(goal, stop, tell)))
+            warnings, outcome = await work
+        finally:  # whatever a goal raises, it must not keep the robot
+            self.ended(stop)
+            del self._stops[bytes(handle.goal_id.uuid)]
         result = self.result(outcome)
         if warnings:
             result.solve.warnings = warnings
@@ -211,7 +213,7 @@ def unknown_past(driver: DriverWatch, models: RobotModels) -> Warn[SolveGoal]:
     """Return what warns of plans by the models of a body that remembers, while its past is not known to the driver."""
 
     def warn(goal: SolveGoal) -> list[str]:
-        with suppress(SoftformError):  # of which the goal tells itself
+        with suppress(Exception):  # of which the goal tells itself
             kind = models.of(goal.model)
             return driver.warnings((kind.simulated if goal.without_sim_to_real else kind.current).memory)
         return []

@@ -73,7 +73,7 @@ class Plan:
         """Carry out a goal; returns an outcome whatever happens. Models that come meanwhile do not change it."""
         try:
             kind = self._models.of(goal.model)
-        except SoftformError as error:
+        except Exception as error:  # a model of another package may raise anything
             return PlanOutcome(*failure(error, GoalCode.INVALID_GOAL), None, None, 0.0, 0, False)
         models = kind.models
         used = models.uncertainty is not None and not goal.without_sim_to_real
