@@ -267,6 +267,13 @@ def test_an_approach_comes_from_the_same_side_each_time(robot):
     assert approach.begins_at(back, low)[0] == 0.0
 
 
+def test_an_actuator_that_stood_still_but_for_noise_has_no_side_yet(robot):
+    approach, here = Approach(robot), np.full(9, 1000.0)
+    assert approach.begins_at(here, here - 9.0) is None  # 0.002 of the range is 10 Pa
+    assert approach.begins_at(here, here + 100.0) is None, "there was no side to keep to"
+    assert approach.begins_at(here + 100.0, here)[0] < 1000.0, "now there is"
+
+
 def test_the_goal_may_limit_the_rounds(rig, pipeline, shape_of):
     outcome = run(rig, pipeline, None, ReachGoal(shape_of(HIDDEN), Mode.CLOSED_LOOP, max_rounds=1))
     assert outcome.code == GoalCode.NONE and len(outcome.rounds) == 2
