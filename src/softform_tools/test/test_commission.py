@@ -109,7 +109,8 @@ def test_each_step_takes_one_actuator_to_its_share_and_no_further():
 
 
 def test_all_together_is_left_out_where_actuators_pull_against_each_other():
-    for name, is_there in (("membrane", True), ("tendon_rod", False), ("planar_fingers", False), ("three_chamber", True)):
+    expected = {"membrane": True, "tendon_rod": False, "planar_fingers": False, "three_chamber": True}
+    for name, is_there in expected.items():
         robot = load_robot(name)
         together = all_together(robot, *base_and_steps(robot, 0.2))
         assert (together is not None) == is_there, name

@@ -41,8 +41,8 @@ def commission(actuators: tuple[str, ...], by: str | None, share: float, namespa
     measure it at rest before the next. A person is asked which one moved, in random order and without being told which
     one should; a scanner compares with what the simulation predicts. Where all are asked, the sensors' offsets are
     measured before, and all move together after, unless they pull against each other. If it takes motion to measure
-    offsets, as of tendons, a person is asked first. Exits with 0 if all is well, with 1 if not, and with 130 after Ctrl-C
-    or the answer `stop`; the robot is vented then.
+    offsets, as of tendons, a person is asked first. Exits with 0 if all is well, with 1 if not, and with 130 after
+    Ctrl-C or the answer `stop`; the robot is vented then.
     """
     from softform_ros.background_node import BackgroundNode
     from softform_tools.commission import layout
