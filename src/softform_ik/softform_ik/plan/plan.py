@@ -9,7 +9,6 @@ from softform_client.actuator_values import values_to_message
 from softform_client.driver_watch import DriverWatch
 from softform_client.plan_messages import PlanGoal, goal_from_message
 from softform_core.arrays import Array
-from softform_core.errors import SoftformError
 from softform_core.forward.history import History
 from softform_core.forward.memory import Commands, Memory
 from softform_core.forward.robot_models import SurfaceModels
