@@ -11,6 +11,7 @@ from softform_client.held_command import HeldCommand
 from softform_ik.goals import goal_server
 from softform_ik.goals.goal_server import MovingGoalServer
 from softform_ik.robot.commander import Commander
+from softform_ros.goal_error import GoalCode
 
 GOAL = SimpleNamespace(goal_id=SimpleNamespace(uuid=np.arange(16, dtype=np.uint8)), publish_feedback=print)
 GOAL.request = SimpleNamespace(asked=SimpleNamespace(epoch=1, client=""))
@@ -42,7 +43,6 @@ class Stack:
         self.commander = Commander(HeldCommand(lambda values: None), GrantedLease())
         node = SimpleNamespace(parameters={"feedback_rate": 20.0}, get_logger=lambda: self)
         node.get_subscriptions_info_by_topic = lambda topic: self.listeners
-        node.count_subscribers = lambda topic: len(self.listeners)
         self.server = Server(node, None, run, None, lambda goal: [], None, self.commander)
 
     async def in_worker(self, workers, work):
@@ -67,3 +67,44 @@ def test_a_goal_that_raises_does_not_keep_the_robot(monkeypatch):
         with pytest.raises(RuntimeError, match="another package"):
             stack.carry_out()
         assert not stack.commander.is_moved_by_goal and not stack.server._stops
+
+
+def listener(name):
+    return SimpleNamespace(node_namespace="/softform", node_name=name)
+
+
+@pytest.mark.parametrize(
+    ("client", "left", "ends"),
+    [
+        ("/softform/follow_1", ["follow_1", "console"], False),
+        ("/softform/follow_1", ["console"], True),
+        ("/softform/follow_1", ["_NODE_NAME_UNKNOWN_"], False),
+        ("/softform/follow_1", [], True),
+        ("", ["anybody"], False),
+        ("", [], True),
+    ],
+)
+def test_a_goal_ends_with_its_own_client_whoever_else_listens(monkeypatch, client, left, ends):
+    stack, stops = None, []
+
+    def run(goal, stop, tell):
+        stops.append(stop)
+        stack.listeners = [listener(name) for name in ("follow_1", "console")]
+        look(5.0)
+        assert not stop()
+        stack.listeners = [listener(name) for name in left]
+        look(1.9)
+        assert not stop()
+        look(0.3)
+        return stop.code
+
+    def look(seconds):
+        for _ in range(round(seconds / 0.1)):
+            stack.now += 0.1
+            stack.server.end_without_client()
+
+    stack = Stack(run, monkeypatch)
+    request = SimpleNamespace(asked=SimpleNamespace(epoch=1, client=client))
+    stack.server._begin("goal", SimpleNamespace(**{**vars(GOAL), "request": request}))
+    stack.carry_out()
+    assert stops[0].code == (GoalCode.CANCELLED if ends else GoalCode.NONE)

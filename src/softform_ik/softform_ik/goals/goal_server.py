@@ -24,6 +24,9 @@ from softform_ros.lifecycle import SoftformLifecycleNode
 CLIENT_SECONDS = 2.0
 """Time after which a client that is not seen counts as gone, s; discovery takes some tenths."""
 
+_NOT_DISCOVERED = "_NODE_NAME_UNKNOWN_"
+"""What ROS calls the node of a subscription until it has heard of it."""
+
 Goal = TypeVar("Goal")
 Ended = TypeVar("Ended", bound=Outcome)
 Run = Callable[[Goal, StopRequest, Callable[[Any], None]], Ended]
@@ -153,6 +156,7 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
     ) -> None:
         self._driver, self._commander = driver, commander
         self._moving: StopRequest | None = None
+        self._client = ""
         self._alone_since: float | None = None
         super().__init__(node, robot, run, ledger, warn)
 
@@ -184,16 +188,17 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
         """Give the robot to a goal that moves it, and watch whether its client stays."""
         if self.moves(goal):
             self._commander.begin(stop, message.asked.epoch)
-            self._moving = stop
+            self._moving, self._client, self._alone_since = stop, message.asked.client, None
 
     def end_without_client(self) -> None:
-        """End a goal that moves the robot when nobody is there any more who could take its result; called now and then.
+        """End a goal that moves the robot when its client is not there any more; called now and then.
 
-        A client of an action listens to its feedback.
+        A client of an action listens to its feedback; which of those who do is this goal's, its `asked.client` says.
         """
         if self._moving is None or self._moving():
             return
-        if self.node.count_subscribers(f"{self.name}/_action/feedback"):
+        listeners = self.node.get_subscriptions_info_by_topic(f"{self.name}/_action/feedback")
+        if any(self._may_be_client(one.node_namespace, one.node_name) for one in listeners):
             self._alone_since = None
             return
         now = time.monotonic()
@@ -201,6 +206,10 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
         if now - self._alone_since > CLIENT_SECONDS:
             self.node.get_logger().warning(f"{self.name}: the client is gone; its goal is ended")
             self._moving.request(GoalCode.CANCELLED)
+
+    def _may_be_client(self, namespace: str, name: str) -> bool:
+        is_known = self._client and name != _NOT_DISCOVERED
+        return not is_known or f"{namespace.rstrip('/')}/{name}" == self._client
 
     def ended(self, stop: StopRequest) -> None:
         """Take it back."""
