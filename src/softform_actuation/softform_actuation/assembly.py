@@ -35,7 +35,7 @@ def device_family(kind: str) -> DeviceFamily:
     """
     loaded, origin = load_plugin(GROUP, kind, "device")
     family: DeviceFamily = loaded
-    if not all(hasattr(family, name) for name in ("parameters", "adapters", "check", "make")):
+    if not all(hasattr(family, name) for name in ("parameters", "calibration_moves", "adapters", "check", "make")):
         raise SoftformError(f"The device '{kind}' of {origin} is no family.", "See docs/extending.md.")
     return family
 

@@ -245,6 +245,10 @@ class DeviceFamily(Protocol):
     def parameters(self) -> tuple[Parameter, ...]:
         """Parameters of the node that the family's devices need, such as `port`."""
 
+    @property
+    def calibration_moves(self) -> bool:
+        """Whether `Device.calibrate` moves the robot: a person is asked before that."""
+
     def adapters(self, values: Mapping[str, Any]) -> list[str]:
         """Names that the device's port is known by, the adapter's last: by them a fault stays latched; opens none."""
 

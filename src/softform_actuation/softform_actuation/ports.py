@@ -223,7 +223,9 @@ def names_of_port(path: str) -> list[str]:
 
 
 class SerialFamily:
-    """What families of devices have in common that have a parameter `port` each."""
+    """What families of devices have in common that have a parameter `port` each, and measure offsets at rest."""
+
+    calibration_moves = False
 
     def adapters(self, values: Mapping[str, Any]) -> list[str]:
         """Names of the device's port, as `DeviceFamily.adapters`."""

@@ -10,6 +10,8 @@ with ShapeClient() as robot:
 docs/client.md has an example of everything that it can do.
 """
 
+import itertools
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self, TypeAlias
 
@@ -28,9 +30,10 @@ from softform_core.robots import Robot, load_robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.shape import Shape
 from softform_interfaces.action import CaptureShape, FollowWaypoints, PlanToShape, ReachShape
-from softform_interfaces.msg import Asked, ServoState
+from softform_interfaces.msg import ServoState
 from softform_ros.action_caller import ActionCaller, NotConnectedError
 from softform_ros.action_goals import NO_ERROR
+from softform_ros.asked import asked_now
 from softform_ros.service_calls import asked_parameters
 
 # The constants of a result are the error codes of its action.
@@ -41,6 +44,8 @@ PlanCode = PlanToShape.Result
 
 ShapeLike: TypeAlias = Shape | Array | Any
 """A shape, points (N, 3) m, or a mesh with `vertices` and `faces` in m."""
+
+_NUMBERS = itertools.count(1)
 
 __all__ = [
     "CaptureCode",
@@ -82,10 +87,12 @@ class ShapeClient:
     """
 
     def __init__(self, namespace: str = "/softform", frame: str = "", timeout: float = 10.0) -> None:
-        self._frame, self._timeout = frame, timeout
+        self._frame, self._timeout, number = frame, timeout, next(_NUMBERS)
 
         def caller(action: Any, name: str, server: str) -> ActionCaller:
-            return ActionCaller(action, name, server, f"{name}_client", namespace, timeout)
+            # a goal ends with its client, which is known by the name of its node
+            own = f"{name}_client_{os.getpid()}_{number}"
+            return ActionCaller(action, name, server, own, namespace, timeout)
 
         self._reaching = caller(ReachShape, "reach_shape", "inverse_kinematics")
         self._following = caller(FollowWaypoints, "follow_waypoints", "inverse_kinematics")
@@ -374,7 +381,7 @@ class ShapeClient:
             caller.connect()
         goal = pack(caller.now())
         if epoch:
-            goal.asked = Asked(stamp=caller.now(), epoch=epoch)
+            goal.asked = asked_now(caller.node, epoch)
         result = caller.call(goal, on_feedback)
         if result.error_code != NO_ERROR:
             raise GoalFailedError(result.error_msg, result.error_code, result)

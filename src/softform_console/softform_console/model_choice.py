@@ -18,6 +18,8 @@ _ANSWER_SECONDS = 90.0
 
 _ASK_SECONDS, _POLL_SECONDS = 2.0, 0.1
 
+_SILENCE = f"It did not answer, or was not ready, within {_ANSWER_SECONDS:g} s."
+
 
 class ModelChoice:
     """Asks the nodes, and has them change together: where one cannot, the others go back to what they had.
@@ -75,18 +77,28 @@ class ModelChoice:
         return [name for name, client in self._clients.items() if client.service_is_ready()]
 
     def _change(self, kind: str) -> None:
-        begun, before = time.monotonic(), dict[str, str]()
+        begun, before, changed = time.monotonic(), dict[str, str](), list[str]()
         for name in self._ready():
-            was = self._kinds.get(name, "")
-            if refusal := self._use(name, kind):
-                for other, earlier in before.items():
-                    self._use(other, earlier)  # of one that had not said, nothing is asked but what it has
-                text = f"{name} cannot use the model '{kind}', and none does: {refusal}"
-                self._tell(Notice(level="error", about="use_model", text=text))
+            if (answer := self._asked(name, "")) is None:
+                self._tell_failure(f"{name} does not say which model it uses, so all keep theirs.")
                 return
-            before[name] = was
+            before[name] = answer.model
+        for name in before:
+            refusal = self._use(name, kind)
+            if not refusal:
+                changed.append(name)
+                continue
+            if refusal == _SILENCE:
+                changed.append(name)  # it may come to it later
+            kept = [other for other in changed if self._use(other, before[other])]
+            outcome = f"{' and '.join(kept)} may use it all the same" if kept else "none does"
+            self._tell_failure(f"{name} cannot use the model '{kind}', and {outcome}: {refusal}")
+            return
         text = f"The model '{kind}' is in use, after {time.monotonic() - begun:.1f} s."
         self._tell(Notice(level="info", about="use_model", text=text))
+
+    def _tell_failure(self, text: str) -> None:
+        self._tell(Notice(level="error", about="use_model", text=text))
 
     def _use(self, name: str, kind: str) -> str:
         """Have a node use a kind; returns why it does not, if so."""
@@ -95,10 +107,10 @@ class ModelChoice:
             answer, wanted = self._asked(name, wanted), ""
             if answer is not None and not answer.success:
                 return str(answer.message)
-            if answer is not None and (answer.model == kind or not kind):
+            if answer is not None and answer.model == kind:
                 return ""
             time.sleep(_POLL_SECONDS)
-        return f"It did not answer, or was not ready, within {_ANSWER_SECONDS:g} s."
+        return _SILENCE
 
     def _asked(self, name: str, kind: str) -> UseModel.Response | None:
         ended = threading.Event()

@@ -10,7 +10,7 @@ from softform_core.forward.robot_models import SurfaceModels, TipModels, open_mo
 from softform_core.robots import load_robot
 from softform_ik.goals.reach_limit import REACH_PARAMETER, TIP_REACH_PARAMETER, ReachSettings
 from softform_ik.robot.commander import Commander
-from softform_ik.robot.steering_watch import SteeringWatch
+from softform_ik.robot.steering_watch import LOOK_SECONDS, SteeringWatch
 from softform_ik.surface_servers import SurfaceServers
 from softform_ik.tip_servers import TipServers
 from softform_ik.warm_up import warm_up
@@ -97,7 +97,11 @@ class InverseKinematicsNode(SoftformLifecycleNode):
             self._servers = TipServers(*shared, models)
         self._driver.listen(self, self.opened)
         self.subscribe(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
-        self._watch = SteeringWatch(self._commander.release, lambda: self._commander.is_moved_by_goal)
+        commander = self._commander
+        self._watch = SteeringWatch(
+            commander.release, lambda: commander.is_moved_by_goal, lambda: commander.is_held_by_goal
+        )
+        self.opened.callback(self.destroy_timer, create_steady_timer(self, LOOK_SECONDS, self._look))
         self.subscribe(SteeringBeat, "steering_beat", self._on_beat, qos.STEERING_BEAT)
         self.opened.callback(self.destroy_service, self.create_service(Trigger, "release", self._on_release))
         self._commander.note_alive()  # to load the models took its time
@@ -138,11 +142,14 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         """Renew the lease by repeating the held command; see whether goals still have a client."""
         if self._commander.note_alive():
             self.get_logger().warning("this node stood still; what was asked for before is over")
-        if vanished := self._watch.look():
-            self.get_logger().warning(f"{vanished} The shape is no longer held")
         self._held.repeat()
         if self._servers is not None:
             self._servers.end_without_client()
+
+    def _look(self) -> None:
+        """Let go of the robot if who steers it has vanished, whatever the rate of commands."""
+        if vanished := self._watch.look():
+            self.get_logger().warning(f"{vanished} The shape is no longer held")
 
     def _on_beat(self, message: SteeringBeat) -> None:
         try:

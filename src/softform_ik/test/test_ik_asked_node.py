@@ -144,10 +144,11 @@ def test_a_goal_that_comes_twice_moves_the_robot_once(stand_in, sender, wait_for
 
 
 def test_a_path_whose_client_is_gone_ends_and_the_robot_stays_where_it_is(stand_in, node, wait_for, client):
-    client.close()  # it is a client of the actions, too
+    client._following.connect()  # it listens to the action, too, as a console does
     with BackgroundNode("vanishing", "/softform") as background:
-        vanishing = Sender(background)
-        vanishing.send(asked(stand_in), 16, times=(20.0,))
+        vanishing, told = Sender(background), asked(stand_in)
+        told.client = background.get_fully_qualified_name()
+        vanishing.send(told, 16, times=(20.0,))
         wait_for(lambda: stand_in.commands and stand_in.commands[-1][0] > 100.0, "the path to be under way")
     wait_for(lambda: any("the client is gone" in line for line in node.log), "the node to miss the client", 15.0)
     wait_for(lambda: (stand_in.commands[-1] == stand_in.commands[-4]).all(), "the path to end")

@@ -267,6 +267,34 @@ def test_an_approach_comes_from_the_same_side_each_time(robot):
     assert approach.begins_at(back, low)[0] == 0.0
 
 
+def test_an_actuator_that_stood_still_but_for_noise_has_no_side_yet(robot):
+    approach, here = Approach(robot), np.full(9, 1000.0)
+    assert approach.begins_at(here, here - 9.0) is None  # 0.002 of the range is 10 Pa
+    assert approach.begins_at(here, here + 100.0) is None, "there was no side to keep to"
+    assert approach.begins_at(here + 100.0, here)[0] < 1000.0, "now there is"
+
+
+@pytest.mark.parametrize("of_return", [False, True])
+def test_a_run_up_that_does_not_settle_is_not_held(robot, real, pipeline, shape_of, monkeypatch, of_return):
+    run_up, calls = np.full(9, 4900.0), []
+
+    class Sticks(Rig):
+        def note(self, values, status=ActuatorState.SETTLED):
+            super().note(values, ActuatorState.MOVING if np.array_equal(values, run_up) else status)
+
+    def begins_at(self, here, commanded):
+        calls.append(here)
+        return run_up if len(calls) == 2 + of_return else None
+
+    monkeypatch.setattr(goal_execution.Approach, "begins_at", begins_at)
+    rig = Sticks(robot, real)
+    rig.spoil = lambda number, points: None if of_return and number == 1 else points
+    outcome = run(rig, pipeline, shape_of(HIDDEN))
+    assert outcome.code == GoalCode.SETTLE_TIMEOUT and len(outcome.rounds) == 1
+    assert (rig.sent[-2] == run_up).all() and rig.sent[-1] == pytest.approx(outcome.rounds[0].commanded)
+    assert calls[1] == pytest.approx(rig.sent[0]), "it begins where it was commanded to, not where it was measured"
+
+
 def test_the_goal_may_limit_the_rounds(rig, pipeline, shape_of):
     outcome = run(rig, pipeline, None, ReachGoal(shape_of(HIDDEN), Mode.CLOSED_LOOP, max_rounds=1))
     assert outcome.code == GoalCode.NONE and len(outcome.rounds) == 2

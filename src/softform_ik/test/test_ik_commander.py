@@ -213,3 +213,15 @@ def test_a_clock_that_is_set_back_does_not_silence_the_stream(commander, clock):
     assert not commander.admits(100_000), "what was meant before"
     clock.now = 100_500
     assert commander.admits(100_400)
+
+
+def test_what_is_held_is_of_a_goal_once_that_has_commanded(commander, lease):
+    commander.hold_for_stream(STREAM, 1_000_100)
+    assert not commander.is_held_by_goal
+    goal = StopRequest()
+    commander.begin(goal, lease.epoch)
+    assert not commander.is_held_by_goal and not commander.hold(GOAL, goal, lambda: False)
+    assert not commander.is_held_by_goal, "it was not permitted"
+    assert commander.hold(GOAL, goal) and commander.is_held_by_goal
+    commander.begin(StopRequest(), lease.epoch)
+    assert not commander.is_held_by_goal

@@ -269,3 +269,13 @@ def test_what_sleeps_take_too_long_does_not_add_up(robot, period, between):
     assert outcome.due == pytest.approx(times, abs=0.05)
     commanded = np.array([values for _, values in laboratory.commands])
     assert (np.diff(commanded, axis=0) >= 0.0).all()
+
+
+def test_a_path_with_a_model_that_is_not_there_fails_before_anything_moves(laboratory):
+    class Typo(GivenPaths):
+        def uses_sim_to_real(self, goal):
+            raise RuntimeError("no model 'lerned'")
+
+    outcome = laboratory.run(FollowGoal(ActuatorPath(PATH), model="lerned"), solver=Typo())
+    assert outcome.code is GoalCode.INTERNAL_ERROR and "lerned" in outcome.message
+    assert not laboratory.commands

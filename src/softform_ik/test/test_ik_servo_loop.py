@@ -248,3 +248,20 @@ def test_a_stream_leads_a_body_that_remembers_forth_and_back(robot, remembering,
     finally:
         bench.streams.clear()
         bench.loop.stop()
+
+
+def test_another_model_in_mid_stream_begins_anew_with_its_own_memory(robot, model, remembering, shape):
+    bench, begun = Bench(robot, model, stale_after=60.0), []
+    commands = bench.driver.commands
+    bench.driver.commands = lambda memory, start: begun.append((memory, start)) or commands(memory, start)
+    bench.aim(shape)
+    while len(bench.sent) < 5:
+        bench.loop.turn()
+    bench.model = remembering.at(SHEET.samples(400))
+    held, count = bench.commander.values, len(bench.sent)
+    bench.aim(shape)
+    while len(bench.sent) < count + 1:
+        bench.loop.turn()
+    assert [memory for memory, _ in begun] == [model.memory, bench.model.memory]
+    np.testing.assert_array_equal(begun[1][1], held)
+    assert np.abs(bench.sent[count] - held).max() <= LARGEST_STEP

@@ -5,24 +5,24 @@ import math
 import pytest
 
 from softform_core.errors import SoftformError
-from softform_ik.robot.steering_watch import SteeringWatch
+from softform_ik.robot.steering_watch import LOOK_SECONDS, SteeringWatch
 
 
 class Robot:
     """What the watch acts on, and the time."""
 
     def __init__(self):
-        self.now, self.reasons, self.has_goal = 10.0, [], False
-        self.watch = SteeringWatch(self.let_go, lambda: self.has_goal, lambda: self.now)
+        self.now, self.reasons, self.has_goal, self.has_moved = 10.0, [], False, True
+        self.watch = SteeringWatch(self.let_go, lambda: self.has_goal, lambda: self.has_moved, lambda: self.now)
 
     def let_go(self, reason):
         self.reasons.append(reason)
         return True
 
     def wait(self, seconds):
-        """Look ten times a second, as the node does."""
-        for _ in range(round(seconds / 0.1)):
-            self.now += 0.1
+        """Look as often as the node does."""
+        for _ in range(round(seconds / LOOK_SECONDS)):
+            self.now += LOOK_SECONDS
             self.watch.look()
 
 
@@ -78,6 +78,19 @@ def test_a_goal_ends_if_it_is_of_who_is_silent_alone(robot, of_goal):
     robot.has_goal = False
     robot.wait(3.0)
     assert len(robot.reasons) == of_goal
+
+
+@pytest.mark.parametrize("moves", [True, False])
+def test_somebody_elses_goal_that_moves_nothing_leaves_what_was_steered_to_the_watch(robot, moves):
+    robot.watch.note(1.0, False)
+    robot.has_goal, robot.has_moved = True, False
+    robot.wait(5.0)
+    assert robot.reasons == [], "the goal may still move the robot"
+    robot.has_moved = moves
+    robot.wait(0.2)
+    robot.has_goal = False
+    robot.wait(0.3)
+    assert len(robot.reasons) == (not moves)
 
 
 @pytest.mark.parametrize("dead_man", [math.nan, -1.0, math.inf, 11.0])

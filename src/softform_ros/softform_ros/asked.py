@@ -57,6 +57,11 @@ def require_just_asked(asked: Asked, node: Node, what: str) -> None:
     require_recent(age_of(asked.stamp, node.get_clock().now().nanoseconds * 1e-9), asked.epoch, what)
 
 
+def asked_now(node: Node, epoch: int) -> Asked:
+    """Return the stamp of a request that a node makes now, in an epoch of the driver that its asker saw."""
+    return Asked(stamp=node.get_clock().now().to_msg(), epoch=epoch, client=node.get_fully_qualified_name())
+
+
 class EpochWatch:
     """The driver's epoch as a program sees it, for what it asks for."""
 
@@ -74,7 +79,7 @@ class EpochWatch:
         if not self._node.count_publishers("driver_state"):  # it may not be known yet
             patience = max(self._since + _DISCOVERY_SECONDS - time.monotonic(), 0.0)
         self._heard.wait(patience)
-        return Asked(stamp=self._node.get_clock().now().to_msg(), epoch=self._epoch)
+        return asked_now(self._node, self._epoch)
 
     def close(self) -> None:
         """Listen no more."""

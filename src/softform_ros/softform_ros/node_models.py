@@ -69,7 +69,10 @@ def open_node_models(
 
 
 class _ModelService:
-    """Serves `NODE/use_model`: models are opened in another thread, and the executor goes on feeding the driver."""
+    """Serves `NODE/use_model`: models are opened in another thread, and the executor goes on feeding the driver.
+
+    Who asks for the kind that is in use gives up the one that is being opened.
+    """
 
     def __init__(self, node: SoftformLifecycleNode, models: ChosenSurface) -> None:
         self._node, self._models = node, models
@@ -79,14 +82,14 @@ class _ModelService:
 
     def _on_request(self, request: UseModel.Request, response: UseModel.Response) -> UseModel.Response:
         models = self._models
-        if self._opening and request.model not in ("", self._opening):
+        if request.model == models.kind:
+            self._opening = self._failure = ""
+        elif self._opening and request.model not in ("", self._opening):
             response.message = f"The model '{self._opening}' is being opened. Wait until that has ended."
         elif request.model and not self._opening:
-            self._failure = ""
-            if request.model != models.kind:
-                self._opening = request.model
-                wanted = request.model, self._node.executor
-                threading.Thread(target=self._open, args=wanted, name="model", daemon=True).start()
+            self._failure, self._opening = "", request.model
+            wanted = request.model, self._node.executor
+            threading.Thread(target=self._open, args=wanted, name="model", daemon=True).start()
         response.success = not (response.message or self._failure)
         opening = f"The model '{self._opening}' is being opened." if self._opening else ""
         response.message = response.message or self._failure or opening
@@ -104,6 +107,8 @@ class _ModelService:
         executor.create_task(self._opened, kind, failure)
 
     def _opened(self, kind: str, failure: str) -> None:
+        if kind != self._opening:
+            return  # it was given up meanwhile
         self._opening, self._failure = "", failure
         if failure:
             self._node.get_logger().warning(f"model '{kind}' is not used: {failure}")

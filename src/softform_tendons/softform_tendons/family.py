@@ -21,6 +21,7 @@ class TendonFamily(SerialFamily):
     """Dynamixel motors that pull tendons."""
 
     parameters = PARAMETERS
+    calibration_moves = True
 
     def check(self, served: ServedActuators) -> None:
         """Look at the description's settings.

@@ -32,6 +32,9 @@ _UNEXPLAINED = 0.7
 _REGISTERED = 0.02
 """Share of the robot's size within which a scan at rest lies on the predicted rest, if the scanner is registered."""
 
+_SAME_COMMAND = 1e-6
+"""Share of its range by which a command may differ from that of the same actuation."""
+
 _WIDTH = 48
 
 
@@ -79,9 +82,15 @@ def moved(seen: Array, predicted: Array) -> list[int] | None:
     return None if left > _UNEXPLAINED * np.linalg.norm(field) else np.flatnonzero(has_moved).tolist()
 
 
-def all_together(base: Array, steps: Array) -> Array:
-    """Return the command (k,) of all `base_and_steps` together."""
-    return np.asarray(base + (steps - base).sum(axis=0))
+def all_together(robot: Robot, base: Array, steps: Array) -> Array | None:
+    """Return the command (k,) of all `base_and_steps` together; None if the robot never sets them so.
+
+    Antagonists pull against each other: what the description leaves out between them is not tried out either.
+    """
+    together = base + (steps - base).sum(axis=0)
+    span = robot.actuator_max - robot.actuator_min
+    nearest = robot.actuators_of(robot.actuation_of(together))
+    return together if (np.abs(nearest - together) <= _SAME_COMMAND * span).all() else None
 
 
 def shape_complaint(error_mm: float, moved_mm: float) -> str:
@@ -111,14 +120,14 @@ class SurfaceSteps:
     """
 
     def __init__(self, robot: Robot, base: Array, steps: Array) -> None:
-        commands = np.vstack([base, steps, all_together(base, steps)])
         if not robot.surfaces or robot.body.goes_around:  # an arm bends further than it is thick, even in a small step
             raise SoftformError(f"'{robot.name}' is no sheet, which a scan could tell of.", "Choose --by person.")
-        actuations = robot.actuation_of(commands)
-        if not np.allclose(robot.actuators_of(actuations), commands):
+        together = all_together(robot, base, steps)
+        if together is None or not np.allclose(robot.actuators_of(robot.actuation_of(steps)), steps):
             raise SoftformError(
                 f"Shapes of '{robot.name}' are known for several actuators together only.", "Choose --by person."
             )
+        actuations = robot.actuation_of(np.vstack([base, steps, together]))
         # The simulation alone: a sim-to-real model may have been learned on the very tubes that are in question.
         shapes = load_pipeline(robot, _POINTS).points(actuations)
         self._patches, self._rest, self._size = robot.patches, shapes[0] / MM_PER_M, float(robot.extent.max())

@@ -1,5 +1,8 @@
 """Who moved: by displacement fields, by scans of the rig's bodies, and what is said and kept of it."""
 
+from types import SimpleNamespace
+
+import click
 import numpy as np
 import pytest
 
@@ -9,6 +12,8 @@ from softform_core.robots import load_robot
 from softform_rig.live_body import LiveBody
 from softform_rig.reality import load_reality
 from softform_rig.scanner import Scanner, half_size
+from softform_ros import service_calls
+from softform_tools.commands import commission
 from softform_tools.commission import (
     UNCLEAR,
     Finding,
@@ -80,7 +85,7 @@ def test_two_channels_that_are_exchanged_are_found_by_scans_of_a_real_membrane()
         surface.check_registered(scan(base) + [0.0, 0.0, 0.02])
     with pytest.raises(SoftformError, match="shows 0% of the surface"):
         surface.check_registered(np.full((5, 3), 3.0))
-    error_mm, moved_mm = surface.shape_errors(scan(base), scan(all_together(base, steps)))
+    error_mm, moved_mm = surface.shape_errors(scan(base), scan(all_together(ROBOT, base, steps)))
     assert error_mm < 0.5 * moved_mm and not shape_complaint(error_mm, moved_mm)
     assert shape_complaint(*surface.shape_errors(scan(base), scan(steps[0])))
 
@@ -101,6 +106,16 @@ def test_each_step_takes_one_actuator_to_its_share_and_no_further():
         assert (np.abs(steps - base) <= 0.2 * span + 1e-12).all() and (np.abs(steps - base).diagonal() > 0.0).all()
         for step in steps:
             robot.check_commands(step)
+
+
+def test_all_together_is_left_out_where_actuators_pull_against_each_other():
+    expected = {"membrane": True, "tendon_rod": False, "planar_fingers": False, "three_chamber": True}
+    for name, is_there in expected.items():
+        robot = load_robot(name)
+        together = all_together(robot, *base_and_steps(robot, 0.2))
+        assert (together is not None) == is_there, name
+        if together is not None:
+            np.testing.assert_allclose(robot.actuators_of(robot.actuation_of(together)), together, rtol=1e-6)
 
 
 def test_what_is_wrong_is_said_with_the_channels():
@@ -132,3 +147,46 @@ def test_what_leaks_is_said_with_what_its_driver_says():
         "c4 leaks, though its pump holds it, with a time constant of 5.0 s: look at its tube."
     ]
     assert "otherwise than predicted" in shape_complaint(float("nan"), float("nan"))
+
+
+class Asked:
+    """Somebody at a terminal who allows what is asked, or does not."""
+
+    def __init__(self, monkeypatch, allows=True):
+        self.questions, self.calibrations = [], []
+
+        def entered(stepper, text):
+            self.questions.append(text)
+            if not allows:
+                raise click.Abort
+            return 1
+
+        def call_driver(node, service, seconds):
+            self.calibrations.append((service, len(self.questions)))
+            return SimpleNamespace(success=True, message="measured")
+
+        monkeypatch.setattr(commission, "_entered", entered)
+        monkeypatch.setattr(service_calls, "call_driver", call_driver)
+        self.stepper = SimpleNamespace(wait_at_rest=lambda: None, wait_until_measured=lambda: None)
+
+    def offsets(self, robot, by="person"):
+        return commission._offsets(None, self.stepper, commission._moved_by_calibration(robot), by)
+
+
+def test_sensors_that_are_measured_at_rest_need_no_question(monkeypatch):
+    asked = Asked(monkeypatch)
+    for by in ("person", "scanner"):
+        assert asked.offsets(ROBOT, by) == "measured"
+    assert asked.calibrations == [("calibrate", 0)] * 2 and not asked.questions
+
+
+def test_tendons_are_wound_up_only_once_a_person_allows_it(monkeypatch):
+    rod, asked = load_robot("tendon_rod"), Asked(monkeypatch)
+    assert asked.offsets(rod) == "measured" and asked.calibrations == [("calibrate", 1)]
+    assert all(name in asked.questions[0] for name in rod.actuators) and "all at once" in asked.questions[0]
+    refused = Asked(monkeypatch, allows=False)
+    with pytest.raises(click.Abort):
+        refused.offsets(rod)
+    with pytest.raises(SoftformError, match="Choose --by person"):
+        refused.offsets(rod, "scanner")
+    assert not refused.calibrations

@@ -23,14 +23,17 @@ class ChosenSurface(SurfaceModels):
     """
 
     def __init__(self, kind: str, models: SurfaceModels, open_kind: Callable[[str], SurfaceModels]) -> None:
-        self._opened, self._open, self._lock = {kind: models}, open_kind, threading.Lock()
+        self._opened, self._open = {kind: models}, open_kind
+        self._lock, self._opening = threading.Lock(), dict[str, threading.Lock]()
         self._use(kind, models)
 
     def of(self, kind: str) -> SurfaceModels:
         """See `RobotModels.of`; a kind that was not in use yet is opened, which takes seconds. From any thread."""
+        if (opened := self._opened.get(kind or self.kind)) is not None:
+            return opened  # at once, whatever is being opened meanwhile
         with self._lock:
-            if not kind:
-                return self._opened[self.kind]
+            opening = self._opening.setdefault(kind, threading.Lock())
+        with opening:
             if kind not in self._opened:
                 models = self._open(kind)
                 if len(models.current.uv) != len(self.models.pipeline.uv):

@@ -1,5 +1,8 @@
 """Models of which one is in use: a goal keeps its own, a kind is opened once, what cannot be used changes nothing."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -77,6 +80,28 @@ def test_what_cannot_be_used_changes_nothing(chosen, kind):
     with pytest.raises(SoftformError):
         chosen.choose(kind)
     assert chosen.kind == "learned" and heights(chosen) == pytest.approx((1.0, 1.0))
+
+
+def test_while_a_kind_is_opened_the_others_are_there_and_it_is_opened_once():
+    begun, goes_on, opened = threading.Event(), threading.Event(), []
+
+    def open_kind(kind):
+        opened.append(kind)
+        begun.set()
+        assert kind != "slow" or goes_on.wait(10.0)
+        return FixedSurface(Flat(2.0), kind)
+
+    chosen = ChosenSurface("learned", Trained(Flat(1.0), "learned"), open_kind)
+    with ThreadPoolExecutor(4) as threads:
+        try:
+            slow = [threads.submit(chosen.of, "slow") for _ in range(2)]
+            assert begun.wait(10.0)
+            others = threads.submit(lambda: [heights(chosen.of(kind))[0] for kind in ("", "learned", "fem")])
+            assert others.result(10.0) == pytest.approx([1.0, 1.0, 2.0])
+            assert not any(one.done() for one in slow)
+        finally:
+            goes_on.set()
+        assert slow[0].result(10.0) is slow[1].result(10.0) and opened.count("slow") == 1
 
 
 def test_what_is_trained_anew_comes_into_use_while_it_is_chosen(chosen):

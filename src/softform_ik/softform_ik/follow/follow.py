@@ -164,7 +164,9 @@ class Follow:
         A goal that is cancelled while the robot moves leaves it where it is: the values measured then are held.
         """
         execution = _Execution(self._solver, self._settings, self._mover, goal, stop, tell)
+        uses_sim_to_real = False
         try:
+            uses_sim_to_real = self._solver.uses_sim_to_real(goal)  # before anything moves: it may lack the model
             execution.run()
             code, message = stop.ending() if stop() else (GoalCode.NONE, "")
         except Exception as error:
@@ -183,7 +185,7 @@ class Follow:
             np.array(execution.errors_mm),
             self._measured_errors_mm(goal, execution.motion),
             execution.solve_seconds,
-            len(actuations) > 0 and self._solver.uses_sim_to_real(goal),
+            len(actuations) > 0 and uses_sim_to_real,
         )
 
     def _measured_errors_mm(self, goal: FollowGoal, motion: Motion) -> Array:

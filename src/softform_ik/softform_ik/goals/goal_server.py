@@ -11,7 +11,6 @@ from rclpy.action.server import ServerGoalHandle
 
 from softform_client.driver_watch import DriverWatch
 from softform_client.solve_options import SolveGoal
-from softform_core.errors import SoftformError
 from softform_core.forward.robot_models import RobotModels
 from softform_core.robots import Robot
 from softform_ik.robot.commander import Commander
@@ -24,6 +23,9 @@ from softform_ros.lifecycle import SoftformLifecycleNode
 
 CLIENT_SECONDS = 2.0
 """Time after which a client that is not seen counts as gone, s; discovery takes some tenths."""
+
+_NOT_DISCOVERED = "_NODE_NAME_UNKNOWN_"
+"""What ROS calls the node of a subscription until it has heard of it."""
 
 Goal = TypeVar("Goal")
 Ended = TypeVar("Ended", bound=Outcome)
@@ -126,9 +128,12 @@ class GoalServer(ABC, Generic[Goal, Ended]):
     async def _carry_out(self, goal: Goal, handle: ServerGoalHandle) -> tuple[Outcome, str, Any]:
         stop = self._stops[bytes(handle.goal_id.uuid)]
         tell = FeedbackThrottle(handle.publish_feedback, self.node.parameters["feedback_rate"])
-        warnings, outcome = await in_worker(self._workers, lambda: (self.warnings(goal), self._run(goal, stop, tell)))
-        self.ended(stop)
-        del self._stops[bytes(handle.goal_id.uuid)]
+        try:
+            work = in_worker(self._workers, lambda: (self.warnings(goal), self._run(goal, stop, tell)))
+            warnings, outcome = await work
+        finally:  # whatever a goal raises, it must not keep the robot
+            self.ended(stop)
+            del self._stops[bytes(handle.goal_id.uuid)]
         result = self.result(outcome)
         if warnings:
             result.solve.warnings = warnings
@@ -151,6 +156,7 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
     ) -> None:
         self._driver, self._commander = driver, commander
         self._moving: StopRequest | None = None
+        self._client = ""
         self._alone_since: float | None = None
         super().__init__(node, robot, run, ledger, warn)
 
@@ -182,16 +188,17 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
         """Give the robot to a goal that moves it, and watch whether its client stays."""
         if self.moves(goal):
             self._commander.begin(stop, message.asked.epoch)
-            self._moving = stop
+            self._moving, self._client, self._alone_since = stop, message.asked.client, None
 
     def end_without_client(self) -> None:
-        """End a goal that moves the robot when nobody is there any more who could take its result; called now and then.
+        """End a goal that moves the robot when its client is not there any more; called now and then.
 
-        A client of an action listens to its feedback.
+        A client of an action listens to its feedback; which of those who do is this goal's, its `asked.client` says.
         """
         if self._moving is None or self._moving():
             return
-        if self.node.count_subscribers(f"{self.name}/_action/feedback"):
+        listeners = self.node.get_subscriptions_info_by_topic(f"{self.name}/_action/feedback")
+        if any(self._may_be_client(one.node_namespace, one.node_name) for one in listeners):
             self._alone_since = None
             return
         now = time.monotonic()
@@ -199,6 +206,10 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
         if now - self._alone_since > CLIENT_SECONDS:
             self.node.get_logger().warning(f"{self.name}: the client is gone; its goal is ended")
             self._moving.request(GoalCode.CANCELLED)
+
+    def _may_be_client(self, namespace: str, name: str) -> bool:
+        is_known = self._client and name != _NOT_DISCOVERED
+        return not is_known or f"{namespace.rstrip('/')}/{name}" == self._client
 
     def ended(self, stop: StopRequest) -> None:
         """Take it back."""
@@ -211,7 +222,7 @@ def unknown_past(driver: DriverWatch, models: RobotModels) -> Warn[SolveGoal]:
     """Return what warns of plans by the models of a body that remembers, while its past is not known to the driver."""
 
     def warn(goal: SolveGoal) -> list[str]:
-        with suppress(SoftformError):  # of which the goal tells itself
+        with suppress(Exception):  # of which the goal tells itself
             kind = models.of(goal.model)
             return driver.warnings((kind.simulated if goal.without_sim_to_real else kind.current).memory)
         return []

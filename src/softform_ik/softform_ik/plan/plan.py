@@ -9,7 +9,6 @@ from softform_client.actuator_values import values_to_message
 from softform_client.driver_watch import DriverWatch
 from softform_client.plan_messages import PlanGoal, goal_from_message
 from softform_core.arrays import Array
-from softform_core.errors import SoftformError
 from softform_core.forward.history import History
 from softform_core.forward.memory import Commands, Memory
 from softform_core.forward.robot_models import SurfaceModels
@@ -73,7 +72,7 @@ class Plan:
         """Carry out a goal; returns an outcome whatever happens. Models that come meanwhile do not change it."""
         try:
             kind = self._models.of(goal.model)
-        except SoftformError as error:
+        except Exception as error:  # a model of another package may raise anything
             return PlanOutcome(*failure(error, GoalCode.INVALID_GOAL), None, None, 0.0, 0, False)
         models = kind.models
         used = models.uncertainty is not None and not goal.without_sim_to_real

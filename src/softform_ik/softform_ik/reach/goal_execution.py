@@ -24,7 +24,6 @@ from softform_core.arrays import Array
 from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors, resting_surface
 from softform_core.forward.corrected_pipeline import CorrectedPipeline
 from softform_core.forward.forward_model import ForwardModel, SurfaceModel
-from softform_core.forward.memory import NO_MEMORY
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.counterpart import RestingSurface
 from softform_core.inverse.ik_monitor import IkIteration
@@ -164,7 +163,8 @@ class GoalExecution:
     def _close_loop(self, plan: IkResult, given: Array | None) -> None:
         """Visit a plan, or given commands (m,) in its place, then better ones, and end at the best.
 
-        After a capture that is missing or unusable the robot is sent back to the best round, and the error raised.
+        After a round that did not settle, or whose capture is missing or unusable, the robot is sent back to the best
+        one, and the error raised.
         """
         model, settings, rounds = self._surface, self.settings, self.rounds
         most_rounds = self.goal.max_rounds or settings.max_rounds
@@ -213,14 +213,27 @@ class GoalExecution:
         try:
             return self._visit(solution, number, commanded)
         except GoalError as error:
-            if self.rounds and error.code in (GoalCode.CAPTURE_TIMEOUT, GoalCode.CAPTURE_INVALID):
+            if self.rounds and error.code is GoalCode.SETTLE_TIMEOUT:
+                self._return_at_once(number)
+            elif self.rounds and error.code in (GoalCode.CAPTURE_TIMEOUT, GoalCode.CAPTURE_INVALID):
                 self._return(number)
             raise
 
     def _return(self, number: int) -> None:
-        """Move to the commands of the best round."""
+        """Move to the commands of the best round; if the run-up to them does not settle, without it."""
         best = best_of(self.rounds)
-        self._move(best.solution, number, best.commanded)
+        try:
+            self._move(best.solution, number, best.commanded)
+        except GoalError as error:
+            if error.code is GoalCode.SETTLE_TIMEOUT and self._moved_to is None:
+                self._return_at_once(number)
+            raise
+
+    def _return_at_once(self, number: int) -> None:
+        """Move to the commands of the best round without a run-up, since an actuator does not settle."""
+        best = best_of(self.rounds)
+        self._moved_to = best.solution, best.commanded
+        self._go(best.solution, number, best.commanded)
 
     def _visit(self, solution: IkResult, number: int, commanded: Array | None = None) -> Round | None:
         """Move, settle, capture and compare: one round more; None if stopped."""
@@ -255,9 +268,10 @@ class GoalExecution:
 
     def _move(self, solution: IkResult, number: int, commanded: Array | None = None) -> MeasuredValues | None:
         """Move to what brings a plan into effect, or to these commands (m,) for it; None if stopped."""
+        self._moved_to = None
         if self.goal.mode is Mode.CLOSED_LOOP:
             first = self._commanded_for(solution.actuation) if commanded is None else commanded
-            start = self._approach.begins_at(self.hardware.commands(NO_MEMORY).effective, first)
+            start = self._approach.begins_at(self.robot.nearest_actuation(self.hardware.here), first)
             if start is not None and self._go(solution, number, start) is None:
                 return None
         if commanded is None:

@@ -10,7 +10,6 @@ from softform_client.actuator_values import values_to_message
 from softform_client.reach_goal import ReachGoal
 from softform_client.reach_messages import goal_from_message, pose_to_message
 from softform_core.arrays import Array
-from softform_core.errors import SoftformError
 from softform_core.evaluation.measured_errors import MeasuredErrors
 from softform_core.forward.robot_models import RobotModels
 from softform_core.inverse.ik_result import IkResult
@@ -68,7 +67,7 @@ class Reach:
         """
         try:
             models = self._models.of(goal.model)
-        except SoftformError as error:
+        except Exception as error:  # a model of another package may raise anything
             return ReachOutcome(*failure(error, GoalCode.INVALID_GOAL))
         simulated = models.simulated
         pipeline = simulated if goal.without_sim_to_real else models.current

@@ -31,7 +31,8 @@ class Approach:
         """
         way, span = commanded - here, self._high - self._low
         turns = way * self._sides < -_SAME * span
-        self._sides = np.where(self._sides == 0.0, np.sign(way), self._sides)
+        moves = np.abs(way) > _SAME * span  # what merely differs by noise has no side yet
+        self._sides = np.where((self._sides == 0.0) & moves, np.sign(way), self._sides)
         if not turns.any():
             return None
         back = np.clip(commanded - self._sides * RUN_UP * span, self._low, self._high)

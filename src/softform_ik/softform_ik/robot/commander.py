@@ -50,6 +50,7 @@ class Commander:
         self._reason = ""
         self._lock = threading.Lock()
         self._goal: StopRequest | None = None
+        self._has_commanded = False
         self._goal_epoch = self._stream_epoch = 0
         self._stream_from = wall_clock()
         self.on_change: Callable[[], None] = lambda: None
@@ -64,6 +65,12 @@ class Commander:
         """Whether a goal moves the robot."""
         with self._lock:
             return self._goal is not None
+
+    @property
+    def is_held_by_goal(self) -> bool:
+        """Whether what is held is of the goal that has the robot: one that still solves has commanded nothing."""
+        with self._lock:
+            return self._goal is not None and self._has_commanded
 
     def note_alive(self) -> bool:
         """Drop what was asked for before this process stood still, or the computer slept; called at least each second.
@@ -99,7 +106,7 @@ class Commander:
         with self._lock:
             if self._goal is not None:
                 self._goal.request(GoalCode.PREEMPTED)  # before it loses the robot, so that it knows why
-            self._goal, self._goal_epoch = goal, epoch
+            self._goal, self._goal_epoch, self._has_commanded = goal, epoch, False
         self.on_change()
 
     def end(self, goal: StopRequest) -> None:
@@ -126,7 +133,11 @@ class Commander:
                 return False
             with in_code(GoalCode.DRIVER_NOT_READY):
                 self._lease.acquire(epoch)
-        return self._held.hold(values, lambda: self.has_robot(goal) and self._lease.is_held and permitted())
+        is_held = self._held.hold(values, lambda: self.has_robot(goal) and self._lease.is_held and permitted())
+        with self._lock:
+            if is_held and self._goal is goal:
+                self._has_commanded = True
+        return is_held
 
     def take_for_stream(self) -> None:
         """Acquire the lease for a stream that begins, unless it is held.

@@ -120,6 +120,20 @@ class Hardware:
         """Return what finds the commands at which a body of this memory feels what is wanted next."""
         return self._driver.commands(memory, self._driver.values)
 
+    @property
+    def here(self) -> Array:
+        """Values (k,) that are held, or else measured: where a motion begins.
+
+        Raises:
+            GoalError: If nothing is held, and it is not known where the robot is.
+        """
+        held = self._commander.values
+        here = self._driver.values if held is None else held
+        if here is None:
+            self._driver.check_ready()
+            raise self._lost()
+        return here
+
     def stay(self, goal: StopRequest) -> None:
         """Hold the present measured values, if they are known and the goal still has the robot.
 

@@ -97,6 +97,7 @@ class ServoLoop:
         self._resumes = True
         self._answered: ServoTarget | None = None
         self._commands: Commands | None = None
+        self._followed: ForwardModel | None = None
         self.report = ServoReport()
 
     @property
@@ -167,6 +168,9 @@ class ServoLoop:
         self._news.wait(seconds)
 
     def _follow(self) -> None:
+        model = self._model()
+        if model is not self._followed:  # a state of the memory of one model means nothing to another
+            self._servo.pause()
         if not self._servo.is_running:
             start = self._commander.values
             start = self._driver.values if start is None else start
@@ -177,12 +181,12 @@ class ServoLoop:
             except SoftformError as error:
                 self._give_way(replace(self.report, state=ServoState.OFF, reason=str(error)), self._period)
                 return
-            self._commands = self._driver.commands(self._model().memory, start)
+            self._commands, self._followed = self._driver.commands(model.memory, start), model
             self._servo.resume_from(self._commands.effective)
             self._sent_at, self._resumes = time.monotonic(), True
         assert self._commands is not None
         deadline = self._sent_at + (1.0 - _EARLY) * self._period
-        if not self._servo.refine(self._model().given(self._commands.state), deadline):
+        if not self._servo.refine(model.given(self._commands.state), deadline):
             remaining = deadline - time.monotonic()
             if remaining > 0.0 and self._news.wait(remaining):
                 return

@@ -40,8 +40,9 @@ def commission(actuators: tuple[str, ...], by: str | None, share: float, namespa
     Each step takes one of ACTUATORS (all by default) to a share of its range, and back to safe, where the driver must
     measure it at rest before the next. A person is asked which one moved, in random order and without being told which
     one should; a scanner compares with what the simulation predicts. Where all are asked, the sensors' offsets are
-    measured before, and all move together after. Exits with 0 if all is well, with 1 if not, and with 130 after Ctrl-C
-    or the answer `stop`; the robot is vented then.
+    measured before, and all move together after, unless they pull against each other. If it takes motion to measure
+    offsets, as of tendons, a person is asked first. Exits with 0 if all is well, with 1 if not, and with 130 after
+    Ctrl-C or the answer `stop`; the robot is vented then.
     """
     from softform_ros.background_node import BackgroundNode
     from softform_tools.commission import layout
@@ -61,7 +62,7 @@ def commission(actuators: tuple[str, ...], by: str | None, share: float, namespa
         try:
             stepper.wait_at_rest()
             click.echo("\n".join([*ports, layout(robot)]))
-            offsets = _offsets(node, stepper) if is_whole else ""
+            offsets = _offsets(node, stepper, _moved_by_calibration(robot), by) if is_whole else ""
             ask = _by_person if by == "person" else _by_scanner
             found = ask(stepper, robot, names, share)
         except (KeyboardInterrupt, click.Abort):
@@ -119,11 +120,29 @@ class _Found(NamedTuple):
     shape_mm: float | None = None
 
 
-def _offsets(node: "Node", stepper: "Stepper") -> str:
-    """Have the driver measure its sensors at rest; returns what it found."""
+def _moved_by_calibration(robot: "Robot") -> list[str]:
+    """Return the actuators that move while the driver calibrates."""
+    from softform_actuation.assembly import device_family
+
+    return [
+        name
+        for device in robot.devices
+        if device_family(device.kind).calibration_moves
+        for name in robot.actuators_on(device)
+    ]
+
+
+def _offsets(node: "Node", stepper: "Stepper", moved: list[str], by: str) -> str:
+    """Have the driver measure its sensors at rest, and once a person allows it also those that move; what it found."""
     from softform_ros.service_calls import call_driver
 
-    click.echo("measuring the sensors at rest")
+    if moved and by != "person":
+        raise SoftformError(
+            f"Calibration moves {', '.join(moved)} all at once, and nobody is asked.", "Choose --by person."
+        )
+    if moved:
+        _entered(stepper, f"Calibration moves {', '.join(moved)} all at once: keep clear and press Enter")
+    click.echo("calibrating" if moved else "measuring the sensors at rest")
     answer = call_driver(node, "calibrate", _CALIBRATION_SECONDS)
     if answer is None or not answer.success:
         why = "The driver did not answer." if answer is None else answer.message
@@ -148,9 +167,10 @@ def _by_person(stepper: "Stepper", robot: "Robot", names: list[str], share: floa
         seen = _answer(robot)
         if seen is not None:
             findings.append(Finding(left.pop(0), seen))
-    while len(names) == len(robot.actuators):
+    together = all_together(robot, base, steps)
+    while len(names) == len(robot.actuators) and together is not None:
         epoch = _entered(stepper, "All together: press Enter and watch the robot")
-        stepper.step(all_together(base, steps), base, epoch, stepper.hold)
+        stepper.step(together, base, epoch, stepper.hold)
         stepper.wait_at_rest()
         word = _asked("Did it take the shape that it should?", [YES, NO, AGAIN, STOP])
         if word != AGAIN:
@@ -219,7 +239,9 @@ def _by_scanner(stepper: "Stepper", robot: "Robot", names: list[str], share: flo
     if len(names) < len(robot.actuators):
         return _Found(findings, [], rest_mm)
     rest = stepper.rest_cloud()
-    step = stepper.step(all_together(base, steps), base, epoch, stepper.cloud)
+    together = all_together(robot, base, steps)
+    assert together is not None  # or `SurfaceSteps` had raised
+    step = stepper.step(together, base, epoch, stepper.cloud)
     error_mm, moved_mm = surface.shape_errors(rest, step)
     click.echo(f"all together moved the surface by {moved_mm:.2f} mm, {error_mm:.2f} mm otherwise than predicted")
     stepper.wait_at_rest()
