@@ -79,10 +79,18 @@ class ShapeClient:
         namespace: ROS namespace of the stack.
         frame: Frame of targets and paths, any that TF knows; empty for that of the robot.
         timeout: Time to wait for a node, s.
+        permit: Called right before each goal is sent, which is not sent if this raises: of a goal that is cancelled
+            while the connection that it needs is opened.
     """
 
-    def __init__(self, namespace: str = "/softform", frame: str = "", timeout: float = 10.0) -> None:
-        self._frame, self._timeout = frame, timeout
+    def __init__(
+        self,
+        namespace: str = "/softform",
+        frame: str = "",
+        timeout: float = 10.0,
+        permit: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._frame, self._timeout, self._permit = frame, timeout, permit
 
         def caller(action: Any, name: str, server: str) -> ActionCaller:
             return ActionCaller(action, name, server, f"{name}_client", namespace, timeout)
@@ -375,7 +383,7 @@ class ShapeClient:
         goal = pack(caller.now())
         if epoch:
             goal.asked = Asked(stamp=caller.now(), epoch=epoch)
-        result = caller.call(goal, on_feedback)
+        result = caller.call(goal, on_feedback, self._permit)
         if result.error_code != NO_ERROR:
             raise GoalFailedError(result.error_msg, result.error_code, result)
         return result

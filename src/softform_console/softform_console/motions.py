@@ -69,7 +69,7 @@ class Motions:
             clear = f"{min(result.clearances) * MM_PER_M:.1f} mm clear at least"
             self._keep(motion, f"{len(values)} waypoints in {motion.times[-1]:.1f} s, {clear}.")
 
-        self._begin(plan, asked.type)
+        self._begin(plan, asked.type, moves=False)
 
     def plan_path(self, asked: PlanPath) -> None:
         """Plan a motion along a drawn path; returns at once.
@@ -91,7 +91,7 @@ class Motions:
             off = f"{errors.mean():.1f} mm off in the mean, {errors.max():.1f} mm at most, as predicted"
             self._keep(motion, f"{len(places)} places in {times[-1]:.1f} s, {off}.")
 
-        self._begin(plan, asked.type)
+        self._begin(plan, asked.type, moves=False)
 
     def run(self, asked: RunMotion) -> None:
         """Run the newest motion as it was planned; returns at once.
@@ -111,8 +111,6 @@ class Motions:
             if motion.path:
                 self._tell("moving", "To the first place.")
                 client.follow(ActuatorPath(values[:1]), epoch=epoch)
-            if self._runner.is_unwanted:
-                raise SoftformError("Cancelled before the first place.")
 
             def note(feedback: Any) -> None:
                 self._tell("moving", f"waypoint {feedback.waypoint} of {len(values)}", feedback.waypoint)
@@ -120,9 +118,9 @@ class Motions:
             client.follow(ActuatorPath(values), times=times, epoch=epoch, on_feedback=note)
             self._tell("reached", "The motion is done; its end is held.", len(values))
 
-        self._begin(run, asked.type)
+        self._begin(run, asked.type, moves=True)
 
-    def _begin(self, work: Any, about: str) -> None:
+    def _begin(self, work: Any, about: str, moves: bool) -> None:
         def told(client: ShapeClient) -> None:
             try:
                 work(client)
@@ -130,7 +128,7 @@ class Motions:
                 self._tell("failed", str(error))
                 raise
 
-        self._runner.begin(told, about)
+        self._runner.begin(told, about, moves)
 
     def _motion_of(self, values: Array, times: Any, **more: Any) -> Motion:
         self._count += 1

@@ -39,7 +39,7 @@ def begin_reaching(goal: Reach, target: Shape, runner: GoalRunner) -> None:
         except GoalFailedError as error:
             runner.tell(_result(goal, error.result, str(error)))
 
-    runner.begin(reach, "reach")
+    runner.begin(reach, "reach", moves=goal.mode != "plan")
 
 
 def _progress(goal: Reach, feedback: ReachShape.Feedback) -> GoalProgress:

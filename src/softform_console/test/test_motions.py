@@ -23,18 +23,24 @@ BOX = Obstacle(kind="box", centre=(0.1, 0.0, 0.1), edges=(0.02, 0.04, 0.06))
 class Client:
     """Solves a path by a line from low to high values, and notes what it is to follow."""
 
-    def __init__(self, namespace, frame):
-        self.followed, self.cancelled = [], threading.Event()
+    connects = staticmethod(lambda: None)
+
+    def __init__(self, namespace, frame, permit):
+        self.followed, self.cancels, self.permit = [], 0, permit
+        self.cancelled = threading.Event()
         Client.opened = self
 
     def connect(self):
+        self.connects()
         return self
 
     def close(self):
         pass
 
     def cancel(self):
-        self.cancelled.set()
+        self.cancels += 1
+        if self.cancels > self.lost:
+            self.cancelled.set()
 
     def plan(self, target, obstacle, clearance, on_feedback):
         on_feedback(SimpleNamespace(stage="planning", elapsed=0.1, states_checked=3))
@@ -45,12 +51,13 @@ class Client:
         if plan_only:
             values = np.linspace(100.0, 2000.0, len(path.points))[:, None] * np.ones(9)
             return self._result(values, [], errors=[0.001] * len(values))
+        self.permit()
         self.followed.append((path.values, times, epoch))
         if len(self.followed) == 1 and self.blocks:
             assert self.cancelled.wait(5.0)
         return None
 
-    blocks = False
+    blocks, lost = False, 0
 
     def _result(self, values, times, **more):
         return SimpleNamespace(actuators=SimpleNamespace(value=values.ravel()), times=times, **more)
@@ -59,15 +66,15 @@ class Client:
 @pytest.fixture
 def desk(monkeypatch):
     monkeypatch.setattr(goal_runner, "ShapeClient", Client)
-    told, ended = [], threading.Semaphore(0)
-    runner = GoalRunner("/softform", ROBOT.base_frame, told.append, ended.release)
+    told, ended, clock = [], threading.Semaphore(0), SimpleNamespace(now=100.0)
+    runner = GoalRunner("/softform", ROBOT.base_frame, told.append, ended.release, lambda: clock.now)
 
     def done():
         assert ended.acquire(timeout=5.0)
         runner._thread.join(5.0)
-        return told[-1]
+        return told[-1] if told else None
 
-    yield SimpleNamespace(motions=Motions(ROBOT, runner), runner=runner, told=told, done=done)
+    yield SimpleNamespace(motions=Motions(ROBOT, runner), runner=runner, told=told, done=done, clock=clock)
     runner.close()
 
 
@@ -127,6 +134,38 @@ def test_a_path_that_is_cancelled_before_its_first_place_goes_no_further(desk, m
     desk.runner.cancel()
     assert desk.done().type == "notice" and desk.told[-2].stage == "failed"
     assert len(Client.opened.followed) == 1
+
+
+def test_a_goal_that_is_cancelled_while_its_connection_is_opened_is_not_begun(desk, monkeypatch):
+    opened = threading.Event()
+    monkeypatch.setattr(Client, "connects", staticmethod(lambda: opened.wait(5.0)))
+    begun = []
+    desk.runner.begin(begun.append, "reach")
+    desk.runner.cancel()
+    opened.set()
+    assert "cancelled" in desk.done().text and begun == []
+    desk.runner.begin(begun.append, "reach")
+    desk.done()
+    assert len(begun) == 1
+
+
+def test_a_cancel_that_comes_before_the_goal_is_known_is_repeated_until_it_has_ended(desk, monkeypatch):
+    monkeypatch.setattr(Client, "lost", 2)
+    begun = threading.Event()
+    desk.runner.begin(lambda client: (begun.set(), client.cancelled.wait(5.0)), "reach")
+    assert begun.wait(5.0)
+    desk.runner.cancel()
+    desk.done()
+    assert Client.opened.cancels == 3
+
+
+@pytest.mark.parametrize("moves", [True, False])
+def test_what_moves_the_robot_is_not_begun_where_the_connection_was_long_in_coming(desk, monkeypatch, moves):
+    monkeypatch.setattr(Client, "connects", staticmethod(lambda: setattr(desk.clock, "now", 102.5)))
+    begun = []
+    desk.runner.begin(begun.append, "reach", moves)
+    desk.done()
+    assert len(begun) == (not moves) and bool(desk.told) == moves
 
 
 def test_an_obstacle_of_the_wrong_size_is_refused_and_those_before_stay(desk):
