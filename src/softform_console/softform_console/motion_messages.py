@@ -4,7 +4,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from softform_console.message import Epoch, Length, Message, Name, Place, Pose, RobotIndex, TargetId, Unit, Values
+from softform_console.message import (
+    Epoch,
+    Length,
+    Message,
+    Name,
+    Place,
+    Pose,
+    RobotIndex,
+    Stamp,
+    TargetId,
+    Unit,
+    Values,
+)
 
 
 class Obstacle(Message):
@@ -58,6 +70,7 @@ class RunMotion(Message):
     type: Literal["run_motion"] = "run_motion"
     robot: RobotIndex = 0
     epoch: Epoch
+    stamp: Stamp
     motion: int
 
 

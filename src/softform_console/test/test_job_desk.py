@@ -105,7 +105,8 @@ def page(tmp_path):
 
 
 def start(control, command, *arguments, epoch="7"):
-    said = {"type": "start_job", "epoch": epoch, "command": command, "arguments": arguments}
+    stamp = until(control, "state")["stamp"]
+    said = {"type": "start_job", "epoch": epoch, "stamp": stamp, "command": command, "arguments": arguments}
     control.send(json.dumps(said))
 
 

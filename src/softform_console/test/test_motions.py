@@ -101,8 +101,8 @@ def test_a_motion_past_obstacles_is_told_and_runs_as_it_was_planned(desk):
     assert [one.stage for one in desk.told if one.type == "motion_state"] == ["planning", "planning", "planned"]
     assert "10.0 mm clear" in state.text and motion.actuators[-1] == [1000.0] * 9
     with pytest.raises(SoftformError, match="not the newest"):
-        desk.motions.run(RunMotion(epoch="7", motion=motion.id + 1))
-    desk.motions.run(RunMotion(epoch="7", motion=motion.id))
+        desk.motions.run(RunMotion(epoch="7", stamp=1.0, motion=motion.id + 1))
+    desk.motions.run(RunMotion(epoch="7", stamp=1.0, motion=motion.id))
     assert desk.done().stage == "reached"
     ((values, times, epoch),) = Client.opened.followed
     assert np.array_equal(values, motion.actuators) and list(times) == motion.times and epoch == 7
@@ -119,7 +119,7 @@ def test_a_path_begins_at_its_first_place_and_is_no_faster_than_the_robot(desk):
     motion = desk.told[-2]
     rates = np.abs(np.diff(motion.actuators, axis=0)) / np.diff(motion.times)[:, None]
     assert rates.max() == pytest.approx(ROBOT.slew_rate.max(), rel=1e-6)
-    desk.motions.run(RunMotion(epoch="7", motion=motion.id))
+    desk.motions.run(RunMotion(epoch="7", stamp=1.0, motion=motion.id))
     desk.done()
     (first, none, _), (values, times, _) = Client.opened.followed
     assert none is None and np.array_equal(first, values[:1]) and list(times) == motion.times
@@ -130,7 +130,7 @@ def test_a_path_that_is_cancelled_before_its_first_place_goes_no_further(desk, m
     places = [(0.0, 0.0, 0.01), (0.0, 0.0, 0.02)]
     desk.motions.plan_path(PlanPath(output="sheet", places=places, seconds=1.0))
     desk.done()
-    desk.motions.run(RunMotion(epoch="7", motion=desk.told[-2].id))
+    desk.motions.run(RunMotion(epoch="7", stamp=1.0, motion=desk.told[-2].id))
     desk.runner.cancel()
     assert desk.done().type == "notice" and desk.told[-2].stage == "failed"
     assert len(Client.opened.followed) == 1
