@@ -42,8 +42,8 @@ DEAD_MAN_SECONDS = 0.5
 """Silence of a page that moves the robot after which the motion is ended, s."""
 
 # Page to server. What moves the robot has the `epoch` of the driver (`DriverInfo`) that its user was looking at: it is
-# dropped where the robot was stopped, at fault or reset since. It, and an answer to a job, has the `stamp` of the `State`
-# that the page saw last, too: what was asked for in sight of one of more than 2 s ago is refused.
+# dropped where the robot was stopped, at fault or reset since. It, and an answer to a job, has the `stamp` of the
+# `State` that the page saw last, too: what was asked for in sight of one of more than 2 s ago is refused.
 
 
 class Beat(Message):

@@ -30,6 +30,9 @@ _QUIET_SECONDS = 0.8
 _DEAD_MAN_SECONDS = 1.0
 """Silence of this process after which the servo's node lets go, s: as the `command_timeout` of the driver."""
 
+_STOP_SECONDS = 1.0
+"""Time within which a driver must be there to be stopped, s."""
+
 _PATIENCE_SECONDS = 2.0
 """Time within which the servo must follow, s."""
 
@@ -170,13 +173,26 @@ class RobotLink:
         self._call(self._reset, Reset.Request(asked=asked), "Not reset")
 
     def call_stop(self) -> Callable[[], tuple[bool, str] | None]:
-        """Ask the driver to stop; returns what tells its answer once it has come."""
+        """Ask the driver to stop, at the latest within a second if it is not there yet; returns what tells its answer.
+
+        Never waits: a driver that is not there must not delay the stop of another one. The answer is to be looked for
+        again and again.
+        """
         self._over, self._gave_up_at = self._epoch + 1, -float("inf")
-        if not self._stop.wait_for_service(1.0):
-            return lambda: (False, "No driver offers a stop.")
-        future = self._stop.call_async(Trigger.Request())
+        deadline = time.monotonic() + _STOP_SECONDS
+        future: Any = None
+
+        def ask() -> None:
+            nonlocal future
+            if future is None and self._stop.service_is_ready():
+                future = self._stop.call_async(Trigger.Request())
+
+        ask()
 
         def answer() -> tuple[bool, str] | None:
+            ask()
+            if future is None:
+                return None if time.monotonic() < deadline else (False, "No driver offers a stop.")
             if not future.done():
                 return None
             if future.exception() is not None:
