@@ -152,10 +152,10 @@ class RobotLink:
         self._gave_up_at = time.monotonic()
         self._lease.release()
 
-    def let_go(self) -> None:
-        """Let the servo give up what it holds."""
+    def let_go(self, released: Callable[[], None] = lambda: None) -> None:
+        """Let the servo give up what it holds; `released` is called once it says that it has."""
         self._gave_up_at = time.monotonic()
-        self._call(self._release, Trigger.Request(), "The robot could not be let go of")
+        self._call(self._release, Trigger.Request(), "The robot could not be let go of", released)
 
     def cancel_goal(self) -> None:
         """Cancel the goal that runs."""
@@ -220,7 +220,7 @@ class RobotLink:
         message = self._view.driver
         return "" if message is None else str(message.holder)
 
-    def _call(self, client: Client, request: Any, failed: str) -> None:
+    def _call(self, client: Client, request: Any, failed: str, succeeded: Callable[[], None] = lambda: None) -> None:
         """Call a service without waiting; what it says of a failure is told."""
         if not client.service_is_ready():
             self._tell(f"{failed}: its node is not there.")
@@ -231,5 +231,7 @@ class RobotLink:
                 self._tell(f"{failed}: {future.exception()}.")
             elif not future.result().success:
                 self._tell(f"{failed}: {future.result().message}")
+            else:
+                succeeded()
 
         client.call_async(request).add_done_callback(note)
