@@ -102,10 +102,13 @@ class Motion(Message):
 
 
 class MotionState(Message):
-    """How planning or motion goes, in a line; `waypoint` is the one that was reached last."""
+    """How planning or motion goes, in a line; `waypoint` is the one that was reached last.
+
+    outdated: obstacles or model were changed since the motion was planned, which is not run any more.
+    """
 
     type: Literal["motion_state"] = "motion_state"
     robot: int
-    stage: Literal["planning", "planned", "moving", "reached", "failed"]
+    stage: Literal["planning", "planned", "moving", "reached", "failed", "outdated"]
     waypoint: int
     text: str

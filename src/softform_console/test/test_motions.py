@@ -17,6 +17,7 @@ from softform_core.robots import load_robot
 
 ROBOT = load_robot("membrane")
 BALL = Obstacle(kind="ball", centre=(0.0, 0.0, 0.1), edges=(0.04, 0.04, 0.04))
+VALUES = lambda: np.full(9, 1000.0)  # noqa: E731
 BOX = Obstacle(kind="box", centre=(0.1, 0.0, 0.1), edges=(0.02, 0.04, 0.06))
 
 
@@ -44,6 +45,7 @@ class Client:
 
     def plan(self, target, obstacle, clearance, on_feedback):
         on_feedback(SimpleNamespace(stage="planning", elapsed=0.1, states_checked=3))
+        self.meanwhile()
         values = np.linspace(np.zeros(9), target, 4)
         return self._result(values, [0.0, 1.0, 2.0, 3.0], clearances=[0.02, 0.01, 0.01, 0.03], margins=[0.005] * 4)
 
@@ -57,7 +59,7 @@ class Client:
             assert self.cancelled.wait(5.0)
         return None
 
-    blocks, lost = False, 0
+    blocks, lost, meanwhile = False, 0, staticmethod(lambda: None)
 
     def _result(self, values, times, **more):
         return SimpleNamespace(actuators=SimpleNamespace(value=values.ravel()), times=times, **more)
@@ -74,7 +76,9 @@ def desk(monkeypatch):
         runner._thread.join(5.0)
         return told[-1] if told else None
 
-    yield SimpleNamespace(motions=Motions(ROBOT, runner), runner=runner, told=told, done=done, clock=clock)
+    past = [1]
+    motions = Motions(ROBOT, runner, history=lambda: [*past])
+    yield SimpleNamespace(motions=motions, past=past, runner=runner, told=told, done=done, clock=clock)
     runner.close()
 
 
@@ -93,9 +97,9 @@ def test_obstacles_are_closed_meshes_that_hold_what_they_stand_for():
 
 def test_a_motion_past_obstacles_is_told_and_runs_as_it_was_planned(desk):
     with pytest.raises(SoftformError, match="no obstacle"):
-        desk.motions.plan(PlanMotion(values=[1000.0] * 9), np.full(9, 1000.0))
+        desk.motions.plan(PlanMotion(values=[1000.0] * 9), VALUES)
     desk.motions.place([BALL])
-    desk.motions.plan(PlanMotion(values=[1000.0] * 9), np.full(9, 1000.0))
+    desk.motions.plan(PlanMotion(values=[1000.0] * 9), VALUES)
     state = desk.done()
     motion = desk.told[-2]
     assert [one.stage for one in desk.told if one.type == "motion_state"] == ["planning", "planning", "planned"]
@@ -106,6 +110,61 @@ def test_a_motion_past_obstacles_is_told_and_runs_as_it_was_planned(desk):
     assert desk.done().stage == "reached"
     ((values, times, epoch),) = Client.opened.followed
     assert np.array_equal(values, motion.actuators) and list(times) == motion.times and epoch == 7
+
+
+def planned(desk):
+    desk.motions.place([BALL])
+    desk.motions.plan(PlanMotion(values=[1000.0] * 9), VALUES)
+    desk.done()
+    return RunMotion(epoch="7", stamp=1.0, motion=next(one for one in reversed(desk.told) if one.type == "motion").id)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda desk: desk.motions.place([BALL, BOX]),
+        lambda desk: desk.motions.place([]),
+        lambda desk: desk.motions.outdate("Another model is used"),
+        lambda desk: desk.past.append(2),
+    ],
+)
+def test_a_motion_past_obstacles_of_before_with_another_model_or_history_is_not_run(desk, change):
+    run = planned(desk)
+    desk.motions.place([BALL])  # as it was: of no matter
+    change(desk)
+    with pytest.raises(SoftformError, match=r"not the newest|was moved since"):
+        desk.motions.run(run)
+    assert desk.told[-1].stage == ("planned" if desk.past == [1, 2] else "outdated")
+    assert Client.opened.followed == []
+
+
+def test_a_motion_during_whose_planning_the_obstacles_changed_is_not_kept(desk, monkeypatch):
+    monkeypatch.setattr(Client, "meanwhile", staticmethod(lambda: desk.motions.place([BOX])))
+    desk.motions.place([BALL])
+    desk.motions.plan(PlanMotion(values=[1000.0] * 9), VALUES)
+    assert "while it was planned" in desk.done().text and "motion" not in [one.type for one in desk.told]
+
+
+def test_while_a_motion_runs_it_is_said_to_run_whatever_becomes_of_the_obstacles(desk, monkeypatch):
+    monkeypatch.setattr(Client, "blocks", True)
+    run = planned(desk)
+    desk.motions.run(run)
+    desk.motions.place([BOX])
+    assert "outdated" not in [one.stage for one in desk.told if one.type == "motion_state"]
+    desk.runner.cancel()
+    desk.done()
+    with pytest.raises(SoftformError, match="not the newest"):
+        desk.motions.run(run)
+
+
+def test_a_path_which_keeps_clear_of_nothing_outlives_other_obstacles(desk):
+    places = [(0.0, 0.0, 0.01), (0.0, 0.0, 0.02)]
+    desk.motions.plan_path(PlanPath(output="sheet", places=places, seconds=1.0))
+    desk.done()
+    desk.motions.place([BOX])
+    desk.past.append(2)
+    desk.motions.run(RunMotion(epoch="7", stamp=1.0, motion=desk.told[-2].id))
+    assert desk.done().stage == "reached"
 
 
 def test_a_path_begins_at_its_first_place_and_is_no_faster_than_the_robot(desk):

@@ -186,11 +186,14 @@ export interface Motion {
   errors: number[]
 }
 
-/** How planning or motion goes, in a line; `waypoint` is the one that was reached last. */
+/** How planning or motion goes, in a line; `waypoint` is the one that was reached last.
+ *
+ * outdated: obstacles or model were changed since the motion was planned, which is not run any more.
+ */
 export interface MotionState {
   type: 'motion_state'
   robot: number
-  stage: 'planning' | 'planned' | 'moving' | 'reached' | 'failed'
+  stage: 'planning' | 'planned' | 'moving' | 'reached' | 'failed' | 'outdated'
   waypoint: number
   text: string
 }
