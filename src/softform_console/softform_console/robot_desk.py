@@ -101,6 +101,8 @@ class RobotDesk:
         moves = protocol.Points | protocol.Actuators | protocol.Reach | protocol.RunMotion
         if isinstance(message, moves) or (isinstance(message, protocol.Program) and message.run):
             self._link.check_epoch(int(message.epoch))
+            if self._steering.mode == "none":
+                self._link.check_alone()
         if isinstance(message, protocol.Points):
             self._steer(message)
         elif isinstance(message, protocol.Actuators):

@@ -61,7 +61,7 @@ def desk(monkeypatch):
     runner = GoalRunner("/softform", ROBOT.base_frame, told.append, ended.release)
     idle = SimpleNamespace(is_running=False)
     steering = SimpleNamespace(begin_goal=lambda: None, end_goal=lambda: None, mode="goal")
-    link = SimpleNamespace(check_epoch=lambda epoch: None)
+    link = SimpleNamespace(check_epoch=lambda epoch: None, check_alone=lambda: None)
     targets, puts = Targets(), []
     store = SimpleNamespace(put=lambda *item: (puts.append((threading.current_thread(), *item)), shown.release()))
     motions = Motions(ROBOT, runner)
