@@ -149,6 +149,8 @@ class Page:
                 time.sleep(0.2)
 
     def send(self, **message):
+        if "epoch" in message or message["type"] == "answer_job":
+            message = {"stamp": self.all("state")[-1]["stamp"], **message}
         self._socket.send(json.dumps(message))
 
     def cut(self):

@@ -54,7 +54,6 @@ def test_another_kind_of_model_is_chosen_for_all_nodes_and_back(opened, observer
 def test_a_person_answers_on_the_page_what_moved_and_ends_it(opened, observer):
     opened.page.get_by_label("Jobs").get_by_role("button", name="Jobs").click()
     opened.page.get_by_label("What is shown").select_option("commission")
-    select(opened, "by").select_option("person")
     opened.page.get_by_role("button", name="Start").click()
     question = opened.page.get_by_role("form", name="Question of the job")
     question.get_by_text("1 of 9").wait_for(timeout=60_000)

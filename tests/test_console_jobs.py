@@ -111,7 +111,7 @@ def test_a_stop_ends_what_is_collected_and_the_job_says_so(observer, address):
 def test_the_page_commissions_a_chamber_and_is_asked_what_moved(observer, address):
     with page_of(address) as page:
         page.operate()
-        start(page, "commission", "--by", "person", "c3")
+        start(page, "commission", "c3")
 
         def asked(word):
             deadline = time.monotonic() + PATIENCE
@@ -142,7 +142,7 @@ def test_a_console_that_is_frozen_while_a_chamber_is_commissioned_leaves_it_safe
     """The job commands by itself, and waits for an answer at rest."""
     with page_of(address) as page:
         page.operate()
-        start(page, "commission", "--by", "person", "c5")
+        start(page, "commission", "c5")
         deadline = time.monotonic() + PATIENCE
         while not (question := newest(address, "running")["question"]):
             assert time.monotonic() < deadline

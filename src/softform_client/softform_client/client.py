@@ -84,10 +84,19 @@ class ShapeClient:
         namespace: ROS namespace of the stack.
         frame: Frame of targets and paths, any that TF knows; empty for that of the robot.
         timeout: Time to wait for a node, s.
+        permit: Called right before each goal is sent, which is not sent if this raises: of a goal that is cancelled
+            while the connection that it needs is opened.
     """
 
-    def __init__(self, namespace: str = "/softform", frame: str = "", timeout: float = 10.0) -> None:
-        self._frame, self._timeout, number = frame, timeout, next(_NUMBERS)
+    def __init__(
+        self,
+        namespace: str = "/softform",
+        frame: str = "",
+        timeout: float = 10.0,
+        permit: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._frame, self._timeout, self._permit = frame, timeout, permit
+        number = next(_NUMBERS)
 
         def caller(action: Any, name: str, server: str) -> ActionCaller:
             # a goal ends with its client, which is known by the name of its node
@@ -382,7 +391,7 @@ class ShapeClient:
         goal = pack(caller.now())
         if epoch:
             goal.asked = asked_now(caller.node, epoch)
-        result = caller.call(goal, on_feedback)
+        result = caller.call(goal, on_feedback, self._permit)
         if result.error_code != NO_ERROR:
             raise GoalFailedError(result.error_msg, result.error_code, result)
         return result

@@ -202,7 +202,10 @@ class ConsoleNode(SoftformLifecycleNode):
 
     def _forget(self) -> None:
         for seat in self._seats:
-            seat.steering.forget()
+            try:
+                seat.steering.forget()
+            except Exception as error:  # the others are to be forgotten all the same
+                self.get_logger().error(f"'{seat.robot.title}' is steered on: {error}")
 
     def _tell_stopped(self, result: object) -> None:
         self._routes.tell_stopped(result)  # type: ignore[arg-type]

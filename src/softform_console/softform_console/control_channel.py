@@ -13,6 +13,7 @@ from softform_console import protocol
 from softform_console.operator_role import OperatorRole
 from softform_console.scene_store import Waker
 from softform_console.sockets import messages
+from softform_console.told_states import ToldStates
 from softform_core.errors import SoftformError
 
 STATE_SECONDS = 0.1
@@ -62,9 +63,13 @@ class ControlChannel:
         role: Who the operator is.
         now: Time of day, s since the epoch.
         version: Of Softform.
+        told: The states that pages were told lately.
     """
 
-    def __init__(self, desk: Desk, role: OperatorRole, now: Callable[[], float], version: str) -> None:
+    def __init__(
+        self, desk: Desk, role: OperatorRole, now: Callable[[], float], version: str, told: ToldStates | None = None
+    ) -> None:
+        self._told = told or ToldStates()
         self._desk, self._role, self._now, self._version = desk, role, now, version
         self._pages: set[Page] = set()
         self._waiting: list[protocol.FromServer] = []
@@ -144,6 +149,8 @@ class ControlChannel:
                 raise SoftformError("This page watches.", "Take over first, where nobody else is the operator.")
             else:
                 self._role.beat(page.name)
+                if (stamp := getattr(message, "stamp", None)) is not None:
+                    self._told.require_recent(stamp)
                 self._desk.handle(message)
         except SoftformError as error:
             self._refuse(page, message.type, str(error))
@@ -173,16 +180,17 @@ class ControlChannel:
                 await asyncio.sleep(1.0)
                 continue
             texts: dict[protocol.Operator, str] = {}
+            stamp = self._now()
+            self._told.note(stamp)
             for page in tuple(self._pages):
                 seen = self._role.seen_by(page.name)
                 if seen not in texts:
-                    texts[seen] = self._state_text(states, seen)
+                    texts[seen] = self._state_text(stamp, states, seen)
                 page.tell(texts[seen])
 
-    def _state_text(self, states: list[Any], seen: protocol.Operator) -> str:
-        return protocol.State(
-            stamp=self._now(), operator=seen, clients=len(self._pages), robots=states
-        ).model_dump_json()
+    def _state_text(self, stamp: float, states: list[Any], seen: protocol.Operator) -> str:
+        state = protocol.State(stamp=stamp, operator=seen, clients=len(self._pages), robots=states)
+        return state.model_dump_json()
 
     async def _tell_news(self) -> None:
         while True:

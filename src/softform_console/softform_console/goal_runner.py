@@ -1,11 +1,18 @@
 """One goal of the pages at a time, carried out by a thread of its own."""
 
+import math
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from softform_client.client import ShapeClient
 from softform_console.protocol import FromServer, Notice
 from softform_core.errors import SoftformError
+from softform_ros.asked import AGAIN, ASKED_SECONDS
+from softform_ros.standstill import since_boot
+
+_AGAIN_SECONDS = 0.2
+"""Period of repeating that a goal is cancelled, s: it may not have been sent, or not have been accepted yet."""
 
 
 class GoalRunner:
@@ -16,11 +23,18 @@ class GoalRunner:
         frame: The robot's frame.
         tell: Takes what pages should be told.
         on_end: Called with each goal's end.
+        clock: Steady time that goes on while the computer sleeps, s.
     """
 
     def __init__(
-        self, namespace: str, frame: str, tell: Callable[[FromServer], None], on_end: Callable[[], None]
+        self,
+        namespace: str,
+        frame: str,
+        tell: Callable[[FromServer], None],
+        on_end: Callable[[], None],
+        clock: Callable[[], float] = since_boot,
     ) -> None:
+        self._clock = clock
         self._namespace, self._frame, self.tell, self._on_end = namespace, frame, tell, on_end
         self._client: ShapeClient | None = None
         self._thread: threading.Thread | None = None
@@ -31,13 +45,10 @@ class GoalRunner:
         """Whether a goal runs."""
         return self._thread is not None and self._thread.is_alive()
 
-    @property
-    def is_unwanted(self) -> bool:
-        """Whether the goal that runs was cancelled: what comes of it is not to go on to another one."""
-        return self._is_unwanted.is_set()
-
-    def begin(self, work: Callable[[ShapeClient], None], about: str) -> None:
+    def begin(self, work: Callable[[ShapeClient], None], about: str, moves: bool = True) -> None:
         """Do work with the client; returns at once. An error is told as a notice `about` a message.
+
+        What `moves` the robot is not begun where the connection was so long in coming that it is too old.
 
         Raises:
             SoftformError: If a goal runs.
@@ -45,15 +56,15 @@ class GoalRunner:
         if self.is_running:
             raise SoftformError("A goal runs.", "Wait for its end, or cancel it.")
         self._is_unwanted.clear()
-        self._thread = threading.Thread(target=self._carry_out, args=(work, about), name="goal", daemon=True)
+        until = self._clock() + ASKED_SECONDS if moves else math.inf
+        self._thread = threading.Thread(target=self._carry_out, args=(work, about, until), name="goal", daemon=True)
         self._thread.start()
 
     def cancel(self) -> None:
-        """Cancel the goal that runs."""
+        """Cancel the goal that runs, or is about to: what was not sent yet is not sent."""
         if self.is_running:
             self._is_unwanted.set()
-            if self._client is not None:
-                threading.Thread(target=self._client.cancel, name="cancel", daemon=True).start()
+            threading.Thread(target=self._end, args=(self._thread,), name="cancel", daemon=True).start()
 
     def close(self) -> None:
         """Cancel what runs and close the connection."""
@@ -62,12 +73,27 @@ class GoalRunner:
         if client is not None:
             client.close()
 
-    def _carry_out(self, work: Callable[[ShapeClient], None], about: str) -> None:
+    def _end(self, thread: threading.Thread) -> None:
+        while thread.is_alive():
+            client = self._client
+            if client is not None:
+                with suppress(SoftformError):  # the node is gone: its goal ends by that, or is asked for again
+                    client.cancel()
+            thread.join(_AGAIN_SECONDS)
+
+    def _permit(self) -> None:
+        if self._is_unwanted.is_set():
+            raise SoftformError("It was cancelled before it began.")
+
+    def _carry_out(self, work: Callable[[ShapeClient], None], about: str, until: float) -> None:
         try:
             if self._client is None:
-                client = ShapeClient(self._namespace, self._frame)
+                client = ShapeClient(self._namespace, self._frame, permit=self._permit)
                 client.connect()
                 self._client = client
+            self._permit()
+            if self._clock() > until:
+                raise SoftformError("The connection to the robot was long in coming.", AGAIN)
             work(self._client)
         except Exception as error:  # the page must hear of it
             self.tell(Notice(level="error", about=about, text=str(error)))

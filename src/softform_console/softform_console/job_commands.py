@@ -28,7 +28,7 @@ _OPTIONS = {
     "train fk": ("--robot", "--recipe", "--epochs", "--seed", "--device"),
     "train s2r": ("--robot", "--recipe", "--continue", "--frames-needed", "--jobs", "--device", "--seed"),
     COLLECT: ("--frames", "--via", "--reference-every", "--seed"),
-    COMMISSION: ("--by", "--share"),
+    COMMISSION: ("--share",),
     "evaluate": ("--robot", "--all", "--device"),
     "study": ("", "--robot", "--quick", "--seed"),
     REPLAY: ("--rate", "--loop"),
@@ -75,7 +75,8 @@ class JobCommands:
         elif command == COLLECT:
             given = ["--robot", self.robot, "--attach", "--namespace", self.namespace.strip("/"), *given]
         elif command == COMMISSION:
-            given = ["--namespace", self.namespace.strip("/"), *given]
+            # By a scanner it would go on with nobody there; a person is asked, and the robot rests, at each step.
+            given = ["--by", "person", "--namespace", self.namespace.strip("/"), *given]
         elif command not in _NO_ROBOT and "--robot" not in given:
             given = ["--robot", self.robot, *given]
         try:

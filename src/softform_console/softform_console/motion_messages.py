@@ -4,7 +4,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from softform_console.message import Epoch, Length, Message, Name, Place, Pose, RobotIndex, TargetId, Unit, Values
+from softform_console.message import (
+    Epoch,
+    Length,
+    Message,
+    Name,
+    Place,
+    Pose,
+    RobotIndex,
+    Stamp,
+    TargetId,
+    Unit,
+    Values,
+)
 
 
 class Obstacle(Message):
@@ -58,6 +70,7 @@ class RunMotion(Message):
     type: Literal["run_motion"] = "run_motion"
     robot: RobotIndex = 0
     epoch: Epoch
+    stamp: Stamp
     motion: int
 
 
@@ -89,10 +102,13 @@ class Motion(Message):
 
 
 class MotionState(Message):
-    """How planning or motion goes, in a line; `waypoint` is the one that was reached last."""
+    """How planning or motion goes, in a line; `waypoint` is the one that was reached last.
+
+    outdated: obstacles or model were changed since the motion was planned, which is not run any more.
+    """
 
     type: Literal["motion_state"] = "motion_state"
     robot: int
-    stage: Literal["planning", "planned", "moving", "reached", "failed"]
+    stage: Literal["planning", "planned", "moving", "reached", "failed", "outdated"]
     waypoint: int
     text: str

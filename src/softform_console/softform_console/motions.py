@@ -1,6 +1,7 @@
 """Motions of pages: planned past obstacles or along a drawn path, looked at, and then run as they were planned."""
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -28,48 +29,69 @@ class Motions:
         robot: The robot.
         runner: Carries out one goal at a time.
         index: Number of the robot for pages.
+        history: Returns where the robot's actuators have turned back so far.
     """
 
-    def __init__(self, robot: Robot, runner: GoalRunner, index: int = 0) -> None:
+    def __init__(
+        self, robot: Robot, runner: GoalRunner, index: int = 0, history: Callable[[], object] = lambda: None
+    ) -> None:
         self._robot, self._runner, self._index, self._count = robot, runner, index, 0
+        self._history, self._past = history, None
         self._motion: Motion | None = None
+        self._changes, self._lock = 0, threading.Lock()
         self.obstacles: tuple[Obstacle, ...] = ()
 
     def place(self, obstacles: Sequence[Obstacle]) -> None:
-        """Take the obstacles of motions that are planned from now on.
+        """Take the obstacles of motions that are planned from now on; what was planned past others is not run.
 
         Raises:
             SoftformError: If they cannot be obstacles of this robot.
         """
-        for one in obstacles:
+        wanted, known = tuple(obstacles), set(self.obstacles)
+        for one in set(wanted) - known:
             shape = mesh_of([one])
             check_obstacle(shape.points, shape.faces, self._robot)
-        self.obstacles = tuple(obstacles)
+        if wanted != self.obstacles:
+            self.obstacles = wanted
+            self.outdate("The obstacles were changed")
 
-    def plan(self, asked: PlanMotion, target: Shape | Array) -> None:
+    def outdate(self, why: str) -> None:
+        """Run no motion past obstacles that was planned, or is being planned, before now."""
+        with self._lock:
+            self._changes += 1
+            if self._motion is None or not self._motion.clearances:
+                return
+            self._motion = None
+        if not self._runner.is_running:
+            self._tell("outdated", f"{why}: plan again.")
+
+    def plan(self, asked: PlanMotion, target: Callable[[], Shape | Array]) -> None:
         """Plan a motion to a target, or to values (k,), past the obstacles; returns at once.
+
+        The goal's thread makes the target: to pose a large one takes long.
 
         Raises:
             SoftformError: If a goal runs, or there is no obstacle.
         """
         if not self.obstacles:
             raise SoftformError("There is no obstacle to be kept clear of.", "Add one, or reach the target as it is.")
-        obstacle = mesh_of(self.obstacles)
+        obstacles, changes = self.obstacles, self._changes
 
         def plan(client: ShapeClient) -> None:
             self._tell("planning", "The planner begins.")
+            past = self._history()
 
             def note(feedback: Any) -> None:
                 said = f"{feedback.stage}, {feedback.elapsed:.1f} s, {feedback.states_checked} surfaces checked"
                 self._tell("planning", said)
 
-            result = client.plan(target, obstacle, clearance=asked.clearance, on_feedback=note)
+            result = client.plan(target(), mesh_of(obstacles), clearance=asked.clearance, on_feedback=note)
             values = np.reshape(result.actuators.value, (len(result.times), -1))
             motion = self._motion_of(values, result.times, clearances=result.clearances, margins=result.margins)
             clear = f"{min(result.clearances) * MM_PER_M:.1f} mm clear at least"
-            self._keep(motion, f"{len(values)} waypoints in {motion.times[-1]:.1f} s, {clear}.")
+            self._keep(motion, f"{len(values)} waypoints in {motion.times[-1]:.1f} s, {clear}.", changes, past)
 
-        self._begin(plan, asked.type)
+        self._begin(plan, asked.type, moves=False)
 
     def plan_path(self, asked: PlanPath) -> None:
         """Plan a motion along a drawn path; returns at once.
@@ -91,28 +113,29 @@ class Motions:
             off = f"{errors.mean():.1f} mm off in the mean, {errors.max():.1f} mm at most, as predicted"
             self._keep(motion, f"{len(places)} places in {times[-1]:.1f} s, {off}.")
 
-        self._begin(plan, asked.type)
+        self._begin(plan, asked.type, moves=False)
 
     def run(self, asked: RunMotion) -> None:
         """Run the newest motion as it was planned; returns at once.
 
         A path begins where the robot has settled at its first place. A motion past obstacles begins where it was
-        planned to begin, or not at all: the way there was not looked at.
+        planned to begin, or not at all: the way there was not looked at. Nor is it run if the robot has turned back
+        anywhere since: a body that remembers takes another way then.
 
         Raises:
-            SoftformError: If a goal runs, or this is not the newest motion.
+            SoftformError: If a goal runs, or this is not the newest motion, or it is outdated.
         """
         motion = self._motion
         if motion is None or motion.id != asked.motion:
             raise SoftformError("This motion is not the newest.", "Look at the newest, or plan again.")
+        if motion.clearances and self._history() != self._past:
+            raise SoftformError("The robot was moved since this motion was planned.", "Plan again, from where it is.")
         values, times, epoch = np.array(motion.actuators), np.array(motion.times), int(asked.epoch)
 
         def run(client: ShapeClient) -> None:
             if motion.path:
                 self._tell("moving", "To the first place.")
                 client.follow(ActuatorPath(values[:1]), epoch=epoch)
-            if self._runner.is_unwanted:
-                raise SoftformError("Cancelled before the first place.")
 
             def note(feedback: Any) -> None:
                 self._tell("moving", f"waypoint {feedback.waypoint} of {len(values)}", feedback.waypoint)
@@ -120,9 +143,9 @@ class Motions:
             client.follow(ActuatorPath(values), times=times, epoch=epoch, on_feedback=note)
             self._tell("reached", "The motion is done; its end is held.", len(values))
 
-        self._begin(run, asked.type)
+        self._begin(run, asked.type, moves=True)
 
-    def _begin(self, work: Any, about: str) -> None:
+    def _begin(self, work: Any, about: str, moves: bool) -> None:
         def told(client: ShapeClient) -> None:
             try:
                 work(client)
@@ -130,7 +153,7 @@ class Motions:
                 self._tell("failed", str(error))
                 raise
 
-        self._runner.begin(told, about)
+        self._runner.begin(told, about, moves)
 
     def _motion_of(self, values: Array, times: Any, **more: Any) -> Motion:
         self._count += 1
@@ -145,13 +168,19 @@ class Motions:
             errors=list(more.get("errors", ())),
         )
 
-    def _keep(self, motion: Motion, text: str) -> None:
-        self._motion = motion
+    def _keep(self, motion: Motion, text: str, changes: int | None = None, past: object = None) -> None:
+        with self._lock:
+            if changes is not None and changes != self._changes:
+                raise SoftformError("Obstacles or model were changed while it was planned.", "Plan again.")
+            self._motion, self._past = motion, past
         self._runner.tell(motion)
         self._tell("planned", text)
 
     def _tell(
-        self, stage: Literal["planning", "planned", "moving", "reached", "failed"], text: str, waypoint: int = 0
+        self,
+        stage: Literal["planning", "planned", "moving", "reached", "failed", "outdated"],
+        text: str,
+        waypoint: int = 0,
     ) -> None:
         self._runner.tell(MotionState(robot=self._index, stage=stage, waypoint=waypoint, text=text))
 

@@ -15,6 +15,7 @@ from softform_console.message import (
     Place,
     Pose,
     RobotIndex,
+    Stamp,
     TargetId,
     Unit,
     Values,
@@ -31,7 +32,7 @@ from softform_console.motion_messages import (
     RunMotion,
 )
 
-VERSION = 1
+VERSION = 2
 """Grows with each change that an older page would not understand."""
 
 BEAT_SECONDS = 0.2
@@ -41,7 +42,8 @@ DEAD_MAN_SECONDS = 0.5
 """Silence of a page that moves the robot after which the motion is ended, s."""
 
 # Page to server. What moves the robot has the `epoch` of the driver (`DriverInfo`) that its user was looking at: it is
-# dropped where the robot was stopped, at fault or reset since.
+# dropped where the robot was stopped, at fault or reset since. It, and an answer to a job, has the `stamp` of the
+# `State` that the page saw last, too: what was asked for in sight of one of more than 2 s ago is refused.
 
 
 class Beat(Message):
@@ -75,6 +77,7 @@ class Points(Message):
     type: Literal["points"] = "points"
     robot: RobotIndex = 0
     epoch: Epoch
+    stamp: Stamp
     points: Annotated[list[Point], Field(max_length=1000)]
     optimise: bool = True
 
@@ -85,6 +88,7 @@ class Actuators(Message):
     type: Literal["actuators"] = "actuators"
     robot: RobotIndex = 0
     epoch: Epoch
+    stamp: Stamp
     values: Values
 
 
@@ -110,6 +114,7 @@ class Reach(Message):
     type: Literal["reach"] = "reach"
     robot: RobotIndex = 0
     epoch: Epoch
+    stamp: Stamp
     target: TargetId
     pose: Pose
     mode: Literal["plan", "move", "verify", "closed_loop"]
@@ -123,6 +128,7 @@ class Program(Message):
     type: Literal["program"] = "program"
     robot: RobotIndex = 0
     epoch: Epoch
+    stamp: Stamp
     text: Annotated[str, Field(max_length=100_000)]
     run: bool = False
 
@@ -140,6 +146,7 @@ class Reset(Message):
     type: Literal["reset"] = "reset"
     robot: RobotIndex = 0
     epoch: Epoch
+    stamp: Stamp
 
 
 class StartJob(Message):
@@ -150,6 +157,7 @@ class StartJob(Message):
 
     type: Literal["start_job"] = "start_job"
     epoch: Epoch
+    stamp: Stamp
     command: Name
     arguments: Annotated[list[Annotated[str, Field(max_length=300)]], Field(max_length=40)]
 
@@ -165,6 +173,7 @@ class AnswerJob(Message):
     """Answer the question of that number of a job, with a line of text, which may be empty."""
 
     type: Literal["answer_job"] = "answer_job"
+    stamp: Stamp
     id: Name
     number: int
     text: Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -334,7 +343,7 @@ class RobotState(Message):
 
 
 class State(Message):
-    """Everything that changes, at 10 Hz; `stamp` s since the epoch."""
+    """Everything that changes, at 10 Hz; `stamp` s since the epoch, which goes back with what is asked for."""
 
     type: Literal["state"] = "state"
     stamp: float

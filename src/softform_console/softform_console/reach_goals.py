@@ -1,6 +1,7 @@
 """Goals of pages to reach a shape, and how they go, as messages."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from softform_client.client import GoalFailedError, Mode, ShapeClient
@@ -17,8 +18,8 @@ _MODES = {
 }
 
 
-def begin_reaching(goal: Reach, target: Shape, runner: GoalRunner) -> None:
-    """Send a goal to `reach_shape`; returns at once.
+def begin_reaching(goal: Reach, target: Callable[[], Shape], runner: GoalRunner) -> None:
+    """Send a goal to `reach_shape`; returns at once. The goal's thread makes the target, which takes long.
 
     Raises:
         SoftformError: If a goal runs.
@@ -27,7 +28,7 @@ def begin_reaching(goal: Reach, target: Shape, runner: GoalRunner) -> None:
     def reach(client: ShapeClient) -> None:
         try:
             result = client.reach(
-                target,
+                target(),
                 _MODES[goal.mode],
                 partial=goal.partial,
                 fix_pose=goal.pose != "free",
@@ -39,7 +40,7 @@ def begin_reaching(goal: Reach, target: Shape, runner: GoalRunner) -> None:
         except GoalFailedError as error:
             runner.tell(_result(goal, error.result, str(error)))
 
-    runner.begin(reach, "reach")
+    runner.begin(reach, "reach", moves=goal.mode != "plan")
 
 
 def _progress(goal: Reach, feedback: ReachShape.Feedback) -> GoalProgress:

@@ -101,6 +101,8 @@ class RobotDesk:
         moves = protocol.Points | protocol.Actuators | protocol.Reach | protocol.RunMotion
         if isinstance(message, moves) or (isinstance(message, protocol.Program) and message.run):
             self._link.check_epoch(int(message.epoch))
+            if self._steering.mode == "none":
+                self._link.check_alone()
         if isinstance(message, protocol.Points):
             self._steer(message)
         elif isinstance(message, protocol.Actuators):
@@ -130,6 +132,7 @@ class RobotDesk:
             self._program(message)
         elif isinstance(message, protocol.UseModel):
             self._models.choose(message.model)
+            self._motions.outdate("Another model is used")
         elif isinstance(message, protocol.Cancel):
             self._link.cancel_goal()
         elif isinstance(message, protocol.Reset):
@@ -146,11 +149,15 @@ class RobotDesk:
             known = ", ".join(sorted(self._outputs))
             raise SoftformError(f"The robot has no '{min(unknown)}'.", f"It has {known}.")
 
-    def _goal_of(self, message: protocol.PlanMotion) -> Shape | Array:
-        if message.values is not None and message.target is None:
-            return self._robot.check_commands(np.asarray(message.values))
-        if message.target is not None and message.values is None:
-            return self._targets.posed(message.target, message.pose)
+    def _goal_of(self, message: protocol.PlanMotion) -> Callable[[], Shape | Array]:
+        """Return what makes the goal of a motion, outside the server's thread."""
+        target, pose = message.target, message.pose
+        if message.values is not None and target is None:
+            values = self._robot.check_commands(np.asarray(message.values))
+            return lambda: values
+        if target is not None and message.values is None:
+            self._targets.file(target)
+            return lambda: self._targets.posed(target, pose)
         raise SoftformError("A motion has one goal.", "Give a target or values.")
 
     def _preview(self, message: protocol.Preview) -> None:
@@ -192,11 +199,19 @@ class RobotDesk:
             raise SoftformError("A goal or program is under way.", "Wait for its end, or cancel it.")
 
     def _reach(self, message: protocol.Reach) -> None:
-        shape = self._targets.posed(message.target, message.pose)
+        self._targets.file(message.target)
+
+        def target() -> Shape:
+            shape = self._targets.posed(message.target, message.pose)
+            self._workers.submit(self._show_target, message.robot, shape)
+            return shape
+
         if message.mode == "plan":
             self._check_free()
-            begin_reaching(message, shape, self._goals)
+            begin_reaching(message, target, self._goals)
         else:
-            self._as_goal(lambda: begin_reaching(message, shape, self._goals))
-        self._store.put(SceneItem(Kind.GONE, message.robot, time.time(), flags=PREVIEW, gone=Kind.TARGET), PREVIEWS)
-        self._store.put(scene_item(shape, message.robot, time.time(), is_preview=False))
+            self._as_goal(lambda: begin_reaching(message, target, self._goals))
+
+    def _show_target(self, robot: int, shape: Shape) -> None:
+        self._store.put(SceneItem(Kind.GONE, robot, time.time(), flags=PREVIEW, gone=Kind.TARGET), PREVIEWS)
+        self._store.put(scene_item(shape, robot, time.time(), is_preview=False))

@@ -1,5 +1,6 @@
 """What the console does to a robot of its stack: targets of the servo, commands under the lease, stop, reset."""
 
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,8 +28,16 @@ _OWN_SECONDS = 1.0
 _QUIET_SECONDS = 0.8
 """Pause of the stream after the robot was made safe, s: the servo follows none that merely goes on (`stale_after`)."""
 
+_ELSEWHERE = "Another console steers this robot."
+
+_LONGEST_SECONDS = 10.0
+"""Longest silence that a beat may announce, s; see SteeringBeat.msg."""
+
 _DEAD_MAN_SECONDS = 1.0
 """Silence of this process after which the servo's node lets go, s: as the `command_timeout` of the driver."""
+
+_STOP_SECONDS = 1.0
+"""Time within which a driver must be there to be stopped, s."""
 
 _PATIENCE_SECONDS = 2.0
 """Time within which the servo must follow, s."""
@@ -61,6 +70,8 @@ class RobotLink:
         self._quiet_until = self._streamed_at = self._followed_at = -float("inf")
         self._targets = node.create_publisher(TargetPoints, "target_points", qos.TARGET_SHAPE)
         self._beats = node.create_publisher(SteeringBeat, "steering_beat", qos.STEERING_BEAT)
+        self._sender, self._other, self._other_until = secrets.token_hex(8), "", -float("inf")
+        self._heard = node.create_subscription(SteeringBeat, "steering_beat", self._note_beat, qos.STEERING_BEAT)
         self._stop = node.create_client(Trigger, "stop")
         self._release = node.create_client(Trigger, "release")
         self._reset = node.create_client(Reset, "reset")
@@ -70,6 +81,7 @@ class RobotLink:
         self._lease.close()
         for client in (self._stop, self._release, self._reset):
             self._node.destroy_client(client)
+        self._node.destroy_subscription(self._heard)
         self._node.destroy_publisher(self._beats)
         self._node.destroy_publisher(self._targets)
 
@@ -102,6 +114,8 @@ class RobotLink:
     def publish_points(self, points: Sequence[Point]) -> str:
         """Send points to the servo, stamped now; returns why it does not follow, if so."""
         now = time.monotonic()
+        if self._is_steered_elsewhere and self._other < self._sender:  # both began at once: one of them goes on
+            return _ELSEWHERE
         if now < self._quiet_until:
             return ""
         if now - self._streamed_at > _QUIET_SECONDS or self._view.servo_off == "":
@@ -129,7 +143,30 @@ class RobotLink:
 
     def beat(self, is_there: bool, of_goal: bool) -> None:
         """Tell the servo's node that who steers is there, or steers no more: without beats it lets go of the robot."""
-        self._beats.publish(SteeringBeat(dead_man=_DEAD_MAN_SECONDS if is_there else 0.0, of_goal=of_goal))
+        dead_man = _DEAD_MAN_SECONDS if is_there else 0.0
+        self._beats.publish(SteeringBeat(sender=self._sender, dead_man=dead_man, of_goal=of_goal))
+
+    def check_alone(self) -> None:
+        """Reject what begins to move the robot while somebody else steers it: another console, or a program.
+
+        Raises:
+            SoftformError: If beats of another sender are heard.
+        """
+        if self._is_steered_elsewhere:
+            raise SoftformError(_ELSEWHERE, "Ask its user to let go; stop works anyway.")
+
+    @property
+    def _is_steered_elsewhere(self) -> bool:
+        return time.monotonic() < self._other_until
+
+    def _note_beat(self, message: SteeringBeat) -> None:
+        """Take a beat of whoever steers the robot."""
+        if message.sender == self._sender:
+            return
+        if message.dead_man > 0.0:
+            self._other, self._other_until = message.sender, time.monotonic() + min(message.dead_man, _LONGEST_SECONDS)
+        elif message.sender == self._other:
+            self._other_until = -float("inf")
 
     def begin_manual(self) -> None:
         """Get the lease; what the servo holds is let go of before, and the robot made safe by that."""
@@ -149,10 +186,10 @@ class RobotLink:
         self._gave_up_at = time.monotonic()
         self._lease.release()
 
-    def let_go(self) -> None:
-        """Let the servo give up what it holds."""
+    def let_go(self, released: Callable[[], None] = lambda: None) -> None:
+        """Let the servo give up what it holds; `released` is called once it says that it has."""
         self._gave_up_at = time.monotonic()
-        self._call(self._release, Trigger.Request(), "The robot could not be let go of")
+        self._call(self._release, Trigger.Request(), "The robot could not be let go of", released)
 
     def cancel_goal(self) -> None:
         """Cancel the goal that runs."""
@@ -170,13 +207,26 @@ class RobotLink:
         self._call(self._reset, Reset.Request(asked=asked), "Not reset")
 
     def call_stop(self) -> Callable[[], tuple[bool, str] | None]:
-        """Ask the driver to stop; returns what tells its answer once it has come."""
+        """Ask the driver to stop, at the latest within a second if it is not there yet; returns what tells its answer.
+
+        Never waits: a driver that is not there must not delay the stop of another one. The answer is to be looked for
+        again and again.
+        """
         self._over, self._gave_up_at = self._epoch + 1, -float("inf")
-        if not self._stop.wait_for_service(1.0):
-            return lambda: (False, "No driver offers a stop.")
-        future = self._stop.call_async(Trigger.Request())
+        deadline = time.monotonic() + _STOP_SECONDS
+        future: Any = None
+
+        def ask() -> None:
+            nonlocal future
+            if future is None and self._stop.service_is_ready():
+                future = self._stop.call_async(Trigger.Request())
+
+        ask()
 
         def answer() -> tuple[bool, str] | None:
+            ask()
+            if future is None:
+                return None if time.monotonic() < deadline else (False, "No driver offers a stop.")
             if not future.done():
                 return None
             if future.exception() is not None:
@@ -204,7 +254,7 @@ class RobotLink:
         message = self._view.driver
         return "" if message is None else str(message.holder)
 
-    def _call(self, client: Client, request: Any, failed: str) -> None:
+    def _call(self, client: Client, request: Any, failed: str, succeeded: Callable[[], None] = lambda: None) -> None:
         """Call a service without waiting; what it says of a failure is told."""
         if not client.service_is_ready():
             self._tell(f"{failed}: its node is not there.")
@@ -215,5 +265,7 @@ class RobotLink:
                 self._tell(f"{failed}: {future.exception()}.")
             elif not future.result().success:
                 self._tell(f"{failed}: {future.result().message}")
+            else:
+                succeeded()
 
         client.call_async(request).add_done_callback(note)

@@ -17,7 +17,7 @@ from softform_console.scene_topics import SceneTopics
 from softform_console.steering import Steering
 from softform_console.target_files import TargetFiles
 from softform_core.robots import Robot
-from softform_interfaces.msg import DriverState
+from softform_interfaces.msg import ActuationHistory, DriverState
 from softform_ros import qos
 from softform_ros.guarded_node import GuardedNode
 
@@ -69,7 +69,7 @@ class RobotSeat:
             self.steering,
             self.link,
             self._goals,
-            Motions(robot, self._goals, index),
+            Motions(robot, self._goals, index, lambda: self.view.history),
             self._topics.foresee,
             self._programs,
             self._choice,
@@ -78,11 +78,15 @@ class RobotSeat:
             tell,
         )
         self._states = node.create_subscription(DriverState, "driver_state", self._on_driver, qos.LATCHED_STATE)
+        self._histories = node.create_subscription(
+            ActuationHistory, "actuation_history", self.view.note_history, qos.LATCHED_STATE
+        )
         self.steering.start()
 
     def close(self) -> None:
         """End what moves it, and close topics and services."""
         self.node.destroy_subscription(self._states)
+        self.node.destroy_subscription(self._histories)
         self._choice.close()
         self._topics.close()
         self.desk.close()

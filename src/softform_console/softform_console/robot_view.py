@@ -13,7 +13,7 @@ from softform_console.protocol import DriverInfo, FramePlace, Point, RobotState,
 from softform_console.steering import Mode
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_interfaces.msg import ActuatorCommand, ActuatorState, DriverState, ServoState
+from softform_interfaces.msg import ActuationHistory, ActuatorCommand, ActuatorState, DriverState, ServoState
 from softform_ros.stopped import is_stopped
 
 SILENT_SECONDS = 1.0
@@ -53,6 +53,7 @@ class RobotView:
         self._commanded: tuple[ActuatorCommand, float] | None = None
         self._servo: tuple[ServoState, float] | None = None
         self._frames: dict[str, Transform] = {}
+        self._history: tuple[object, ...] | None = None
 
     def note_driver(self, message: DriverState) -> None:
         """Take a `driver_state`."""
@@ -69,6 +70,15 @@ class RobotView:
     def note_servo(self, message: ServoState) -> None:
         """Take a `servo_state`."""
         self._servo = message, self._clock()
+
+    def note_history(self, message: ActuationHistory) -> None:
+        """Take an `actuation_history`."""
+        self._history = tuple(message.name), tuple(message.turns), tuple(message.stamp), tuple(message.value)
+
+    @property
+    def history(self) -> object:
+        """Where the actuators have turned back, to be compared with what it was before; None if not known."""
+        return self._history
 
     def note_frame(self, name: str, transform: Transform) -> None:
         """Take where one of the robot's frames is."""

@@ -78,10 +78,10 @@ class EveryDriver:
         self._asked: list[RobotSeat] = []
 
     def call_stop(self) -> Callable[[], tuple[bool, str] | None]:
-        """Ask every driver to stop; returns what tells the answer of all, once each has come."""
+        """Ask every driver to stop; returns what tells the answer of all, once each has come, or the first failure."""
         others = [seat for seat in self._seats[1:] if time.monotonic() - seat.view.driver_heard_at < _GONE_SECONDS]
         self._asked = [self._seats[0], *others]
-        answers = [seat.link.call_stop() for seat in self._asked]
+        answers = [_answer_of(seat) for seat in self._asked]
 
         def answer() -> tuple[bool, str] | None:
             said = [one() for one in answers]
@@ -100,6 +100,15 @@ class EveryDriver:
     def acknowledged(self, since: float) -> bool:
         """Return whether each device of each driver has acknowledged, as they have said since."""
         return all(seat.link.acknowledged(since) for seat in self._asked)
+
+
+def _answer_of(seat: RobotSeat) -> Callable[[], tuple[bool, str] | None]:
+    """Ask a driver to stop; if that fails, the others are asked all the same."""
+    try:
+        return seat.link.call_stop()
+    except Exception as error:
+        failed = False, f"The stop of '{seat.robot.title}' could not be asked for: {error}."
+        return lambda: failed
 
 
 _GONE_SECONDS = 5.0

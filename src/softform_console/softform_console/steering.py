@@ -14,6 +14,9 @@ from softform_core.errors import SoftformError
 
 Mode = Literal["none", "points", "held", "manual", "goal"]
 
+_BEATING = ("points", "held", "goal")
+"""Modes in which the servo's node moves or holds the robot for this."""
+
 REPEAT_SECONDS = 0.05
 """Period of repeating what is wanted, so that servo and driver see that it is still meant, s."""
 
@@ -38,8 +41,8 @@ class RobotPort(Protocol):
     def end_manual(self) -> None:
         """Give up the driver's lease: the robot is made safe."""
 
-    def let_go(self) -> None:
-        """Let the servo give up what it holds: the robot is made safe."""
+    def let_go(self, released: Callable[[], None]) -> None:
+        """Let the servo give up what it holds: the robot is made safe. Calls `released` once the servo says so."""
 
     def cancel_goal(self) -> None:
         """Cancel the goal that runs."""
@@ -161,13 +164,13 @@ class Steering:
         """End the motion, a goal too, and let go: the driver makes the robot safe. Returns whether there was any."""
         with self._news:
             had, self._mode, self._values, self._points = self._mode, "none", None, ()
+            if had in _BEATING:
+                self._beats = False  # not told to be over: if the request is lost, the silence lets go
             self._changed()
         if had == "goal":
             self._port.cancel_goal()
-        if had in ("points", "held", "goal"):
-            self._port.let_go()
-        if had in ("points", "held"):
-            self._beats = False  # not told to be over: if that request is lost, the silence lets go
+        if had in _BEATING:
+            self._port.let_go(self._note_released)
         self._drop_lease()
         return had != "none"
 
@@ -191,10 +194,18 @@ class Steering:
             self._send(values)
 
     def _beat(self, mode: str) -> None:
-        is_there = mode in ("points", "held", "goal")
-        if is_there or self._beats:
+        is_there = mode in _BEATING
+        with self._news:
+            if mode != self._mode:
+                return  # it has ended meanwhile, and how that is told is for who ended it
+            tells, self._beats = is_there or self._beats, is_there
+        if tells:
             self._port.beat(is_there, mode == "goal")
-            self._beats = is_there
+
+    def _note_released(self) -> None:
+        """Tell the servo's node that this steers no more, which has let go: a goal of others is none of it."""
+        if self._mode == "none":
+            self._port.beat(False, False)
 
     def _send(self, values: Array) -> None:
         with self._work:

@@ -18,7 +18,7 @@ class DriverPort(Protocol):
     """What a stop needs of the driver."""
 
     def call_stop(self) -> "Callable[[], tuple[bool, str] | None]":
-        """Ask the driver to stop; returns what tells its answer once it has come: success and message."""
+        """Ask the driver to stop, without waiting; returns what tells its answer once it has come: success, message."""
 
     def rest(self, since: float) -> bool | None:
         """Return whether the driver was asked to make each actuator safe and each was measured at rest since.
@@ -35,7 +35,7 @@ class StopRequests:
 
     Args:
         driver: The driver.
-        forget: Called before the stop is asked for: nothing may be wanted of the robot any more.
+        forget: Called right after the stop was asked for: nothing may be wanted of the robot any more.
         tell: Takes each stage.
     """
 
@@ -97,9 +97,11 @@ class StopRequests:
 
     def _carry_out(self) -> Stopped:
         begun = time.monotonic()
-        answer = self._driver.call_stop()
+        try:
+            answer = self._driver.call_stop()
+        finally:
+            self._forget()
         self._tell(Stopped(stage="asked", message="", seconds=0.0))
-        self._forget()
         is_acknowledged = False
         while (waited := time.monotonic() - begun) < CONFIRM_SECONDS:
             said = answer()

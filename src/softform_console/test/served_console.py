@@ -13,6 +13,7 @@ from softform_console.robot_info import info_of
 from softform_console.scene_store import SceneStore
 from softform_console.server import Routes, ServerThread, bound_socket
 from softform_console.stop_request import StopRequests
+from softform_console.told_states import ToldStates
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 
@@ -81,6 +82,8 @@ class Desk:
 
 
 class Served:
+    slept = 0.0
+
     def __init__(self, dist, links=None, certificate=None):
         self.desk, self.driver, self.role, self.store = Desk(), Driver(), OperatorRole(), SceneStore()
         self.stops = self.desk.stops = StopRequests(
@@ -96,7 +99,7 @@ class Served:
         self.uploads = []
 
     def channel(self, desk):
-        return ControlChannel(desk, self.role, time.time, "1.2.3")
+        return ControlChannel(desk, self.role, time.time, "1.2.3", ToldStates(lambda: time.monotonic() + self.slept))
 
     def others(self):
         return []

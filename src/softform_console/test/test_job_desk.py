@@ -105,7 +105,8 @@ def page(tmp_path):
 
 
 def start(control, command, *arguments, epoch="7"):
-    said = {"type": "start_job", "epoch": epoch, "command": command, "arguments": arguments}
+    stamp = until(control, "state")["stamp"]
+    said = {"type": "start_job", "epoch": epoch, "stamp": stamp, "command": command, "arguments": arguments}
     control.send(json.dumps(said))
 
 
@@ -155,14 +156,13 @@ def test_what_moves_the_robot_is_asked_for_in_the_epoch_that_its_user_saw(page):
         start(control, "collect", "--frames", "3")
         assert page.words() == ["collect --robot membrane --attach --namespace lab --frames 3"]
     assert page.moves == [6, 6, 7]
-    assert page.commands.words("commission", ["--by", "person", "c3"]) == [
-        *("commission", "--namespace", "lab", "--by", "person", "c3")
-    ]
+    assert page.commands.words("commission", ["c3"]) == [*("commission", "--by", "person", "--namespace", "lab", "c3")]
 
 
 @pytest.mark.parametrize(
     ("command", "arguments", "said"),
     [
+        ("commission", ["--by", "scanner"], "--by"),
         ("evaluate", ["--output", "x"], "--output"),
         ("evaluate", ["--json=/tmp/x"], "--json"),
         ("evaluate", ["--robot", "/etc/passwd"], "/etc/passwd"),

@@ -48,7 +48,7 @@ def runs(monkeypatch, tmp_path):
 
 
 def program(text, run=False, epoch=7):
-    return Program(epoch=str(epoch), text=text, run=run)
+    return Program(epoch=str(epoch), stamp=1.0, text=text, run=run)
 
 
 def test_pages_are_told_what_a_program_does_and_what_is_wrong_with_it(runs):

@@ -18,23 +18,23 @@ def test_the_pages_types_are_made_of_the_models():
 
 
 def test_points_are_taken():
-    message = to_server.validate_json('{"type":"points","epoch":"7","points":[' + POINT + "]}")
+    message = to_server.validate_json('{"type":"points","epoch":"7","stamp":1.5,"points":[' + POINT + "]}")
     assert isinstance(message, Points) and message.points[0].target == (0.0, 0.0, 0.1) and message.optimise
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        '{"type":"points","epoch":"7","points":[' + POINT.replace("0.1", "NaN") + "]}",
-        '{"type":"points","epoch":"7","points":[' + POINT.replace("0.1", "1e400") + "]}",
-        '{"type":"points","epoch":"7","points":[' + POINT.replace('"u":0.5', '"u":1.5') + "]}",
-        '{"type":"points","epoch":"7","points":[' + POINT.replace("[0,0,0.1]", "[0,0]") + "]}",
-        '{"type":"points","epoch":"7","points":[' + POINT.replace('"id":1', '"id":1,"more":2') + "]}",
+        '{"type":"points","epoch":"7","stamp":1.5,"points":[' + POINT.replace("0.1", "NaN") + "]}",
+        '{"type":"points","epoch":"7","stamp":1.5,"points":[' + POINT.replace("0.1", "1e400") + "]}",
+        '{"type":"points","epoch":"7","stamp":1.5,"points":[' + POINT.replace('"u":0.5', '"u":1.5') + "]}",
+        '{"type":"points","epoch":"7","stamp":1.5,"points":[' + POINT.replace("[0,0,0.1]", "[0,0]") + "]}",
+        '{"type":"points","epoch":"7","stamp":1.5,"points":[' + POINT.replace('"id":1', '"id":1,"more":2') + "]}",
         '{"type":"points","points":[' + POINT + "]}",
-        '{"type":"actuators","epoch":"7","values":[]}',
-        '{"type":"actuators","epoch":"7","values":[Infinity]}',
-        '{"type":"reset","epoch":"-1"}',
-        '{"type":"reach","epoch":"7","target":1,"pose":"fixed","mode":"jump"}',
+        '{"type":"actuators","epoch":"7","stamp":1.5,"values":[]}',
+        '{"type":"actuators","epoch":"7","stamp":1.5,"values":[Infinity]}',
+        '{"type":"reset","epoch":"-1","stamp":1.5}',
+        '{"type":"reach","epoch":"7","stamp":1.5,"target":1,"pose":"fixed","mode":"jump"}',
         '{"type":"go"}',
         '{"type":"stop","now":true}',
         "[]",

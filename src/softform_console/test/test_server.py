@@ -117,14 +117,15 @@ def test_a_page_is_greeted_told_the_state_and_answered_beats(page):
         assert states[-1]["robots"][0]["driver"]["epoch"] == "7" and states[-1]["clients"] == 1
 
 
-def points(output="skin"):
+def points(control, output="skin"):
     target = {"id": 1, "output": output, "u": 0.5, "v": 0.5, "target": [0, 0, 0.1]}
-    return json.dumps({"type": "points", "epoch": "7", "points": [target]})
+    stamp = until(control, "state")["stamp"]
+    return json.dumps({"type": "points", "epoch": "7", "stamp": stamp, "points": [target]})
 
 
 def test_one_page_operates_others_watch_and_what_is_wrong_is_answered(page):
     with opened(page, "/control") as one, opened(page, "/control") as two:
-        one.send(points())
+        one.send(points(one))
         assert "watches" in until(one, "notice")["text"]
         one.send('{"type":"operate","take":true}')
         while until(one, "state")["operator"] != "you":
@@ -132,17 +133,42 @@ def test_one_page_operates_others_watch_and_what_is_wrong_is_answered(page):
         two.send('{"type":"operate","take":true}')
         assert "Another page" in until(two, "notice")["text"]
         assert until(two, "state")["operator"] == "other"
-        two.send(points())
+        two.send(points(two))
         assert "watches" in until(two, "notice")["text"]
         assert page.desk.handled == []
-        one.send(points())
-        one.send('{"type":"actuators","epoch":"7","values":[1e9]}')
+        one.send(points(one))
+        stamp = until(one, "state")["stamp"]
+        one.send(json.dumps({"type": "actuators", "epoch": "7", "stamp": stamp, "values": [1e9]}))
         assert until(one, "notice")["text"] == "Out of range. Less."
-        one.send('{"type":"points","epoch":"7","points":[{"id":1}]}')
+        one.send('{"type":"points","epoch":"7","stamp":1,"points":[{"id":1}]}')
         assert "points.0.output" in until(one, "notice")["text"]
-        one.send(points("boom"))
+        one.send(points(one, "boom"))
         assert "boom" in until(one, "notice")["text"]
         assert [one.type for one in page.desk.handled] == ["points"]
+
+
+@pytest.mark.parametrize("kind", ["points", "reset", "start_job", "answer_job"])
+def test_what_waited_while_page_line_or_console_stood_still_moves_nothing(page, kind):
+    message = {
+        "points": lambda: json.loads(points(one)),
+        "reset": lambda: {"type": "reset", "epoch": "7"},
+        "start_job": lambda: {"type": "start_job", "epoch": "7", "command": "collect", "arguments": []},
+        "answer_job": lambda: {"type": "answer_job", "id": "1", "number": 1, "text": "yes"},
+    }[kind]
+    with opened(page, "/control") as one:
+        one.send('{"type":"operate","take":true}')
+        while until(one, "state")["operator"] != "you":
+            pass
+        clicked = json.dumps({**message(), "stamp": until(one, "state")["stamp"]})
+        page.slept += 2.1
+        one.send(clicked)
+        assert "stood still" in until(one, "notice")["text"] and page.desk.handled == []
+        one.send(json.dumps({**message(), "stamp": 1.0}))
+        assert "stood still" in until(one, "notice")["text"] and page.desk.handled == []
+        one.send(json.dumps({**message(), "stamp": until(one, "state")["stamp"]}))
+        one.send('{"type":"actuators","epoch":"7","stamp":1}')
+        until(one, "notice")
+        assert [one.type for one in page.desk.handled] == [kind]
 
 
 def test_the_motion_ends_with_the_operators_page(page):

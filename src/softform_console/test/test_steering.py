@@ -45,8 +45,9 @@ class Robot:
     def end_manual(self):
         self.done.append(("end",))
 
-    def let_go(self):
+    def let_go(self, released):
         self.done.append(("let go",))
+        self.released = released
 
     def cancel_goal(self):
         self.done.append(("cancel",))
@@ -238,13 +239,30 @@ def test_the_servos_node_hears_beats_for_as_long_as_it_moves_or_holds_the_robot_
     assert robot.beats[3:] == [(True, True), (False, False)]
 
 
-def test_what_was_ended_is_not_called_over_so_that_silence_ends_it_where_that_request_is_lost(desk):
+@pytest.mark.parametrize("of_goal", [False, True])
+def test_what_was_ended_is_called_over_once_it_was_let_go_of_so_that_silence_ends_it_otherwise(desk, of_goal):
     _, robot, _, steering, _ = desk
-    steering.set_points([point()], True)
+    steering.begin_goal() if of_goal else steering.set_points([point()], True)
     steering.step()
     steering.end()
     steering.step()
-    assert robot.beats == [(True, False)]
+    assert robot.beats == [(True, of_goal)] and robot.done[-1] == ("let go",)
+    robot.released()
+    steering.step()
+    assert robot.beats[1:] == [(False, False)]
+    steering.begin_goal()
+    steering.step()
+    robot.released()  # of before
+    assert robot.beats[2:] == [(True, True)]
+
+
+def test_a_beat_that_is_under_way_as_the_motion_ends_does_not_call_it_over(desk):
+    _, robot, _, steering, _ = desk
+    steering.begin_goal()
+    steering.end()
+    steering._beat("goal")
+    steering.step()
+    assert robot.beats == []
 
 
 def test_a_point_is_sent_at_once_by_the_thread_and_ends_with_it():

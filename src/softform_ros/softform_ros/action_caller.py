@@ -124,13 +124,19 @@ class ActionCaller:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def call(self, goal: Any, on_feedback: Callable[[Any], None] | None = None) -> Any:
+    def call(
+        self,
+        goal: Any,
+        on_feedback: Callable[[Any], None] | None = None,
+        permit: Callable[[], None] = lambda: None,
+    ) -> Any:
         """Send a goal and wait for its end; returns the result message, whatever became of it.
 
         Args:
             goal: Message; when it is asked for is filled in, if it has such a field and that is empty.
             on_feedback: Called with each feedback message, from the connection's thread; if it raises, the goal is
                 cancelled, and `call` raises that at its end.
+            permit: Called right before the goal is sent, from where on `cancel` finds it; nothing is sent if it raises.
 
         Raises:
             NotConnectedError: If `connect` was not called, or the node disappears.
@@ -151,6 +157,7 @@ class ActionCaller:
                 self.cancel()
 
         with self._lock:
+            permit()
             self._is_calling, self._is_unwanted = True, False
         try:
             handle = self._accepted(lambda: self._client.send_goal_async(goal, feedback_callback=forward))

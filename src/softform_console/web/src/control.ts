@@ -22,9 +22,14 @@ const socket = new ReconnectingSocket('control', {
   },
 })
 
-/** Send a message; false where there is no connection. */
-export function send(message: ToServer): boolean {
-  return socket.send(JSON.stringify(message))
+/** A message as the page makes it: what is to be no older than the state that its user sees is stamped when it is sent. */
+type Unstamped<M> = M extends { stamp: number } ? Omit<M, 'stamp'> : M
+
+/** Send a message, with the stamp of the newest state where it wants one; false where there is no connection. */
+export function send(message: Unstamped<ToServer>): boolean {
+  const stamp = useStore.getState().state?.stamp ?? 0
+  const isStamped = 'epoch' in message || message.type === 'answer_job'
+  return socket.send(JSON.stringify(isStamped ? { ...message, stamp } : message))
 }
 
 /** Connect, and beat from this thread: a page that stands still is to end the motion that it steers. */

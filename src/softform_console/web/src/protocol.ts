@@ -1,6 +1,6 @@
 // Made by `python -m softform_console.types_for_page`; change softform_console/protocol.py instead.
 
-export const VERSION = 1
+export const VERSION = 2
 export const BEAT_SECONDS = 0.2
 export const DEAD_MAN_SECONDS = 0.5
 
@@ -19,12 +19,14 @@ export interface Actuators {
   type: 'actuators'
   robot?: number
   epoch: string
+  stamp: number
   values: number[]
 }
 
 /** Answer the question of that number of a job, with a line of text, which may be empty. */
 export interface AnswerJob {
   type: 'answer_job'
+  stamp: number
   id: string
   number: number
   text: string
@@ -184,11 +186,14 @@ export interface Motion {
   errors: number[]
 }
 
-/** How planning or motion goes, in a line; `waypoint` is the one that was reached last. */
+/** How planning or motion goes, in a line; `waypoint` is the one that was reached last.
+ *
+ * outdated: obstacles or model were changed since the motion was planned, which is not run any more.
+ */
 export interface MotionState {
   type: 'motion_state'
   robot: number
-  stage: 'planning' | 'planned' | 'moving' | 'reached' | 'failed'
+  stage: 'planning' | 'planned' | 'moving' | 'reached' | 'failed' | 'outdated'
   waypoint: number
   text: string
 }
@@ -270,6 +275,7 @@ export interface Points {
   type: 'points'
   robot?: number
   epoch: string
+  stamp: number
   points: Point[]
   optimise?: boolean
 }
@@ -300,6 +306,7 @@ export interface Program {
   type: 'program'
   robot?: number
   epoch: string
+  stamp: number
   text: string
   run?: boolean
 }
@@ -349,6 +356,7 @@ export interface Reach {
   type: 'reach'
   robot?: number
   epoch: string
+  stamp: number
   target: number
   pose: 'fixed' | 'free' | 'place'
   mode: 'plan' | 'move' | 'verify' | 'closed_loop'
@@ -376,6 +384,7 @@ export interface Reset {
   type: 'reset'
   robot?: number
   epoch: string
+  stamp: number
 }
 
 /** A robot; `index` is that of the other messages and of scene frames. `size` m is its largest dimension. */
@@ -429,6 +438,7 @@ export interface RunMotion {
   type: 'run_motion'
   robot?: number
   epoch: string
+  stamp: number
   motion: number
 }
 
@@ -460,11 +470,12 @@ export interface Shelf {
 export interface StartJob {
   type: 'start_job'
   epoch: string
+  stamp: number
   command: string
   arguments: string[]
 }
 
-/** Everything that changes, at 10 Hz; `stamp` s since the epoch. */
+/** Everything that changes, at 10 Hz; `stamp` s since the epoch, which goes back with what is asked for. */
 export interface State {
   type: 'state'
   stamp: number

@@ -245,7 +245,8 @@ def _drags(address: str) -> dict[str, object]:
     with BackgroundNode("observer", "softform") as node, _socket(address, "/control") as control:
         node.create_subscription(ServoState, "servo_state", states.append, qos.SERVO_STATE)
         epoch = _epoch(control)
-        _in_background(lambda: [None for _ in control])
+        stamps = [0.0]
+        _in_background(lambda: _note_stamps(control, stamps))
         _in_background(lambda: _beat(control))
         control.send('{"type":"operate","take":true}')
         times = []
@@ -253,7 +254,7 @@ def _drags(address: str) -> dict[str, object]:
             height = 0.02 + 0.0005 * (number % 10)
             point: dict[str, Any] = {"id": 1, "output": "sheet", "u": 0.5, "v": 0.5, "target": [0.0, 0.0, height]}
             begun = time.time()
-            control.send(json.dumps({"type": "points", "epoch": epoch, "points": [point]}))
+            _send_point(control, epoch, stamps[-1], point)
             deadline = begun + 5.0
             while not (answer := _answer(states, begun)) and time.time() < deadline:
                 time.sleep(0.001)
@@ -281,9 +282,10 @@ def _steering(address: str) -> Iterator[None]:
             while not ends.wait(0.05):
                 target = [0.0, 0.0, 0.02 + 0.01 * math.sin(2.0 * time.monotonic())]
                 point: dict[str, Any] = {"id": 1, "output": "sheet", "u": 0.5, "v": 0.5, "target": target}
-                control.send(json.dumps({"type": "points", "epoch": epoch, "points": [point]}))
+                _send_point(control, epoch, stamps[-1], point)
 
-        _in_background(lambda: [None for _ in control])
+        stamps = [0.0]
+        _in_background(lambda: _note_stamps(control, stamps))
         _in_background(lambda: _beat(control))
         control.send('{"type":"operate","take":true}')
         _in_background(move)
@@ -291,6 +293,18 @@ def _steering(address: str) -> Iterator[None]:
             yield
         finally:
             ends.set()
+
+
+def _send_point(control: ClientConnection, epoch: str, stamp: float, point: dict[str, Any]) -> None:
+    control.send(json.dumps({"type": "points", "epoch": epoch, "stamp": stamp, "points": [point]}))
+
+
+def _note_stamps(control: ClientConnection, stamps: list[float]) -> None:
+    """Keep the stamps of the states that are told until the socket is closed."""
+    for text in control:
+        message = json.loads(text)
+        if message["type"] == "state":
+            stamps.append(message["stamp"])
 
 
 def _beat(control: ClientConnection) -> None:

@@ -11,13 +11,15 @@ import {
   removeObstacle,
   runMotion,
 } from '../planning'
-import type { Obstacle } from '../protocol'
+import type { MotionState, Obstacle } from '../protocol'
 import { robotInfo, useStore } from '../store'
 import { NumberField } from './NumberField'
 import { Choice, Cross, Item, Lengths } from './parts'
 
 /** Error of a path that is doubtful, in sizes of the robot. */
 const DOUBTFUL = 0.02
+/** What stands for a motion that is not to be run. */
+const BAD: MotionState['stage'][] = ['failed', 'outdated']
 const KINDS = ['ball', 'box'] as const
 
 /** Obstacles and motions past them, paths that are drawn: planned, looked at in time, then run. */
@@ -50,7 +52,7 @@ export function MotionSection() {
       {obstacles.length > 0 && <PlanPast busy={busy} />}
       <DrawPath busy={busy} />
       {motion.state && (
-        <p role="status" className={motion.state.stage === 'failed' || off > DOUBTFUL * size ? 'warning' : 'muted'}>
+        <p role="status" className={BAD.includes(motion.state.stage) || off > DOUBTFUL * size ? 'warning' : 'muted'}>
           {motion.state.text}
         </p>
       )}
@@ -61,7 +63,7 @@ export function MotionSection() {
       )}
       {motion.motion && !busy && hasSurface && <Look />}
       {motion.motion && !busy && (
-        <button type="button" className="primary" onClick={runMotion}>
+        <button type="button" className="primary" onClick={runMotion} disabled={motion.state?.stage === 'outdated'}>
           Run it
         </button>
       )}
