@@ -41,16 +41,16 @@ SHARE = {SHARE}
 
 class Behind(Memory):
     def state_after(self, history, actuation):
-        return actuation
+        return actuation, actuation
 
     def advance(self, state, commanded):
-        return commanded
+        return state[1], commanded
 
-    def effective(self, state, commanded):
-        return (1.0 - SHARE) * commanded + SHARE * state
+    def now(self, state):
+        return SHARE * state[0] + (1.0 - SHARE) * state[1]
 
     def command(self, state, wanted):
-        return (wanted - SHARE * state) / (1.0 - SHARE)
+        return (wanted - SHARE * state[1]) / (1.0 - SHARE)
 
 
 class Bulges(SplineModel):

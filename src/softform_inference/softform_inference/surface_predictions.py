@@ -57,7 +57,7 @@ class SurfacePredictions:
         frame, models = self._robot.base_frame, self._models.models
         memory = models.pipeline.memory
         state = memory.state_after(history, actuation)
-        pipeline, actuation = models.pipeline.given(state), memory.effective(state, actuation)
+        pipeline, actuation = models.pipeline.given(state), memory.now(state)
         if self._frames is not None:
             self._frames.publish(pipeline, actuation, stamp)
         if self._line is not None:

@@ -21,7 +21,7 @@ from softform_core.forward.history import History
 from softform_core.robots import Robot
 
 State = Any
-"""State of a memory: the play of each actuator, a hidden layer, or the unknowns of a simulated body."""
+"""State of a memory: the command itself, the play of each actuator, a hidden layer, or a simulated body's unknowns."""
 
 
 class Memory:
@@ -29,7 +29,7 @@ class Memory:
 
     def state_after(self, history: History, actuation: Array) -> State:
         """Return the state of a robot with this history that is at an actuation now."""
-        return None
+        return actuation
 
     def effective_after(self, past: Array, actuation: Array) -> Array:
         """Return the effective actuation (..., m) at one (..., m) after others (..., h, m), the oldest first.
@@ -40,11 +40,15 @@ class Memory:
 
     def advance(self, state: State, commanded: Array) -> State:
         """Return the state once the robot has gone straight to a commanded actuation."""
-        return None
+        return commanded
+
+    def now(self, state: State) -> Array:
+        """Return the actuation that is in effect in a state: the one that the model takes."""
+        return np.asarray(state)
 
     def effective(self, state: State, commanded: Array) -> Array:
-        """Return the actuation that the model takes for a commanded one, where the robot was in a state before."""
-        return commanded
+        """Return the actuation that comes into effect once the robot has gone from a state to a commanded one."""
+        return self.now(self.advance(state, commanded))
 
     def command(self, state: State, wanted: Array) -> Array:
         """Return the command that has a wanted actuation in effect; it may lie beyond the limits."""
@@ -60,7 +64,6 @@ class Commands:
     Args:
         memory: Memory of the body's model.
         state: State that the body is in.
-        commanded: (m,) commanded now.
         limits: (m,) lowest and highest command. What would take more takes effect in part.
 
     Attributes:
@@ -68,21 +71,21 @@ class Commands:
         effective: (m,) in effect now.
     """
 
-    def __init__(self, memory: Memory, state: State, commanded: Array, limits: tuple[Array, Array]) -> None:
+    def __init__(self, memory: Memory, state: State, limits: tuple[Array, Array]) -> None:
         self._memory, self.state, self._limits = memory, state, limits
-        self.effective = memory.effective(state, commanded)
+        self.effective = memory.now(state)
 
     @classmethod
     def of(cls, robot: Robot, memory: Memory, history: History, here: Array) -> "Commands":
         """Return what finds the next commands of a robot with a history that is at an actuation (m,) now."""
         limits = robot.actuation_min, robot.actuation_max
-        return cls(memory, memory.state_after(history, here), here, limits)
+        return cls(memory, memory.state_after(history, here), limits)
 
     def command(self, wanted: Array) -> Array:
         """Return the actuation (m,) that brings `wanted` (m,) into effect next, as far as the limits allow."""
         commanded = np.clip(self._memory.command(self.state, wanted), *self._limits)
-        self.effective = self._memory.effective(self.state, commanded)
         self.state = self._memory.advance(self.state, commanded)
+        self.effective = self._memory.now(self.state)
         return commanded
 
 
@@ -155,15 +158,15 @@ class PrandtlIshlinskii(Memory):
         played = np.clip(state.played, there - self.widths, there + self.widths)
         return Remembered(played, there + (state.slow - there) * self.fading[:, None], commanded)
 
-    def felt(self, state: Remembered) -> Array:
-        """Return the effective actuation (..., k) in a state."""
+    def now(self, state: Remembered) -> Array:
+        """See `Memory.now`; (..., k)."""
         there = state.commanded[..., None, :]
         played, slow = self.weights * (state.played - there), self.shares * (state.slow - there)
         return np.asarray(state.commanded + played.sum(axis=-2) + slow.sum(axis=-2))
 
     def effective_after(self, past: Array, actuation: Array) -> Array:
         """See `Memory.effective_after`."""
-        return self.felt(self.after(past, actuation))
+        return self.now(self.after(past, actuation))
 
     def after(self, past: Array, actuation: Array) -> Remembered:
         """Return the state at an actuation (..., k) after others (..., h, k), NaN where they are not known."""
@@ -178,10 +181,6 @@ class PrandtlIshlinskii(Memory):
     def state_after(self, history: History, actuation: Array) -> Remembered:
         """See `Memory.state_after`."""
         return self.after(history.sequence, actuation)
-
-    def effective(self, state: Remembered, commanded: Array) -> Array:
-        """See `Memory.effective`."""
-        return self.felt(self.advance(state, commanded))
 
     def command(self, state: Remembered, wanted: Array) -> Array:
         """Return the inverse, (k,): of what is felt, piecewise linear in the command, between and beyond its corners.
@@ -233,9 +232,9 @@ class ActuatorMemory(Memory):
         """See `Memory.advance`."""
         return self.memory.advance(state, self.robot.actuators_of(commanded))
 
-    def effective(self, state: Remembered, commanded: Array) -> Array:
-        """See `Memory.effective`."""
-        return self.robot.actuation_of(self.memory.effective(state, self.robot.actuators_of(commanded)))
+    def now(self, state: Remembered) -> Array:
+        """See `Memory.now`."""
+        return self.robot.actuation_of(self.memory.now(state))
 
     def command(self, state: Remembered, wanted: Array) -> Array:
         """Return the actuation nearest to the inverse of what the actuators remember."""

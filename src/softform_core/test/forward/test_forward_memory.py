@@ -31,18 +31,18 @@ sequences = arrays(np.float64, st.tuples(st.integers(1, 12), st.just(9)), elemen
 
 
 def commands_from(memory: Memory, here: Array) -> Commands:
-    return Commands(memory, memory.state_after(History(), here), here, (LOW, HIGH))
+    return Commands(memory, memory.state_after(History(), here), (LOW, HIGH))
 
 
 def effective_at(play: PrandtlIshlinskii, keeper: HistoryKeeper, values: Array) -> Array:
-    return play.effective(play.state_after(keeper.history, values), values)
+    return play.now(play.state_after(keeper.history, values))
 
 
 def effective_along(memory: PrandtlIshlinskii, commands: Array, start: Array) -> Array:
     state, along = memory.at_rest(start), []
     for command in commands:
         state = memory.advance(state, command)
-        along.append(memory.felt(state))
+        along.append(memory.now(state))
     return np.array(along)
 
 
@@ -105,6 +105,17 @@ def test_what_is_wanted_is_felt_as_far_as_the_limits_allow(memory: PrandtlIshlin
         assert (missed <= 0.1 * memory.lag + 1e-6).all()
 
 
+@ALL
+@given(commands=sequences)
+def test_what_is_felt_now_is_what_has_come_into_effect(memory: PrandtlIshlinskii, commands: Array) -> None:
+    """A robot that is looked at goes nowhere: no creep passes by looking."""
+    stamped = [tuple(zip(range(len(commands)), each, strict=True)) for each in commands.T.tolist()]
+    state, after = memory.state_after(History(tuple(stamped)), commands[-1]), memory.after(commands, commands[-1])
+    felt = memory.effective_after(commands, commands[-1])
+    np.testing.assert_allclose(memory.now(state), felt, atol=1e-9)
+    np.testing.assert_allclose(Commands(memory, after, (LOW, HIGH)).effective, felt, atol=1e-9)
+
+
 def test_noise_of_what_is_wanted_turns_nothing_back() -> None:
     found = commands_from(PLAY, LOW)
     random = np.random.default_rng(0)
@@ -133,7 +144,7 @@ def test_measured_values_tell_what_is_felt_after_any_way(memory: PrandtlIshlinsk
             values = values + np.clip(corner - values, -rate, rate)
             state, stamp = memory.advance(state, values), stamp + 1.0 / 30.0
             past.note(values + random.normal(0.0, 30.0, 9), stamp)
-    assert np.abs(effective_at(memory, past, values) - memory.felt(state)).max() < 50.0  # without the mean of them, 100
+    assert np.abs(effective_at(memory, past, values) - memory.now(state)).max() < 50.0  # without the mean of them, 100
 
 
 long_ways = arrays(np.float64, st.tuples(st.integers(1, 40), st.just(9)), elements=st.floats(0.0, 5000.0))
@@ -151,7 +162,7 @@ def test_turns_tell_any_play_but_for_ways_that_are_noise(ways: Array, width: flo
     for second, values in enumerate(ways):
         past.note(values, 100.0 + 10.0 * second)
         state = play.advance(state, values)
-        np.testing.assert_allclose(effective_at(play, past, values), play.felt(state), atol=10.0)
+        np.testing.assert_allclose(effective_at(play, past, values), play.now(state), atol=10.0)
 
 
 def test_a_clock_that_is_set_back_loses_no_turn() -> None:
@@ -214,7 +225,7 @@ def test_each_tendon_has_a_play_of_its_own_though_three_bends_are_commanded():
     )
     np.testing.assert_allclose(rod.actuation_of(by_tendon), effective, atol=1e-12)
     assert np.abs(effective - path[-1]).max() > 1e-4
-    commands = Commands(memory, state, path[-1], (low, high))
+    commands = Commands(memory, state, (low, high))
     for wanted in np.random.default_rng(1).uniform(low + 0.3 * (high - low), high - 0.3 * (high - low), (6, 3)):
         commands.command(wanted)
         assert np.abs(commands.effective - wanted).max() < 1e-4
