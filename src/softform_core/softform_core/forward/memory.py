@@ -220,8 +220,7 @@ class ActuatorMemory(Memory):
 
     def state_after(self, history: History, actuation: Array) -> Remembered:
         """See `Memory.state_after`; the state is that of the actuators."""
-        past = self.robot.actuators_of(history.sequence.reshape(-1, len(actuation)))  # a history of nothing is (0, 0)
-        return self.memory.after(past, self.robot.actuators_of(actuation))
+        return self.memory.after(history.actuator_sequence, self.robot.actuators_of(actuation))
 
     def effective_after(self, past: Array, actuation: Array) -> Array:
         """See `Memory.effective_after`."""

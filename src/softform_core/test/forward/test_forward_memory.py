@@ -188,12 +188,12 @@ def test_a_history_is_known_once_each_has_been_moved_through_what_wipes_it() -> 
 
 
 def test_rows_that_do_not_add_up_are_rejected() -> None:
-    whole = History.of_rows([2, 1], [1.0, 2.0, 1.0], [0.0, 5.0, 7.0], False)
+    whole = History.of_rows([2, 1], [1.0, 2.0, 1.0], [0.0, 5.0, 7.0], False, 2)
     assert whole.turns == (((1.0, 0.0), (2.0, 5.0)), ((1.0, 7.0),))
     np.testing.assert_array_equal(whole.sequence, [[0.0, 7.0], [5.0, 7.0]])
     for counts, stamps, values in (([2], [1.0], [0.0]), ([1], [1.0], [np.nan]), ([1], [], [])):
         with pytest.raises(SoftformError, match="turns"):
-            History.of_rows(counts, stamps, values, False)
+            History.of_rows(counts, stamps, values, False, 2)
 
 
 def test_a_robot_of_unknown_history_feels_what_is_measured() -> None:
@@ -209,6 +209,22 @@ def test_of_an_unknown_past_the_oldest_known_is_taken_as_commanded():
     behind = play.effective_after(known, np.array([3.0]))
     np.testing.assert_array_equal(play.effective_after(np.concatenate([unknown, known]), np.array([3.0])), behind)
     np.testing.assert_array_equal(play.effective_after(np.concatenate([unknown, unknown]), np.array([3.0])), [3.0])
+
+
+def test_a_tendon_turns_back_while_no_bend_does() -> None:
+    """The second tendon goes with the first bend from 0 to -5 mm, and comes back with the second."""
+    rod = load_robot("tendon_rod")
+    memory, keeper = play_of(rod, np.full(4, 1e-3)), HistoryKeeper(rod)
+    ways = np.array([[0.0, 0.0, 0.0], [1e-2, 0.0, 0.0], [1e-2, 2e-3, 0.0]])
+    for second, way in enumerate(ways):
+        keeper.note(rod.actuators_of(way), 100.0 + 10.0 * second)
+    history = keeper.history
+    assert [len(turns) for turns in history.turns] == [1, 1, 1]
+    assert np.diff(rod.actuators_of(ways)[:, 1]) == pytest.approx([-5e-3, 2e-3 * np.sqrt(0.75)])
+    felt = memory.now(memory.state_after(history, ways[-1]))
+    np.testing.assert_allclose(felt, memory.effective_after(ways[:-1], ways[-1]), atol=1e-6)
+    without = replace(history, of_actuators=())
+    assert np.abs(memory.now(memory.state_after(without, ways[-1])) - felt).max() > 2e-4
 
 
 def test_each_tendon_has_a_play_of_its_own_though_three_bends_are_commanded():
