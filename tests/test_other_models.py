@@ -40,16 +40,16 @@ SHARE = {SHARE}
 
 
 class Behind(Memory):
-    def state_after(self, history, actuation):
+    def state_after(self, history, actuation, stamp):
         return actuation, actuation
 
-    def advance(self, state, commanded):
+    def advance(self, state, commanded, seconds=10.0):
         return state[1], commanded
 
     def now(self, state):
         return SHARE * state[0] + (1.0 - SHARE) * state[1]
 
-    def command(self, state, wanted):
+    def command(self, state, wanted, seconds=10.0):
         return (wanted - SHARE * state[1]) / (1.0 - SHARE)
 
 

@@ -135,7 +135,7 @@ def test_a_tip_that_remembers_is_commanded_so_that_the_path_is_in_effect(robot, 
     play = PrandtlIshlinskii.play(0.04 * robot.actuation_max)
     solver = TipPathSolver(robot, replace(model, memory=play), DriverWatch(robot, 60.0))
     commanded, errors_mm = solved(solver, FollowGoal(PointPath(eight(model))), here=robot.actuators_of(POSTURE))
-    state = play.state_after(History(), POSTURE)
+    state = play.state_after(History(), POSTURE, 0.0)
     tips = []
     for one in commanded:
         tips.append(model.tip(play.effective(state, one)))

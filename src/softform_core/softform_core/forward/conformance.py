@@ -81,7 +81,7 @@ def derivatives_are_those_of_the_points(model: ForwardModel, low: Array, high: A
 def memory_gives_what_is_wanted(model: ForwardModel, low: Array, high: Array) -> None:
     """Check that commands of the memory have the wanted effect within the limits, and that no state is altered."""
     memory, wanted = model.memory, _tried(low, high, 4)
-    state = memory.state_after(History(), low)
+    state = memory.state_after(History(), low, 0.0)
     found = Commands(memory, state, (low, high))
     for each in wanted:
         before = found.state

@@ -80,6 +80,15 @@ class History:
         """All actuators at each moment at which one has turned, (h, k); as `sequence`."""
         return _sequence(self.of_actuators)
 
+    def seconds(self, stamp: float, of_actuators: bool = False) -> Array:
+        """Return the times (h,), s, that the ways took from each row of a sequence to the next, and to a moment.
+
+        Only turns are known: what has crept on a way is counted as if it had been gone at once at its beginning. A
+        clock that was set back has stood still meanwhile.
+        """
+        moments = _moments(self.of_actuators if of_actuators else self.turns)
+        return np.maximum(np.diff([*moments, stamp]), 0.0) if moments else np.empty(0)
+
 
 class HistoryKeeper:
     """Keeps the history of one robot, of its measured values; for its driver."""
@@ -121,10 +130,14 @@ class HistoryKeeper:
         self._turns = tuple(_turned(turns, (stamp, value), least) for turns, value, least in each)
 
 
+def _moments(each: Turns) -> list[float]:
+    return sorted({stamp for turns in each for stamp, _ in turns}) if all(each) else []
+
+
 def _sequence(each: Turns) -> Array:
-    if not each or not all(each):
+    moments = _moments(each)
+    if not moments:
         return np.empty((0, len(each)))
-    moments = sorted({stamp for turns in each for stamp, _ in turns})
     steps = [np.array(turns).T for turns in each]
     return np.stack([np.interp(moments, stamps, values) for stamps, values in steps], axis=1)
 
