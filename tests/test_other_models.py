@@ -40,17 +40,17 @@ SHARE = {SHARE}
 
 
 class Behind(Memory):
-    def state_after(self, history, actuation):
-        return actuation
+    def state_after(self, history, actuation, stamp):
+        return actuation, actuation
 
-    def advance(self, state, commanded):
-        return commanded
+    def advance(self, state, commanded, seconds=10.0):
+        return state[1], commanded
 
-    def effective(self, state, commanded):
-        return (1.0 - SHARE) * commanded + SHARE * state
+    def now(self, state):
+        return SHARE * state[0] + (1.0 - SHARE) * state[1]
 
-    def command(self, state, wanted):
-        return (wanted - SHARE * state) / (1.0 - SHARE)
+    def command(self, state, wanted, seconds=10.0):
+        return (wanted - SHARE * state[1]) / (1.0 - SHARE)
 
 
 class Bulges(SplineModel):

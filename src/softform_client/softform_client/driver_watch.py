@@ -166,7 +166,9 @@ class DriverWatch:
         """Return what finds the next commands from the newest values (k,); without them nothing is corrected."""
         if values is None:
             return Commands.of(self._robot, NO_MEMORY, self.history, self._robot.rest_actuation)
-        return Commands.of(self._robot, memory, self.history, self._robot.nearest_actuation(values))
+        with self._news:
+            stamp = 0.0 if self._measured is None else self._measured.stamp
+        return Commands.of(self._robot, memory, self.history, self._robot.nearest_actuation(values), stamp)
 
     def warnings(self, memory: Memory) -> list[str]:
         """Return what makes the predictions of a model with this memory less certain, and what to do about it."""

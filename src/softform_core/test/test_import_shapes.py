@@ -270,11 +270,11 @@ def test_obj_with_normals_and_texture_has_the_vertices_of_its_v_lines(folder, sm
 
 
 def test_shapes_in_order_are_rows_of_their_own_though_they_repeat_an_actuation(folder):
-    order = [0, 3, 8, 17, 8, 3, 8]
+    order = [0, 3, 8, 17, 8, 3, 8, 12]
     lines = ["p1,p2,file"]
     for row, number in enumerate(order):
-        vertices, faces = sheet(SAMPLES[number])
-        vertices[:, 2] += 0.05 * row * (vertices[:, 2] > 0.01)  # it depends on the way, too
+        vertices, faces = sheet(SAMPLES[8 if number == 12 else number])
+        vertices[:, 2] += 0.05 * min(row, 6) * (vertices[:, 2] > 0.01)  # it depends on the way; in the end it sticks
         trimesh.Trimesh(vertices, faces, process=False).export(folder / f"way_{row}.obj")
         lines.append(",".join([*map(str, SAMPLES[number]), f"way_{row}.obj"]))
     (folder / "fem.csv").write_text("\n".join(lines), encoding="utf-8")
@@ -285,4 +285,5 @@ def test_shapes_in_order_are_rows_of_their_own_though_they_repeat_an_actuation(f
     np.testing.assert_allclose(store.actuation, actuations)
     assert np.isnan(store.past[0]).all() and np.isnan(store.past[2][:-2]).all()
     np.testing.assert_allclose(store.past[6][-6:], actuations[:6])
-    assert len(np.unique(store.converged()[1][[2, 4, 6]], axis=0)) == 3
+    shapes = store.converged()[1]
+    assert len(np.unique(shapes[[2, 4, 6]], axis=0)) == 3 and np.array_equal(shapes[6], shapes[7])

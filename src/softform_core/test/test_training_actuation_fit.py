@@ -244,6 +244,17 @@ def test_the_fitted_correction_chains_with_the_network(arm: tuple[MlpWeights, Fo
     np.testing.assert_allclose(twice.effective(others), found.effective(GAIN * others + OFFSET), atol=1e-2)
 
 
+def test_a_memory_that_came_with_ageing_is_kept_before_all_layers() -> None:
+    play, narrow = (PrandtlIshlinskii.play(np.full(9, width)) for width in (200.0, 50.0))
+    aged, learned = replace(gains(GAIN, OFFSET), memory=play), gains(1.0 / GAIN, OFFSET)
+    both, past, commanded = learned.after(aged), np.full((1, 1, 9), 1000.0), np.full((1, 9), 2000.0)
+    assert both.memory is play
+    felt = play.effective_after(past, commanded)
+    np.testing.assert_allclose(both.effective(felt), learned.effective(aged.effective(felt)), atol=1e-6)
+    # Ageing is fitted on what the model's own memory leaves in effect, so that this one comes first.
+    assert replace(learned, memory=narrow).after(gains(GAIN, OFFSET)).memory is narrow
+
+
 def test_what_is_shared_is_symmetric_and_what_is_fitted_is_what_predicts() -> None:
     random = np.random.default_rng(9)
     actuation = random.uniform(0.0, 100.0, (5, 9))

@@ -85,7 +85,7 @@ def body(remembering):
     def shape(values):
         nonlocal state
         state = PLAY.advance(state, values)
-        return remembering.points(PLAY.felt(state))
+        return remembering.points(PLAY.now(state))
 
     return shape
 

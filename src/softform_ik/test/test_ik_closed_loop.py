@@ -225,7 +225,7 @@ class Forgetless(RealRobot):
 
         def after(values):
             states[0] = self.memory.advance(states[0], np.asarray(values))
-            return self.memory.felt(states[0])
+            return self.memory.now(states[0])
 
         return after
 

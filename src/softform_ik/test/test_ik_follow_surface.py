@@ -134,5 +134,5 @@ def test_a_path_is_commanded_so_that_a_body_that_remembers_feels_it(robot, remem
     state = play.at_rest(np.full(9, 400.0))
     for command, wanted in zip(found, hidden, strict=True):
         state = play.advance(state, command)
-        assert play.felt(state) == pytest.approx(wanted, abs=60.0)
+        assert play.now(state) == pytest.approx(wanted, abs=60.0)
     assert errors_mm.max() < 0.1 and np.abs(found - hidden).max() > 0.9 * play.lag.max()

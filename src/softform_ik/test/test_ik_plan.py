@@ -106,11 +106,11 @@ def test_the_commands_of_a_plan_take_a_body_that_remembers_along_it(robot, live,
     outcome = Plan(robot, models, SETTINGS, driver).run(PlanGoal(GOAL, ball()), StopRequest(), lambda _: None)
     assert outcome.code == GoalCode.NONE, outcome.message
     state = play.advance(play.at_rest(np.full(9, 1500.0)), START)
-    assert play.felt(state) == pytest.approx(START + play.lag)
+    assert play.now(state) == pytest.approx(START + play.lag)
     assert outcome.plan.actuations[0] == pytest.approx(START + play.lag)
     assert outcome.commands[0] == pytest.approx(START)  # it stays where it is until it goes
     for command, wanted in zip(outcome.commands, outcome.plan.actuations, strict=True):
         state = play.advance(state, command)
-        assert play.felt(state) == pytest.approx(wanted, abs=0.11 * play.lag.max())
+        assert play.now(state) == pytest.approx(wanted, abs=0.11 * play.lag.max())
     rates = np.abs(np.diff(outcome.commands, axis=0)) / np.diff(outcome.plan.times)[:, None]
     assert (np.diff(outcome.plan.times) > 0.0).all() and (rates <= robot.actuation_slew * (1.0 + 1e-9)).all()

@@ -9,7 +9,7 @@ from granted_lease import GrantedLease
 
 from softform_client.driver_watch import DriverWatch
 from softform_client.held_command import HeldCommand
-from softform_core.forward.memory import NO_MEMORY
+from softform_core.forward.memory import NO_MEMORY, Commands
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.servo import Servo, ServoSettings
 from softform_core.inverse.servo_target import ServoTarget
@@ -220,6 +220,28 @@ def test_a_failure_holds_the_robot_and_the_thread_lives_on(bench, shape, model, 
     wait_for(lambda: bench.loop.report.converged, "the stream to be followed again")
 
 
+def test_a_memory_is_told_the_time_between_commands(robot, remembering, wait_for, monkeypatch):
+    """What creeps goes by the clock: twenty commands a second are not twenty frames."""
+    told, command = [], Commands.command
+
+    def noted(self, wanted, seconds):
+        told.append((time.monotonic(), seconds))
+        return command(self, wanted, seconds)
+
+    monkeypatch.setattr(Commands, "command", noted)
+    bench = Bench(robot, remembering.at(SHEET.samples(400)))
+    shape = closest_points_on(Shape(remembering.at(SHEET.samples(5000)).points(HIDDEN) / MM_PER_M))
+    bench.loop.start()
+    try:
+        bench.stream(shape)
+        wait_for(lambda: len(told) > 10, "ten commands")
+    finally:
+        bench.streams.clear()
+        bench.loop.stop()
+    (begin, _), *later = told
+    assert sum(seconds for _, seconds in later) == pytest.approx(later[-1][0] - begin, abs=0.02)
+
+
 def test_a_stream_leads_a_body_that_remembers_forth_and_back(robot, remembering, wait_for):
     model = remembering.at(SHEET.samples(400))
     bench = Bench(robot, model)
@@ -229,7 +251,7 @@ def test_a_stream_leads_a_body_that_remembers_forth_and_back(robot, remembering,
         nonlocal state, seen
         for values in bench.sent[seen:]:
             state, seen = model.memory.advance(state, values), seen + 1
-        return model.memory.felt(state)
+        return model.memory.now(state)
 
     def is_reached(since):
         return bench.loop.report.converged and bench.loop.report.target_stamp > since

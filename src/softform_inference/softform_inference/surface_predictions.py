@@ -17,6 +17,7 @@ from softform_inference.surface_markers import SurfaceMarkers
 from softform_interfaces.msg import MeshTopology, PredictedMesh, Surface
 from softform_interfaces.srv import PredictShape
 from softform_ros import qos
+from softform_ros.conversions import seconds_from_stamp
 from softform_ros.lifecycle import SoftformLifecycleNode
 
 
@@ -56,8 +57,8 @@ class SurfacePredictions:
         """Publish the shape predicted at an actuation (m,) after a history, the rest one if it is `stale`."""
         frame, models = self._robot.base_frame, self._models.models
         memory = models.pipeline.memory
-        state = memory.state_after(history, actuation)
-        pipeline, actuation = models.pipeline.given(state), memory.effective(state, actuation)
+        state = memory.state_after(history, actuation, seconds_from_stamp(stamp))
+        pipeline, actuation = models.pipeline.given(state), memory.now(state)
         if self._frames is not None:
             self._frames.publish(pipeline, actuation, stamp)
         if self._line is not None:

@@ -65,7 +65,7 @@ class TipPredictions:
         A frame cannot say that it is `stale`.
         """
         memory = self._model.memory
-        actuation = memory.effective(memory.state_after(history, actuation), actuation)
+        actuation = memory.now(memory.state_after(history, actuation, seconds_from_stamp(stamp)))
         if self._line is not None:
             self._line.publish(self._models.current, actuation, stamp)
         place = np.zeros(3)

@@ -10,7 +10,7 @@ from tf2_msgs.msg import TFMessage
 
 from softform_core.bodies.imported.description import ImportedBody
 from softform_core.forward.history import History
-from softform_core.forward.memory import PrandtlIshlinskii
+from softform_core.forward.memory import FRAME_S, PrandtlIshlinskii
 from softform_core.forward.robot_models import ModelRequest, TipModels, open_models
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.forward.tip_model import load_tip_model
@@ -85,6 +85,24 @@ def test_a_tip_that_remembers_stands_where_its_history_has_left_it():
     # The first turned back at 50 kPa, so that 2 kPa more are in effect; the others have come up.
     expected = model.tip(actuation + [2e3, -2e3, -2e3]) / 1e3
     np.testing.assert_allclose([place.x, place.y, place.z], expected, atol=1e-9)
+
+
+def test_what_creeps_has_crept_by_the_stamp_and_no_further_for_being_looked_at():
+    robot = load_robot("three_chamber")
+    model = load_tip_model(robot, models_dir() / "three_chamber")
+    memory = PrandtlIshlinskii(np.empty((0, 3)), np.empty((0, 3)), np.array([0.5]), np.full((1, 3), 0.2))
+    told = []
+
+    def publisher(kind, *_):
+        heard = told.append if kind is TFMessage else lambda _: None
+        return SimpleNamespace(publish=heard, get_subscription_count=lambda: 0)
+
+    node = SimpleNamespace(create_publisher=publisher)
+    predictions = tip_predictions.TipPredictions(node, robot, TipModels(replace(model, memory=memory), "in use"))
+    actuation = np.array([3e4, 1e4, 1e4])
+    predictions.publish(History((((0.0, 0.0),),) * 3, True), actuation, Time(sec=int(FRAME_S)), stale=False)
+    place = told[0].transforms[0].transform.translation
+    np.testing.assert_allclose([place.x, place.y, place.z], model.tip(0.9 * actuation) / 1e3, atol=1e-9)
 
 
 def test_named_points_of_a_surface_stand_and_turn_where_it_is_predicted():

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softform_core.bodies.realities import Values, log_uniform, positive, spread_values
+from softform_core.bodies.realities import (
+    Values,
+    log_uniform,
+    not_negative,
+    one_or_each,
+    positive,
+    spread_values,
+)
 from softform_core.errors import SoftformError
-from softform_core.robots.description import Description, NotNegative, Positive
+from softform_core.robots.description import Description, Positive
 from softform_core.units import PA_PER_KPA
 from softform_rig.fault_kinds import FaultKind, Quantity
 from softform_rig.rig_settings import CHANNELS, FirmwareKind, RigSettings
@@ -38,7 +45,7 @@ class PressureSensors(Description):
     gain: Values = 1.0
     offset: Values = 0.0
     curvature: Values = 0.0
-    hysteresis: NotNegative = 0.0
+    hysteresis: Values = 0.0
     drift: Values = 0.0
     warm_up: Positive = 600.0
 
@@ -52,11 +59,15 @@ class PressureSensors(Description):
         curvature = spread_values(self.curvature, count, "pressure_sensors.curvature")
         return curvature, spread_values(self.drift, count, "pressure_sensors.drift")
 
+    def behind(self, count: int) -> Array:
+        """Hysteresis, Pa, of each of so many actuators, (count,)."""
+        return spread_values(self.hysteresis, count, "pressure_sensors.hysteresis", not_negative)
+
 
 class SensorMemory:
-    """See `ReadingMemory`: of sensors with a hysteresis (Pa), a drift (c,) Pa and a time of warming up, s."""
+    """See `ReadingMemory`: of sensors with a hysteresis (c,) Pa, a drift (c,) Pa and a time of warming up, s."""
 
-    def __init__(self, hysteresis: float, drift: Array, warm_up: float) -> None:
+    def __init__(self, hysteresis: Array, drift: Array, warm_up: float) -> None:
         self._hysteresis, self._drift, self._warm_up = hysteresis, drift, warm_up
         self._time, self._reading, self._behind = 0.0, np.zeros(len(drift)), np.zeros(len(drift))
 
@@ -78,10 +89,11 @@ def board_sensors(robot: Robot, device: Device, errors: PressureSensors, noise: 
     gains, offsets = errors.of(len(robot.actuators))
     served = robot.served_by(device)
     gain[device.channels], offset[device.channels] = gains[served], offsets[served] / PA_PER_KPA
-    curvature, drift = np.zeros(CHANNELS), np.zeros(CHANNELS)
+    curvature, drift, hysteresis = np.zeros(CHANNELS), np.zeros(CHANNELS), np.zeros(CHANNELS)
     curvatures, drifts = errors.bent(len(robot.actuators))
     curvature[device.channels], drift[device.channels] = curvatures[served] * PA_PER_KPA, drifts[served] / PA_PER_KPA
-    return Sensors(gain, offset, noise, seed, curvature, errors.hysteresis / PA_PER_KPA, drift, errors.warm_up)
+    hysteresis[device.channels] = errors.behind(len(robot.actuators))[served] / PA_PER_KPA
+    return Sensors(gain, offset, noise, seed, curvature, hysteresis, drift, errors.warm_up)
 
 
 def make_board(name: str, plant: Plant, sensors: Sensors, firmware: FirmwareKind = "regulated") -> EmulatedBoard:
@@ -119,6 +131,7 @@ class BoardEmulation:
         """As `Emulation.check`."""
         errors.of(count)
         errors.bent(count)
+        errors.behind(count)
 
     def make(self, robot: Robot, device: Device, errors: PressureSensors, settings: RigSettings) -> EmulatedBoard:
         """As `Emulation.make`."""
@@ -146,8 +159,8 @@ class BoardEmulation:
 
     def reading_memory(self, robot: Robot, device: Device, errors: PressureSensors) -> SensorMemory:
         """As `RemembersReadings.reading_memory`."""
-        drift = errors.bent(len(robot.actuators))[1][robot.served_by(device)]
-        return SensorMemory(errors.hysteresis, drift, errors.warm_up)
+        count, served = len(robot.actuators), robot.served_by(device)
+        return SensorMemory(errors.behind(count)[served], errors.bent(count)[1][served], errors.warm_up)
 
     def drawn(self, spans: Array, draw: np.random.Generator) -> PressureSensors:
         """As `Emulation.drawn`: half of the boards err in gain and offset, the others as no learner takes them to."""
@@ -158,7 +171,7 @@ class BoardEmulation:
             return PressureSensors(gain=gain.tolist(), offset=offset.tolist())
         return PressureSensors(
             curvature=(other.normal(0.0, 0.015, count) / spans).tolist(),
-            hysteresis=other.uniform(0.001, 0.01) * float(spans.min()),
+            hysteresis=one_or_each(other.uniform(0.001, 0.01) * spans),
             drift=other.normal(0.0, 0.008 * spans, count).tolist(),
             warm_up=log_uniform(other, 200.0, 2000.0),
         )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from softform_core.arrays import Array
-from softform_core.bodies.realities import log_uniform, some_of
+from softform_core.bodies.realities import log_uniform, one_or_each, some_of
 from softform_core.robots import Robot
 from softform_core.robots.body import Body
 from softform_rig.emulation import emulations
@@ -49,7 +49,7 @@ def draw_reality(robot: Robot, seed: int) -> Reality:
     (other,) = draw.spawn(1)  # the laws of memory leave all else of a seed as it is
     differences["hysteresis"] = drawn_hysteresis(draw.uniform(0.004, 0.04) * spans, other)
     fast = Creep(share=draw.uniform(0.01, 0.04), time=log_uniform(draw, 5.0, 60.0))
-    differences["creep"] = drawn_creep(fast, float(spans.min()), other)
+    differences["creep"] = drawn_creep(fast, spans, other)
     return Reality(
         name=f"drawn:{seed}",
         title=f"Reality {seed} of the distribution",
@@ -82,10 +82,10 @@ def drawn_hysteresis(lag: Array, draw: np.random.Generator) -> HysteresisLaw:
     )
 
 
-def drawn_creep(fast: Creep, span: float, draw: np.random.Generator) -> list[Creep]:
-    """This creep, sometimes by Eyring's law over a range `span`, sometimes with a slower one."""
+def drawn_creep(fast: Creep, spans: Array, draw: np.random.Generator) -> list[Creep]:
+    """This creep, sometimes by Eyring's law over ranges (k,) of the actuators, sometimes with a slower one."""
     slow = Creep(share=draw.uniform(0.005, 0.03), time=log_uniform(draw, 60.0, 300.0))
-    overstress = span * log_uniform(draw, 0.02, 0.2)
+    overstress = one_or_each(spans * log_uniform(draw, 0.02, 0.2))
     both = [fast, slow] if draw.random() < _SLOWER else [fast]
     return [one.model_copy(update={"overstress": overstress}) for one in both] if draw.random() < _EYRING else both
 

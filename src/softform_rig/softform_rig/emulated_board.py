@@ -38,7 +38,7 @@ class Sensors:
     noise: float = 0.0
     seed: int = 0
     curvature: Array = field(default_factory=lambda: np.zeros(CHANNELS))
-    hysteresis: float = 0.0
+    hysteresis: Array = field(default_factory=lambda: np.zeros(CHANNELS))
     drift: Array = field(default_factory=lambda: np.zeros(CHANNELS))
     warm_up: float = 600.0
 

@@ -20,22 +20,33 @@ Share = Annotated[float, Field(gt=0.0, lt=1.0)]
 class Creep(Description):
     """The material follows a share of every change only slowly.
 
-    What is left to follow, x, falls like exp(-t / time). With an `overstress` x_0, in the actuator's unit, it falls by
+    What is left to follow, x, falls like exp(-t / time). With an `overstress` x_0, in each actuator's unit, it falls by
     Eyring's law, dx/dt = -(x_0 / time) sinh(x / x_0): far from the end faster than in proportion, so that hysteresis
     depends on the rate.
     """
 
     share: Annotated[float, Field(ge=0.0, le=0.5)] = 0.0
     time: Positive = 20.0
-    overstress: Positive | None = None
+    overstress: Values | None = None
+
+    def check(self, count: int) -> None:
+        """Check that so many actuators may have this creep.
+
+        Raises:
+            ValueError: If it has numbers of another number of actuators, or one that is not above 0.
+        """
+        if self.overstress is not None:
+            spread_values(self.overstress, count, "creep.overstress", positive)
 
     def left(self, behind: Array, seconds: float) -> Array:
         """What is left of `behind` (k,) after so many seconds; both laws are solved exactly."""
         fading = np.exp(-seconds / self.time)
         if self.overstress is None:
             return behind * fading
-        half = 2.0 * self.overstress
-        return np.asarray(half * np.arctanh(np.tanh(behind / half) * fading))
+        half = 2.0 * spread_values(self.overstress, len(behind), "creep.overstress", positive)
+        with np.errstate(divide="ignore"):  # far behind the hyperbolic tangent rounds to one
+            left = half * np.arctanh(np.tanh(behind / half) * fading)
+        return np.asarray(np.clip(left, -np.abs(behind), np.abs(behind)))
 
 
 class Hysteresis(Protocol):
@@ -180,6 +191,8 @@ class MaterialMemory:
     """
 
     def __init__(self, hysteresis: HysteresisLaw, creep: list[Creep], count: int) -> None:
+        for one in creep:
+            one.check(count)
         self._hysteresis, self._creep = start_hysteresis(hysteresis, count), creep
         self._felt = np.zeros(count)
         self._behind = [np.zeros(count) for _ in creep]

@@ -5,9 +5,10 @@ import pytest
 
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
-from softform_rig.draw_reality import draw_reality
+from softform_rig.board_emulation import EMULATION
+from softform_rig.draw_reality import draw_reality, drawn_creep
 from softform_rig.live_body import LiveBody
-from softform_rig.material_memory import BoucWen, Plays
+from softform_rig.material_memory import BoucWen, Creep, Plays
 from softform_rig.reality import load_reality, memory_of
 
 ROBOTS = ("membrane", "three_chamber", "planar_fingers", "tendon_rod")
@@ -91,3 +92,19 @@ def test_other_laws_leave_the_rest_of_a_seed_as_it_was() -> None:
     """The body, scanner and registration of a seed of before memory was of several laws."""
     drawn = draw_reality(load_robot("membrane"), 7)
     assert drawn.scanner.noise == pytest.approx(0.00022666819364676233) and drawn.body.cells == 33
+
+
+def test_laws_of_a_robot_of_tendons_and_chambers_are_drawn_in_the_units_of_each() -> None:
+    spans, fast = np.array([3e-2, 3e-2, 6e4]), Creep(share=0.02, time=20.0)
+    creep = [one for seed in range(40) for one in drawn_creep(fast, spans, np.random.default_rng(seed))]
+    by_eyring = np.array([one.overstress for one in creep if one.overstress is not None]) / spans
+    assert (
+        len(by_eyring) > 5
+        and ((by_eyring >= 0.02) & (by_eyring <= 0.2)).all()
+        and np.ptp(by_eyring, axis=1).max() < 1e-9
+    )
+    sensors = [EMULATION.drawn(spans, np.random.default_rng(seed)) for seed in range(20)]
+    behind = np.array([one.behind(3) for one in sensors if one.hysteresis]) / spans
+    assert len(behind) > 5 and ((behind >= 0.001) & (behind <= 0.01)).all()
+    alike = [one for seed in range(40) for one in drawn_creep(fast, spans[:2], np.random.default_rng(seed))]
+    assert {type(one.overstress) for one in alike} == {float, type(None)}

@@ -91,6 +91,18 @@ def test_creep_of_two_times_follows_slowly_and_ends_where_it_was_asked_to() -> N
         np.testing.assert_allclose(memory.feel(asked, seconds), expected)
 
 
+def test_creep_by_eyrings_law_leaves_all_that_no_time_has_taken_however_far_behind() -> None:
+    """Of a tendon in m and of a chamber in Pa, each with an overstress of its own."""
+    law, behind = Creep(share=0.2, time=20.0, overstress=[1e-4, 100.0]), np.array([-3e-2, 6e4])
+    np.testing.assert_allclose(law.left(behind, 0.0), behind)
+    slow, soon = law.left(behind, 1e-9), law.left(behind, 5.0)
+    assert (np.abs(slow) <= np.abs(behind)).all() and np.isfinite(soon).all()
+    # From far away what is left depends on the time alone: twice the overstress by artanh of exp(-t / time).
+    np.testing.assert_allclose(soon, 2.0 * np.array([-1e-4, 100.0]) * np.arctanh(np.exp(-0.25)), rtol=1e-9)
+    with pytest.raises(ValueError, match="overstress"):
+        MaterialMemory(0.0, [law], 3)
+
+
 def test_creep_by_eyrings_law_solves_its_equation_and_depends_on_the_rate() -> None:
     law = Creep(share=0.2, time=20.0, overstress=100.0)
     behind = np.array([400.0, -30.0])

@@ -72,6 +72,11 @@ def not_negative(values: Array) -> Array:
     return np.asarray(values >= 0.0)
 
 
+def one_or_each(values: Array) -> float | list[float]:
+    """One number where all values (k,) are the same, else each: so a reality of equal actuators fits any number."""
+    return values.tolist() if np.ptp(values) else float(values[0])
+
+
 def log_uniform(draw: np.random.Generator, low: float, high: float) -> float:
     """A number whose logarithm is uniform between those of `low` and `high`."""
     return math.exp(draw.uniform(math.log(low), math.log(high)))

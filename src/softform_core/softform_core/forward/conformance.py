@@ -81,13 +81,14 @@ def derivatives_are_those_of_the_points(model: ForwardModel, low: Array, high: A
 def memory_gives_what_is_wanted(model: ForwardModel, low: Array, high: Array) -> None:
     """Check that commands of the memory have the wanted effect within the limits, and that no state is altered."""
     memory, wanted = model.memory, _tried(low, high, 4)
-    state = memory.state_after(History(), low)
-    found = Commands(memory, state, low, (low, high))
+    state = memory.state_after(History(), low, 0.0)
+    found = Commands(memory, state, (low, high))
     for each in wanted:
         before = found.state
         commanded = found.command(each)
         again = memory.effective(before, commanded)
         assert np.allclose(again, found.effective), "effective changes with how often it is asked"
+        assert np.allclose(memory.now(found.state), again), "what is in effect now is not what came into effect"
         assert np.abs(found.effective - each).max() <= 0.05 * (high - low).max(), f"{each} became {found.effective}"
     given = model.given(found.state)
     assert np.isfinite(np.asarray(given.forward(wanted[:1]).points)).all(), "a model given a state predicts nothing"

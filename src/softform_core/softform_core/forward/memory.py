@@ -8,7 +8,8 @@ A material with hysteresis does not follow an actuator within a width of a rever
 Prandtl's and Ishlinskii's model of hysteresis is a sum of such operators of several widths, and hysteresis of soft
 actuators is compensated by its inverse (Kuhnen, European Journal of Control 9, 2003, pp. 407-418). It does not depend
 on the rate: the sequence of actuations is enough to know the effective one. A material that creeps follows a part of
-each change later; terms of a Prony series say how much is left of it at the next command.
+each change later; terms of a Prony series say how much is left of it after a frame. That is how it is learned, for
+frames are collected at one pace; a running robot tells how many seconds have passed.
 """
 
 from dataclasses import dataclass, fields
@@ -21,15 +22,19 @@ from softform_core.forward.history import History
 from softform_core.robots import Robot
 
 State = Any
-"""State of a memory: the play of each actuator, a hidden layer, or the unknowns of a simulated body."""
+"""State of a memory: the command itself, the play of each actuator, a hidden layer, or a simulated body's unknowns."""
+
+
+FRAME_S = 10.0
+"""Time that a frame takes to collect, s: the pace at which what creeps is learned."""
 
 
 class Memory:
     """The memory of a body that has none, and the base of those that have; actuations are (m,)."""
 
-    def state_after(self, history: History, actuation: Array) -> State:
-        """Return the state of a robot with this history that is at an actuation now."""
-        return None
+    def state_after(self, history: History, actuation: Array, stamp: float) -> State:
+        """Return the state of a robot with this history that is at an actuation at a moment, s since the epoch."""
+        return actuation
 
     def effective_after(self, past: Array, actuation: Array) -> Array:
         """Return the effective actuation (..., m) at one (..., m) after others (..., h, m), the oldest first.
@@ -38,16 +43,20 @@ class Memory:
         """
         return actuation
 
-    def advance(self, state: State, commanded: Array) -> State:
-        """Return the state once the robot has gone straight to a commanded actuation."""
-        return None
-
-    def effective(self, state: State, commanded: Array) -> Array:
-        """Return the actuation that the model takes for a commanded one, where the robot was in a state before."""
+    def advance(self, state: State, commanded: Array, seconds: float = FRAME_S) -> State:
+        """Return the state so many seconds after the robot was commanded to go straight to an actuation."""
         return commanded
 
-    def command(self, state: State, wanted: Array) -> Array:
-        """Return the command that has a wanted actuation in effect; it may lie beyond the limits."""
+    def now(self, state: State) -> Array:
+        """Return the actuation that is in effect in a state: the one that the model takes."""
+        return np.asarray(state)
+
+    def effective(self, state: State, commanded: Array, seconds: float = FRAME_S) -> Array:
+        """Return the actuation that is in effect so many seconds after a command from a state."""
+        return self.now(self.advance(state, commanded, seconds))
+
+    def command(self, state: State, wanted: Array, seconds: float = FRAME_S) -> Array:
+        """Return the command that has a wanted actuation in effect after so many seconds; it may exceed the limits."""
         return wanted
 
 
@@ -60,7 +69,6 @@ class Commands:
     Args:
         memory: Memory of the body's model.
         state: State that the body is in.
-        commanded: (m,) commanded now.
         limits: (m,) lowest and highest command. What would take more takes effect in part.
 
     Attributes:
@@ -68,21 +76,24 @@ class Commands:
         effective: (m,) in effect now.
     """
 
-    def __init__(self, memory: Memory, state: State, commanded: Array, limits: tuple[Array, Array]) -> None:
+    def __init__(self, memory: Memory, state: State, limits: tuple[Array, Array]) -> None:
         self._memory, self.state, self._limits = memory, state, limits
-        self.effective = memory.effective(state, commanded)
+        self.effective = memory.now(state)
 
     @classmethod
-    def of(cls, robot: Robot, memory: Memory, history: History, here: Array) -> "Commands":
-        """Return what finds the next commands of a robot with a history that is at an actuation (m,) now."""
+    def of(cls, robot: Robot, memory: Memory, history: History, here: Array, stamp: float = 0.0) -> "Commands":
+        """Return what finds the next commands of a robot with a history that is at an actuation (m,) at a moment."""
         limits = robot.actuation_min, robot.actuation_max
-        return cls(memory, memory.state_after(history, here), here, limits)
+        return cls(memory, memory.state_after(history, here, stamp), limits)
 
-    def command(self, wanted: Array) -> Array:
-        """Return the actuation (m,) that brings `wanted` (m,) into effect next, as far as the limits allow."""
-        commanded = np.clip(self._memory.command(self.state, wanted), *self._limits)
-        self.effective = self._memory.effective(self.state, commanded)
-        self.state = self._memory.advance(self.state, commanded)
+    def command(self, wanted: Array, seconds: float = FRAME_S) -> Array:
+        """Return the actuation (m,) that brings `wanted` (m,) into effect so many seconds after it is commanded.
+
+        The limits come first. The command before is taken to have been held until now.
+        """
+        commanded = np.clip(self._memory.command(self.state, wanted, seconds), *self._limits)
+        self.state = self._memory.advance(self.state, commanded, seconds)
+        self.effective = self._memory.now(self.state)
         return commanded
 
 
@@ -116,14 +127,14 @@ class PrandtlIshlinskii(Memory):
     """Prandtl and Ishlinskii's sum of plays of each actuation, with a Prony series of what creeps.
 
     With the play operators P_j of width r_j, and slow parts S_l that keep the share `fading` of their distance from
-    the actuation a at each command, in effect is
+    the actuation a in each frame (`FRAME_S`), in effect is
 
         a + sum_j weights_j (P_j - a) + sum_l shares_l (S_l - a).
 
     Attributes:
         widths: (j, k) of half the gap of each play, in the unit of the actuation.
         weights: (j, k); one that is negative makes the body run ahead, as behind a sensor with hysteresis.
-        fading: (l,) share of its distance that each slow part keeps while a command is held.
+        fading: (l,) share of its distance that each slow part keeps while a command is held for a frame.
         shares: (l, k).
     """
 
@@ -149,41 +160,45 @@ class PrandtlIshlinskii(Memory):
         played, slow = (np.broadcast_to(there, (*lead, len(each), k)) for each in (self.widths, self.fading))
         return Remembered(played, slow, actuation)
 
-    def advance(self, state: Remembered, commanded: Array) -> Remembered:
+    def _kept(self, seconds: float) -> Array:
+        """Return the shares (l, 1) of their distance that slow parts keep in so many seconds."""
+        return np.asarray(self.fading[:, None] ** (seconds / FRAME_S))
+
+    def advance(self, state: Remembered, commanded: Array, seconds: float = FRAME_S) -> Remembered:
         """See `Memory.advance`; (..., k)."""
         there = commanded[..., None, :]
         played = np.clip(state.played, there - self.widths, there + self.widths)
-        return Remembered(played, there + (state.slow - there) * self.fading[:, None], commanded)
+        return Remembered(played, there + (state.slow - there) * self._kept(seconds), commanded)
 
-    def felt(self, state: Remembered) -> Array:
-        """Return the effective actuation (..., k) in a state."""
+    def now(self, state: Remembered) -> Array:
+        """See `Memory.now`; (..., k)."""
         there = state.commanded[..., None, :]
         played, slow = self.weights * (state.played - there), self.shares * (state.slow - there)
         return np.asarray(state.commanded + played.sum(axis=-2) + slow.sum(axis=-2))
 
     def effective_after(self, past: Array, actuation: Array) -> Array:
         """See `Memory.effective_after`."""
-        return self.felt(self.after(past, actuation))
+        return self.now(self.after(past, actuation))
 
-    def after(self, past: Array, actuation: Array) -> Remembered:
-        """Return the state at an actuation (..., k) after others (..., h, k), NaN where they are not known."""
+    def after(self, past: Array, actuation: Array, seconds: Array | None = None) -> Remembered:
+        """Return the state at an actuation (..., k) after others (..., h, k), NaN where they are not known.
+
+        The ways to each but the first took these `seconds` (h,); a frame if they are not given.
+        """
         known = [actuation]
         for before in np.moveaxis(past, -2, 0)[::-1]:
             known.insert(0, np.where(np.isnan(before), known[0], before))
         state = self.at_rest(known[0])
-        for commanded in known[1:]:
-            state = self.advance(state, commanded)
+        times = np.full(len(known) - 1, FRAME_S) if seconds is None else seconds
+        for commanded, passed in zip(known[1:], times.tolist(), strict=True):
+            state = self.advance(state, commanded, passed)
         return state
 
-    def state_after(self, history: History, actuation: Array) -> Remembered:
+    def state_after(self, history: History, actuation: Array, stamp: float) -> Remembered:
         """See `Memory.state_after`."""
-        return self.after(history.sequence, actuation)
+        return self.after(history.sequence, actuation, history.seconds(stamp))
 
-    def effective(self, state: Remembered, commanded: Array) -> Array:
-        """See `Memory.effective`."""
-        return self.felt(self.advance(state, commanded))
-
-    def command(self, state: Remembered, wanted: Array) -> Array:
+    def command(self, state: Remembered, wanted: Array, seconds: float = FRAME_S) -> Array:
         """Return the inverse, (k,): of what is felt, piecewise linear in the command, between and beyond its corners.
 
         A command stays where the wanted is nearly in effect.
@@ -191,13 +206,13 @@ class PrandtlIshlinskii(Memory):
         ends = (state.played - self.widths, state.played + self.widths, state.commanded[None])
         corners = np.sort(np.concatenate(ends), axis=0)
         reach = np.abs(np.concatenate([corners, state.slow, wanted[None]]) - state.commanded).max(axis=0)
-        least = 1.0 - (self.shares * self.fading[:, None]).sum(axis=0)
+        least = 1.0 - (self.shares * self._kept(seconds)).sum(axis=0)
         far = 2.0 * (reach + np.abs(self.lag)) / np.maximum(least, _LEAST_SLOPE)
         corners = np.concatenate([corners[:1] - far, corners, corners[-1:] + far])
-        felt = np.maximum.accumulate(self.effective(state, corners))
+        felt = np.maximum.accumulate(self.effective(state, corners, seconds))
         each = zip(wanted, felt.T, corners.T, strict=True)
         moved = np.array([np.interp(one, *ways) for one, *ways in each])
-        ahead = wanted - self.effective(state, state.commanded)
+        ahead = wanted - self.effective(state, state.commanded, seconds)
         return np.where(np.abs(ahead) <= _DEAD_BAND * np.abs(self.lag), state.commanded, moved)
 
 
@@ -219,27 +234,27 @@ class ActuatorMemory(Memory):
     memory: PrandtlIshlinskii
     robot: Robot
 
-    def state_after(self, history: History, actuation: Array) -> Remembered:
+    def state_after(self, history: History, actuation: Array, stamp: float) -> Remembered:
         """See `Memory.state_after`; the state is that of the actuators."""
-        past = self.robot.actuators_of(history.sequence.reshape(-1, len(actuation)))  # a history of nothing is (0, 0)
-        return self.memory.after(past, self.robot.actuators_of(actuation))
+        values, seconds = self.robot.actuators_of(actuation), history.seconds(stamp, of_actuators=True)
+        return self.memory.after(history.actuator_sequence, values, seconds)
 
     def effective_after(self, past: Array, actuation: Array) -> Array:
         """See `Memory.effective_after`."""
         values = self.memory.effective_after(self.robot.actuators_of(past), self.robot.actuators_of(actuation))
         return self.robot.actuation_of(values)
 
-    def advance(self, state: Remembered, commanded: Array) -> Remembered:
+    def advance(self, state: Remembered, commanded: Array, seconds: float = FRAME_S) -> Remembered:
         """See `Memory.advance`."""
-        return self.memory.advance(state, self.robot.actuators_of(commanded))
+        return self.memory.advance(state, self.robot.actuators_of(commanded), seconds)
 
-    def effective(self, state: Remembered, commanded: Array) -> Array:
-        """See `Memory.effective`."""
-        return self.robot.actuation_of(self.memory.effective(state, self.robot.actuators_of(commanded)))
+    def now(self, state: Remembered) -> Array:
+        """See `Memory.now`."""
+        return self.robot.actuation_of(self.memory.now(state))
 
-    def command(self, state: Remembered, wanted: Array) -> Array:
+    def command(self, state: Remembered, wanted: Array, seconds: float = FRAME_S) -> Array:
         """Return the actuation nearest to the inverse of what the actuators remember."""
-        return self.robot.actuation_of(self.memory.command(state, self.robot.actuators_of(wanted)))
+        return self.robot.actuation_of(self.memory.command(state, self.robot.actuators_of(wanted), seconds))
 
 
 def play_of(robot: Robot, width: Array) -> Memory:

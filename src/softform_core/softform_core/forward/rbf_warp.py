@@ -35,8 +35,13 @@ class ActuationCorrection:
         return self.layers.forward(actuation)
 
     def after(self, first: "ActuationCorrection") -> "ActuationCorrection":
-        """Return both as one: this one's memory, `first`, and this one's layers."""
-        return ActuationCorrection(chained(first.layers, self.layers), self.memory)
+        """Return both as one: a memory, then the layers of `first`, and this one's.
+
+        `first` was fitted on what this one's memory leaves in effect; where this one has none, it may bring one.
+        """
+        return ActuationCorrection(
+            chained(first.layers, self.layers), first.memory if self.memory is None else self.memory
+        )
 
     def before(self, network: MlpWeights) -> MlpWeights:
         """Return the network that takes a in place of a', of the same input range, with this correction before it."""

@@ -13,7 +13,7 @@ from softform_core.forward.memory import PARTS, PrandtlIshlinskii
 from softform_core.forward.rbf_warp import ActuationCorrection, SimToReal
 from softform_core.networks.card import ModelCard
 from softform_core.networks.mlp_weights import MlpWeights, mean_of, perceptron_of
-from softform_core.networks.model_files import ModelFiles
+from softform_core.networks.model_files import ModelError, ModelFiles
 from softform_core.networks.saved_network import SavedNetwork, arrays_of
 from softform_core.networks.sim_to_real_card import SurfaceSimToRealCard
 from softform_core.networks.store import FORWARD_KINEMATICS, SIM_TO_REAL_FILES, require_kinematics
@@ -74,9 +74,16 @@ def members_of(network: "SavedNetwork | nn.Module") -> list[SimToReal]:
     """Return the members of a `SimToRealNetwork`, or of what was read of its export, for kinematics in numpy.
 
     Raises:
+        ModelError: If it has a memory of a kind that is no longer read.
         SoftformError: If it is no such network.
     """
     state = arrays_of(network)
+    if state.get("play_width", np.empty(0)).size:
+        raise ModelError(
+            "This sim-to-real model keeps its memory as one `play_width`, which is no longer read: it would predict "
+            "as if the body had none.",
+            "Train it again: ./softform train s2r.",
+        )
     try:
         depth = len({name.split(".")[1] for name in state if name.startswith("layers.")})
         weights = [state[f"layers.{place}.weight"] for place in range(depth)]

@@ -87,11 +87,12 @@ def import_shapes(
     the degrees of freedom of a robot with a surface, in their order, and mesh files (`read_mesh`). `part` chooses one
     of several in Abaqus files; `displacement` names the field of VTK files by which points move, `none` says that the
     points of the files have moved already: found out if neither is given. `in_order` says that rows follow one another
-    as they were executed: each is kept, with those before it, as another way to one actuation is another sample.
+    as they were executed: each is kept, with those before it, as another way to one actuation is another sample,
+    and a body that sticks may keep one shape under several.
 
     Raises:
-        SoftformError: If table or meshes cannot be this robot's, two actuations have one shape, or the store cannot be
-            written.
+        SoftformError: If table or meshes cannot be this robot's, two actuations have one shape out of order, or the
+            store cannot be written.
     """
     table, actuations = read_actuations(path, robot, actuation, actuation_unit)
     files = table.files(meshes)
@@ -136,7 +137,8 @@ def import_shapes(
         check_scale(robot, table, points)
         place = np.round(points / (_SAME_SHAPE * robot.body.size)) + 0.0
         twin = seen.setdefault(place.tobytes(), sample)
-        if (actuations[twin] != actuations[sample]).any():
+        # A body that sticks may keep its shape on its way: in order, that is no contradiction.
+        if not in_order and (actuations[twin] != actuations[sample]).any():
             raise SoftformError(
                 f"{files[sample]} and {files[twin]} ({table.rows(kept[[twin, sample]])}) are one shape under different "
                 "actuations.",

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.history import History, HistoryKeeper
-from softform_core.forward.memory import NO_MEMORY, Commands, Memory, PrandtlIshlinskii, play_of
+from softform_core.forward.memory import FRAME_S, NO_MEMORY, Commands, Memory, PrandtlIshlinskii, play_of
 from softform_core.robots import load_robot
 from softform_core.stores.past import REMEMBERED, pasts
 
@@ -31,18 +31,18 @@ sequences = arrays(np.float64, st.tuples(st.integers(1, 12), st.just(9)), elemen
 
 
 def commands_from(memory: Memory, here: Array) -> Commands:
-    return Commands(memory, memory.state_after(History(), here), here, (LOW, HIGH))
+    return Commands(memory, memory.state_after(History(), here, 0.0), (LOW, HIGH))
 
 
-def effective_at(play: PrandtlIshlinskii, keeper: HistoryKeeper, values: Array) -> Array:
-    return play.effective(play.state_after(keeper.history, values), values)
+def effective_at(play: PrandtlIshlinskii, keeper: HistoryKeeper, values: Array, stamp: float = 0.0) -> Array:
+    return play.now(play.state_after(keeper.history, values, stamp))
 
 
 def effective_along(memory: PrandtlIshlinskii, commands: Array, start: Array) -> Array:
     state, along = memory.at_rest(start), []
     for command in commands:
         state = memory.advance(state, command)
-        along.append(memory.felt(state))
+        along.append(memory.now(state))
     return np.array(along)
 
 
@@ -66,6 +66,25 @@ def test_what_creeps_comes_in_the_end() -> None:
     felt = effective_along(memory, np.full((30, 1), 100.0), np.zeros(1)).ravel()
     assert felt[:3] == pytest.approx([95.0, 97.5, 98.75]) and felt[-1] == pytest.approx(100.0, abs=1e-6)
     assert commands_from(memory, np.zeros(1)).command(np.array([500.0])) == pytest.approx(500.0 / 0.95)
+
+
+def test_creep_goes_by_the_clock_however_often_is_commanded() -> None:
+    """In 200 commands of a stream at 20 Hz as much as in the one of a frame, and what is looked at late has crept."""
+    stream, frame, here = commands_from(CREEPING, LOW), commands_from(CREEPING, LOW), np.full(9, 3000.0)
+    for _ in range(200):
+        stream.state = CREEPING.advance(stream.state, here, FRAME_S / 200)
+    frame.state = CREEPING.advance(frame.state, here)
+    np.testing.assert_allclose(CREEPING.now(stream.state), CREEPING.now(frame.state), rtol=1e-9)
+    wanted = np.full(9, 2000.0)
+    along = [stream.command(wanted, FRAME_S / 200) for _ in range(200)]
+    np.testing.assert_allclose(stream.effective, wanted, atol=0.1 * CREEPING.lag.max() + 1e-6)
+    assert np.isfinite(along).all()
+    history = History((((100.0, 0.0),),) * 9)
+    soon, late = (CREEPING.now(CREEPING.state_after(history, here, 100.0 + s)) for s in (0.5, 600.0))
+    in_the_end = replace(CREEPING, fading=np.empty(0), shares=np.empty((0, 9)))
+    expected = in_the_end.now(in_the_end.state_after(history, here, 0.0))
+    np.testing.assert_allclose(late, expected, rtol=1e-6)
+    assert (late - soon > 10.0).all()
 
 
 @ALL
@@ -105,6 +124,18 @@ def test_what_is_wanted_is_felt_as_far_as_the_limits_allow(memory: PrandtlIshlin
         assert (missed <= 0.1 * memory.lag + 1e-6).all()
 
 
+@ALL
+@given(commands=sequences)
+def test_what_is_felt_now_is_what_has_come_into_effect(memory: PrandtlIshlinskii, commands: Array) -> None:
+    """A robot that is looked at goes nowhere: no creep passes by looking, and a frame is so many seconds."""
+    stamps = FRAME_S * np.arange(len(commands))
+    stamped = tuple(tuple(zip(stamps.tolist(), each, strict=True)) for each in commands.T.tolist())
+    state = memory.state_after(History(stamped), commands[-1], FRAME_S * len(commands))
+    after, felt = memory.after(commands, commands[-1]), memory.effective_after(commands, commands[-1])
+    np.testing.assert_allclose(memory.now(state), felt, atol=1e-9)
+    np.testing.assert_allclose(Commands(memory, after, (LOW, HIGH)).effective, felt, atol=1e-9)
+
+
 def test_noise_of_what_is_wanted_turns_nothing_back() -> None:
     found = commands_from(PLAY, LOW)
     random = np.random.default_rng(0)
@@ -133,7 +164,7 @@ def test_measured_values_tell_what_is_felt_after_any_way(memory: PrandtlIshlinsk
             values = values + np.clip(corner - values, -rate, rate)
             state, stamp = memory.advance(state, values), stamp + 1.0 / 30.0
             past.note(values + random.normal(0.0, 30.0, 9), stamp)
-    assert np.abs(effective_at(memory, past, values) - memory.felt(state)).max() < 50.0  # without the mean of them, 100
+    assert np.abs(effective_at(memory, past, values) - memory.now(state)).max() < 50.0  # without the mean of them, 100
 
 
 long_ways = arrays(np.float64, st.tuples(st.integers(1, 40), st.just(9)), elements=st.floats(0.0, 5000.0))
@@ -151,7 +182,7 @@ def test_turns_tell_any_play_but_for_ways_that_are_noise(ways: Array, width: flo
     for second, values in enumerate(ways):
         past.note(values, 100.0 + 10.0 * second)
         state = play.advance(state, values)
-        np.testing.assert_allclose(effective_at(play, past, values), play.felt(state), atol=10.0)
+        np.testing.assert_allclose(effective_at(play, past, values), play.now(state), atol=10.0)
 
 
 def test_a_clock_that_is_set_back_loses_no_turn() -> None:
@@ -177,12 +208,12 @@ def test_a_history_is_known_once_each_has_been_moved_through_what_wipes_it() -> 
 
 
 def test_rows_that_do_not_add_up_are_rejected() -> None:
-    whole = History.of_rows([2, 1], [1.0, 2.0, 1.0], [0.0, 5.0, 7.0], False)
+    whole = History.of_rows([2, 1], [1.0, 2.0, 1.0], [0.0, 5.0, 7.0], False, 2)
     assert whole.turns == (((1.0, 0.0), (2.0, 5.0)), ((1.0, 7.0),))
     np.testing.assert_array_equal(whole.sequence, [[0.0, 7.0], [5.0, 7.0]])
     for counts, stamps, values in (([2], [1.0], [0.0]), ([1], [1.0], [np.nan]), ([1], [], [])):
         with pytest.raises(SoftformError, match="turns"):
-            History.of_rows(counts, stamps, values, False)
+            History.of_rows(counts, stamps, values, False, 2)
 
 
 def test_a_robot_of_unknown_history_feels_what_is_measured() -> None:
@@ -200,12 +231,28 @@ def test_of_an_unknown_past_the_oldest_known_is_taken_as_commanded():
     np.testing.assert_array_equal(play.effective_after(np.concatenate([unknown, unknown]), np.array([3.0])), [3.0])
 
 
+def test_a_tendon_turns_back_while_no_bend_does() -> None:
+    """The second tendon goes with the first bend from 0 to -5 mm, and comes back with the second."""
+    rod = load_robot("tendon_rod")
+    memory, keeper = play_of(rod, np.full(4, 1e-3)), HistoryKeeper(rod)
+    ways = np.array([[0.0, 0.0, 0.0], [1e-2, 0.0, 0.0], [1e-2, 2e-3, 0.0]])
+    for second, way in enumerate(ways):
+        keeper.note(rod.actuators_of(way), 100.0 + 10.0 * second)
+    history = keeper.history
+    assert [len(turns) for turns in history.turns] == [1, 1, 1]
+    assert np.diff(rod.actuators_of(ways)[:, 1]) == pytest.approx([-5e-3, 2e-3 * np.sqrt(0.75)])
+    felt = memory.now(memory.state_after(history, ways[-1], 0.0))
+    np.testing.assert_allclose(felt, memory.effective_after(ways[:-1], ways[-1]), atol=1e-6)
+    without = replace(history, of_actuators=())
+    assert np.abs(memory.now(memory.state_after(without, ways[-1], 0.0)) - felt).max() > 2e-4
+
+
 def test_each_tendon_has_a_play_of_its_own_though_three_bends_are_commanded():
     rod = load_robot("tendon_rod")
     memory = play_of(rod, np.full(4, 2e-4))
     low, high = rod.actuation_min, rod.actuation_max
     path = np.random.default_rng(0).uniform(low, high, (5, 3))
-    state = memory.state_after(History(), path[0])
+    state = memory.state_after(History(), path[0], 0.0)
     for one in path[1:]:
         effective, state = memory.effective(state, one), memory.advance(state, one)
     np.testing.assert_allclose(memory.effective_after(path[:-1], path[-1]), effective, atol=1e-12)
@@ -214,7 +261,7 @@ def test_each_tendon_has_a_play_of_its_own_though_three_bends_are_commanded():
     )
     np.testing.assert_allclose(rod.actuation_of(by_tendon), effective, atol=1e-12)
     assert np.abs(effective - path[-1]).max() > 1e-4
-    commands = Commands(memory, state, path[-1], (low, high))
+    commands = Commands(memory, state, (low, high))
     for wanted in np.random.default_rng(1).uniform(low + 0.3 * (high - low), high - 0.3 * (high - low), (6, 3)):
         commands.command(wanted)
         assert np.abs(commands.effective - wanted).max() < 1e-4

@@ -93,6 +93,15 @@ def test_the_memory_comes_back_as_it_was(random_sim_to_real):
         assert np.array_equal(back.effective_after(past, commanded), member.effective_after(past, commanded))
 
 
+def test_a_memory_of_an_earlier_kind_is_not_passed_over(random_sim_to_real):
+    network = SimToRealNetwork([random_sim_to_real(0, kernels=16)], 1.0, 0.1)
+    network.register_buffer("play_width", torch.empty(0))
+    assert members_of(network)[0].memory is None
+    network.play_width = torch.full((9,), 100.0)
+    with pytest.raises(ModelError, match="play_width"):
+        members_of(network)
+
+
 def test_members_of_different_ensembles_are_rejected(random_sim_to_real):
     with pytest.raises(SoftformError, match="differ"):
         SimToRealNetwork([random_sim_to_real(0, 16), random_sim_to_real(1, 25)], 1.0, 0.1)

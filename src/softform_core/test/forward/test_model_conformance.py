@@ -87,7 +87,7 @@ def wrong(**attributes: Any) -> ForwardModel:
 
 
 class Stiff(Memory):
-    def effective(self, state: State, commanded: Array) -> Array:
+    def effective(self, state: State, commanded: Array, seconds: float = 10.0) -> Array:
         return 0.5 * commanded
 
 

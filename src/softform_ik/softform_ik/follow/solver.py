@@ -8,6 +8,7 @@ import numpy as np
 
 from softform_client.follow_messages import ActuatorPath, FollowGoal, PointPath, ShapePath
 from softform_core.arrays import Array
+from softform_core.inverse.timing import slew_durations
 from softform_core.robots import Robot
 
 
@@ -75,3 +76,9 @@ class PathSolver(ABC):
     def slew_rate(self, goal: FollowGoal) -> Array:
         """Return the fastest change of each of the d values, per second."""
         return self.robot.slew_rate if isinstance(goal.path, ActuatorPath) else self.robot.actuation_slew
+
+    def _seconds(self, goal: FollowGoal, number: int, before: Array, wanted: Array) -> float:
+        """Return the time, s, of the way to a waypoint: the goal's, else that of slewing from one (m,) to another."""
+        if goal.times is not None:
+            return float(np.diff(goal.times, prepend=0.0)[number])
+        return float(slew_durations(before, wanted[None], self.robot.actuation_slew)[0])

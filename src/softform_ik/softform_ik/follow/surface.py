@@ -47,13 +47,14 @@ class SurfacePathSolver(PathSolver):
         given = goal.seed if goal.seed is not None else here
         before = None if given is None else self.robot.nearest_actuation(given)
         commands = self._driver.commands(_pipeline(goal, models).memory, here)
-        for target, features in _wanted(path):
+        for number, (target, features) in enumerate(_wanted(path)):
             model = _pipeline(goal, models).given(commands.state)
             solution = solve_inverse_kinematics(
                 self._led(path, model), target, self._options(before), features=features, should_stop=should_stop
             )
             cut_short = solution.termination is Termination.TIME_LIMIT
-            commanded = commands.command(solution.actuation)
+            seconds = self._seconds(goal, number, commands.effective, solution.actuation)
+            commanded = commands.command(solution.actuation, seconds)
             yield SolvedWaypoint(commanded, solution.mean_error_mm, solution.miss, cut_short)
             before = solution.actuation
 

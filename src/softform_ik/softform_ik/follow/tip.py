@@ -40,8 +40,10 @@ class TipPathSolver(PathSolver):
         model = self._model.without_sim_to_real if goal.without_sim_to_real else self._model
         points = path.points[:, : model.dimensions] * MM_PER_M
         commands = self._driver.commands(model.memory, here)
-        for solved in self._effective(goal, points, None if here is None else commands.effective, model, should_stop):
-            yield replace(solved, actuation=commands.command(solved.actuation))
+        found = self._effective(goal, points, None if here is None else commands.effective, model, should_stop)
+        for number, solved in enumerate(found):
+            seconds = self._seconds(goal, number, commands.effective, solved.actuation)
+            yield replace(solved, actuation=commands.command(solved.actuation, seconds))
 
     def _effective(
         self, goal: FollowGoal, points: Array, here: Array | None, model: ServedTip, should_stop: Callable[[], bool]

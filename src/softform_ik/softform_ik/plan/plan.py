@@ -125,7 +125,8 @@ class Plan:
 
     def _commanded(self, plan: MotionPlan, found: Commands) -> tuple[MotionPlan, Array]:
         """Return the motion in the time of its commands, and these (n, k): a turn takes a body with memory long."""
-        commands = np.array([found.command(actuation) for actuation in plan.actuations])
+        each = zip(plan.actuations, np.diff(plan.times, prepend=0.0).tolist(), strict=True)
+        commands = np.array([found.command(actuation, seconds) for actuation, seconds in each])
         legs = slew_durations(commands[0], commands[1:], self._robot.actuation_slew)
         times = np.concatenate([[0.0], np.cumsum(np.maximum(legs, np.diff(plan.times)))])
         return replace(plan, times=times), self._robot.actuators_of(commands)

@@ -193,7 +193,8 @@ class ServoLoop:
         command = self._servo.command()
         moment = time.monotonic()
         if command.actuation is not None and command.answers is not None:
-            values = self._robot.actuators_of(self._commands.command(command.actuation))
+            seconds = self._period if self._resumes else moment - self._sent_at  # what creeps goes by the clock
+            values = self._robot.actuators_of(self._commands.command(command.actuation, seconds))
             if not self._commander.hold_for_stream(values, command.answers.stamp):
                 self._servo.pause()
                 self._news.wait(self._period)

@@ -146,7 +146,8 @@ class RigWithoutNodes(Hardware):
 
     def commands(self, memory: Memory) -> Commands:
         """Return the commands, like `Hardware.commands`."""
-        return Commands.of(self._robot, memory, self._past.history, self._robot.nearest_actuation(self._values))
+        here = self._robot.nearest_actuation(self._values)
+        return Commands.of(self._robot, memory, self._past.history, here, self._now)
 
 
 def run(
