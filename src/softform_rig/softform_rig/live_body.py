@@ -25,7 +25,7 @@ from softform_core.simulation.simulated_body import (
 from softform_rig.reality import Reality, SettledDevices, memory_of
 
 HELD_S = 10.0
-"""How long a commanded actuation is held before its shape is looked at: the time that a frame takes to collect."""
+"""From a commanded actuation to the look at its shape: the time that a frame takes to collect."""
 
 _BEYOND = 0.5  # of the working range; further outside the body is not modelled (it would tear or lie on the floor)
 _NEAR, _NEAR_M = 0.02, 3e-3
@@ -39,6 +39,8 @@ _SLIGHT: dict[Quantity, float] = {"pressure": 200.0, "displacement": 5e-4, "posi
 """By quantity, in SI units: a slight load."""
 
 
+_LEAST_S = 1e-3
+"""Least time in which a body is led on."""
 _STILL_S = 0.2
 """How long a body that depends on its path is not led on while its actuators stay: it creeps by less than is seen."""
 
@@ -47,12 +49,14 @@ class _Solved(NamedTuple):
     """The last equilibrium.
 
     Attributes:
+        asked: (k,) values of the actuators that it was led to, as the material feels them.
         effective: (k + ...) values under which it is one, those of the actuators first.
         unknowns: (m,).
         points: (P, 3) m.
         state: Of a body that depends on its path.
     """
 
+    asked: Array
     effective: Array
     unknowns: Array
     points: Array
@@ -91,6 +95,7 @@ class LiveBody:
         self._solved: _Solved | None = None
         self._path = self.simulated if isinstance(self.simulated, PathDependentBody) else None
         self._since_led = 0.0
+        self._ahead = np.zeros(len(span))  # of what the material feels, the actuators
         self._sensitivity: Array | None = None
         self._points = self.rest
 
@@ -108,7 +113,8 @@ class LiveBody:
         solved = self._solved
         if solved is None or not isinstance(self.simulated, PulledBody):
             return None
-        return self.simulated.tendon_loads(solved.unknowns[None], solved.effective[None])
+        loads = self.simulated.tendon_loads(solved.unknowns[None], solved.effective[None])
+        return loads._replace(pulls=solved.asked + self._ahead)  # the motors', ahead of what the tendons feel
 
     def centre_line(self) -> Array | None:
         """Nodes (N, 3) m of the centre line at the last equilibrium; None before one, and of a body that tells none."""
@@ -118,7 +124,7 @@ class LiveBody:
         return self.simulated.line(solved.unknowns[None])[0]
 
     def commanded_shape(self, actuation: Array) -> Array:
-        """Points (P, 3) m once the devices have held their readings at an actuation (m,) for `HELD_S`.
+        """Points (P, 3) m `HELD_S` after the devices began to regulate their readings to an actuation (m,).
 
         Raises:
             SoftformError: If no equilibrium is found.
@@ -158,24 +164,28 @@ class LiveBody:
         effective = self._feel(values, held)
         return self._points if effective is None else self._shape_of(effective)
 
-    def _lead(self, effective: Array) -> Array:
-        """Lead a body that depends on its path from where it was to effective values, in the time that has passed."""
+    def _lead(self, effective: Array) -> None:
+        """Lead a body that depends on its path from where it was to effective values, in the time that has passed.
+
+        It goes as fast as its actuators can and stays there for the rest of that time.
+        """
         assert self._path is not None
         solved = self._solved
         unknowns, state = self._path.new(1) if solved is None else (solved.unknowns[None], solved.state)
-        here = np.zeros(len(effective)) if solved is None else solved.effective[: len(effective)]
-        if solved is not None and self._since_led < _STILL_S and (np.abs(effective - here) <= self._same).all():
-            return self._points
-        seconds, self._since_led = max(self._since_led, 1e-3), 0.0
+        here = np.zeros(len(effective)) if solved is None else solved.asked
+        seconds, self._since_led = max(self._since_led, _LEAST_S), 0.0
+        going = float((np.abs(effective - here) / self._robot.slew_rate).max())
+        stays = seconds - going
+        spent = (going, stays) if going > _LEAST_S and stays > _STILL_S else (seconds,)
         try:
-            unknowns, state = self._path.advance(unknowns, effective[None], state, seconds)
+            for part in spent:
+                unknowns, state = self._path.advance(unknowns, effective[None], state, part)
         except NoEquilibriumError as error:
             self.failure = error.message
-            return self._points
+            return
         values = self._path.in_balance(unknowns, state)[0]
-        self._solved = _Solved(values, unknowns[0], self.simulated.points(unknowns)[0], state)
+        self._solved = _Solved(effective, values, unknowns[0], self.simulated.points(unknowns)[0], state)
         self._points, self.failure = self._solved.points, None
-        return self._points
 
     def _feel(self, values: Array, held: float | None) -> Array | None:
         """What the body feels; None far outside the working range."""
@@ -186,11 +196,13 @@ class LiveBody:
             self.failure = f"Values {values.tolist()} {self._robot.unit} lie far outside the robot's working range."
             self._effective = None
             return None
-        return self._memory.feel(values, seconds)
+        effective = self._memory.feel(values, seconds)
+        self._ahead = values - effective
+        return effective
 
     def _shape_of(self, effective: Array) -> Array:
         is_same = self._effective is not None and (np.abs(effective - self._effective) <= self._same).all()
-        if self._path is None and is_same:
+        if is_same and (self._path is None or self._since_led < _STILL_S):
             return self._points
         self._effective = effective
         started = time.monotonic()
@@ -213,7 +225,7 @@ class LiveBody:
         if found.failures[0]:
             self.failure = f"{found.failures[0]} {NO_EQUILIBRIUM_ADVICE}"
             return
-        self._solved = _Solved(effective, found.unknowns[0], self.simulated.points(found.unknowns)[0])
+        self._solved = _Solved(effective, effective, found.unknowns[0], self.simulated.points(found.unknowns)[0])
         self._points, self._sensitivity, self.failure = self._solved.points, None, None
 
     def _shape_between_solves(self, values: Array) -> Array:

@@ -3,11 +3,16 @@
 import numpy as np
 import pytest
 
+from softform_core.bodies.tendon_rod.path import TendonPath
+from softform_core.bodies.tendon_rod.simulator import RealTendonRod
 from softform_core.robots import load_robot
 from softform_rig.live_body import LiveBody
+from softform_rig.motor_bus import MotorBus
 from softform_rig.reality import load_reality
+from softform_rig.tendon_motor import TICKS_A_TURN, TendonMotor
 
 ROBOT = load_robot("tendon_robot")
+SLACK = float(ROBOT.safe[0])
 
 
 @pytest.fixture
@@ -49,3 +54,67 @@ def test_it_stays_where_it_was_if_it_is_pulled_far_out_of_its_range(body):
     assert body.failure is not None
     body.shape(pulled(9, 0, 0, 0), 3.0)
     assert body.failure is None
+    assert body.failure is None
+
+
+def test_a_body_that_is_back_after_it_was_out_of_range_has_not_failed():
+    printed = load_reality("printed", ROBOT)
+    real = printed.body
+    assert isinstance(real, RealTendonRod) and real.path is not None
+    path = real.path.model_copy(update={"dead_band": 0.0})
+    reality = printed.model_copy(update={"body": real.model_copy(update={"path": path})})
+    body, values = LiveBody(ROBOT, reality), pulled(9, 0, 0, 0)
+    before = body.shape(values, 3.0).copy()
+    body.shape(np.full(4, 0.2), 0.01)
+    np.testing.assert_allclose(body.shape(values, 0.01), before, atol=1e-4)
+    assert body.failure is None
+
+
+def test_a_body_at_rest_is_led_on_only_now_and_then(body):
+    values = pulled(6, 0, 0, 0)
+    body.shape(values, 3.0)
+    solves = body.solves
+    for _ in range(10):  # 0.5 s of looks
+        body.shape(values, 0.05)
+    assert body.solves == solves + 2
+    body.shape(pulled(6.1, 0, 0, 0), 0.05)
+    assert body.solves == solves + 3
+
+
+def test_it_goes_as_fast_as_its_actuators_can_and_stays_for_the_rest_of_the_time(body):
+    path, stops = body.simulated, (pulled(0, 0, 0, 0), pulled(10, 0, 0, 0))
+    assert isinstance(path, TendonPath)
+    unknowns, state = path.new(1)
+    for stop in stops:
+        going = np.abs(stop - state.pulls).max() / ROBOT.slew_rate[0]
+        unknowns, state = path.advance(unknowns, stop[None], state, going)
+        unknowns, state = path.advance(unknowns, stop[None], state, 10.0 - going)
+        found = body.shape(stop, 10.0)
+    np.testing.assert_allclose(found, path.points(unknowns)[0], atol=1e-9)
+
+
+def test_the_current_of_a_motor_at_rest_tells_the_tension_on_both_sides_of_its_dead_band(body):
+    radius, torque_constant = 0.008, 1.15
+    for goal in (pulled(8, 0, 0, 0), pulled(7, 0, 0, 0)):  # tightened, then let go
+        body.shape(goal, 3.0)
+        loads = body.tendon_loads()
+        assert loads is not None
+        ticks = goal[0] / (2.0 * np.pi * radius) * TICKS_A_TURN
+        motor = TendonMotor(radius, home=0.0, torn_pull=SLACK, position=ticks, goal=ticks, torque_on=True)
+        bus = MotorBus({1: motor})
+        bus.loads = loads
+        bus.advance(0.1)
+        assert loads.tension[0] > 0.5
+        np.testing.assert_allclose(motor.current * torque_constant / radius, loads.tension[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("look", ["shape", "shape_between_solves"])
+def test_motors_are_told_their_own_pulls_where_the_material_plays(look):
+    robot = load_robot("tendon_rod")
+    body = LiveBody(robot, load_reality("ideal", robot).model_copy(update={"hysteresis": 0.001}))
+    for pull in (0.006, 0.005, 0.0045):
+        values = np.full(len(robot.actuators), pull)
+        getattr(body, look)(values)
+    loads = body.tendon_loads()
+    assert loads is not None
+    np.testing.assert_allclose(loads.pulls, values, atol=1e-12)

@@ -5,7 +5,6 @@ from pathlib import Path
 import click
 
 from softform_core.cli.shared import PATH, json_option, report_figures, robot_option
-from softform_core.errors import SoftformError
 from softform_core.paths import data_dir
 from softform_core.robots import load_robot
 
@@ -33,7 +32,8 @@ def histories(
 
     A robot whose tendons stick and slip is led to each nominal configuration by way of home, and two times by way of a
     random one; then along a random walk and six trajectories. After each move two depth cameras look at it. By default
-    these are 8319, 1200 and 30 shapes: ten minutes on two cores. Printed is how much its shape depends on its way.
+    these are 8319, 1200 and 30 shapes: ten minutes on two cores. Printed is how much its shape depends on its way. What
+    is interrupted goes on, by the same command, where it stopped.
 
     \b
     Examples:
@@ -41,27 +41,19 @@ def histories(
       ./softform histories --robot tendon_robot --levels 8 --helical-levels 8 --output small.zarr
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from softform_core.executors import make_executor
-    from softform_core.provenance import made_now
     from softform_rig.reality import load_reality
     from softform_studies.tendon_robot.configurations import check_tendons, nominal_configurations, planned_runs
-    from softform_studies.tendon_robot.execution import execute, path_body
+    from softform_studies.tendon_robot.execution import path_body
     from softform_studies.tendon_robot.hysteresis import measured_hysteresis
-    from softform_studies.tendon_robot.shapes import joined, write_shapes
+    from softform_studies.tendon_robot.recording import record
 
     robot = load_robot(robot_name)
     check_tendons(robot)
     described = load_reality(reality, robot)
     path_body(robot, described)
     path = data_dir() / robot.name / "histories.zarr" if output is None else output
-    if path.exists():
-        raise SoftformError(f"{path} is there already.", "Give another --output, or delete it.")
     runs = planned_runs(nominal_configurations(robot, levels, helical_levels), seed)
     count = sum(int(run.is_recorded.sum()) for run in runs)
-    parts = []
     with click.progressbar(length=count, label=f"{count} shapes") as bar:
-        for shapes in execute(robot, described, runs, seed, make_executor(jobs)):
-            parts.append(shapes)
-            bar.update(len(shapes))
-    found = joined(parts)
-    write_shapes(path, robot, found, made_now() | {"reality": described.name, "seed": seed})
+        found = record(path, robot, described, runs, seed, make_executor(jobs), bar.update)
     report_figures({"shapes": len(found), "hysteresis": measured_hysteresis(found)}, json_path)

@@ -1,5 +1,9 @@
 """Shapes with histories: the paper's numbers of configurations, the cameras' chain, the store, and one small run."""
 
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.spatial import cKDTree
@@ -16,8 +20,9 @@ from softform_studies.tendon_robot.configurations import (
     planned_runs,
     pulls_of,
 )
-from softform_studies.tendon_robot.execution import execute, path_body
+from softform_studies.tendon_robot.execution import execute, path_body, shares_of
 from softform_studies.tendon_robot.hysteresis import chamfer, measured_hysteresis
+from softform_studies.tendon_robot.recording import record
 from softform_studies.tendon_robot.shapes import joined, read_shapes, straight_line, write_shapes
 
 ROBOT = load_robot("tendon_robot")
@@ -57,7 +62,7 @@ def shapes():
     other = configurations.copy()
     other[:, 0::2] = nominal[random.integers(len(nominal), size=(4, 2))]
     runs = [Run("home", configurations, recorded), Run("random_1", other, recorded)]
-    return joined(list(execute(ROBOT, REALITY, runs, 0, InProcess())))
+    return joined([found for _, found in execute(ROBOT, REALITY, shares_of(runs), 0, InProcess())])
 
 
 def test_recorded_shapes_have_their_histories_and_come_back_from_disk(shapes, tmp_path):
@@ -76,6 +81,52 @@ def test_recorded_shapes_have_their_histories_and_come_back_from_disk(shapes, tm
 
 
 SEEDS = {"reality": "printed", "seed": 0}
+
+
+class Interrupted:
+    """Does the first item of work only."""
+
+    def run(self, make: Callable[[], Callable[[Any], Any]], items: Sequence[Any]) -> Iterator[Any]:
+        yield make()(items[0])
+        raise KeyboardInterrupt
+
+
+class Counting(InProcess):
+    """Counts the items of work."""
+
+    items = 0
+
+    def run(self, make: Callable[[], Callable[[Any], Any]], items: Sequence[Any]) -> Iterator[Any]:
+        self.items += len(items)
+        yield from super().run(make, items)
+
+
+def test_what_is_interrupted_goes_on_where_it_stopped(tmp_path: Path):
+    nominal = nominal_configurations(ROBOT, 1, 1)
+    runs = [Run(part, nominal[None, [row]], np.ones((1, 1), dtype=bool)) for part, row in (("home", 1), ("walk", 2))]
+
+    def made(name: str, executor: Any, seed: int = 0) -> Any:
+        return record(tmp_path / name, ROBOT, REALITY, runs, seed, executor, lambda count: None)
+
+    at_once = made("whole.zarr", InProcess())
+    with pytest.raises(KeyboardInterrupt):
+        made("a.zarr", Interrupted())
+    assert not (tmp_path / "a.zarr").exists()
+    missing = Counting()
+    found = made("a.zarr", missing)
+    assert missing.items == 1 and len(found) == 2
+    again = read_shapes(tmp_path / "a.zarr", ROBOT)
+    for name in ("q_current", "part", "chain", "cloud", "centre_line"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(at_once, name))
+        np.testing.assert_allclose(getattr(again, name), getattr(found, name), atol=1e-4)
+    assert not (tmp_path / "a.zarr.parts").exists()
+    with pytest.raises(SoftformError, match="is there already"):
+        made("a.zarr", InProcess())
+    with pytest.raises(KeyboardInterrupt):
+        made("b.zarr", Interrupted())
+    of_another_seed = Counting()
+    made("b.zarr", of_another_seed, seed=1)
+    assert of_another_seed.items == 2
 
 
 def test_clouds_lie_on_the_true_surface_but_for_noise_calibration_and_outliers(shapes):

@@ -31,11 +31,16 @@ class PathBody(PathDependentBody, SweptBody, Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class _Share:
-    """Some robots of a run; the first of them is number `first` of all."""
+class Share:
+    """Some robots of a run, which one worker leads; the first of them is number `first` of the robots of all runs."""
 
     run: Run
     first: int
+
+    @property
+    def recorded(self) -> int:
+        """How many shapes are recorded."""
+        return int(self.run.is_recorded.sum())
 
 
 def path_body(robot: Robot, reality: Reality) -> PathBody:
@@ -53,21 +58,28 @@ def path_body(robot: Robot, reality: Reality) -> PathBody:
     return body
 
 
-def execute(robot: Robot, reality: Reality, runs: list[Run], seed: int, executor: Executor) -> Iterator[RecordedShapes]:
-    """Yield recorded shapes, share by share in any order; `chain` numbers the robots of all runs."""
+def shares_of(runs: list[Run]) -> list[Share]:
+    """Return the runs in shares of so many robots as one worker leads at once."""
     shares, first = [], 0
     for run in runs:
         for begin in range(0, len(run.configurations), _ROBOTS):
             part = slice(begin, begin + _ROBOTS)
-            shares.append(_Share(Run(run.part, run.configurations[part], run.is_recorded[part]), first + begin))
+            shares.append(Share(Run(run.part, run.configurations[part], run.is_recorded[part]), first + begin))
         first += len(run.configurations)
+    return shares
+
+
+def execute(
+    robot: Robot, reality: Reality, shares: list[Share], seed: int, executor: Executor
+) -> Iterator[tuple[int, RecordedShapes]]:
+    """Yield the number of a share's first robot and its recorded shapes, in any order; `chain` numbers all robots."""
     yield from executor.run(partial(_worker, robot, reality, seed), shares)
 
 
-def _worker(robot: Robot, reality: Reality, seed: int) -> Callable[[_Share], RecordedShapes]:
+def _worker(robot: Robot, reality: Reality, seed: int) -> Callable[[Share], tuple[int, RecordedShapes]]:
     body, skin = path_body(robot, reality), robot.body.skin()
 
-    def work(share: _Share) -> RecordedShapes:
+    def work(share: Share) -> tuple[int, RecordedShapes]:
         run, cameras = share.run, Cameras(robot, skin.faces, seed, noise=share.first)
         lines, directors, clouds = [], [], []
         for step, (line, turned) in enumerate(led(body, robot, reality, run.configurations)):
@@ -77,7 +89,7 @@ def _worker(robot: Robot, reality: Reality, seed: int) -> Callable[[_Share], Rec
                 clouds.append(cameras.cloud(skin.vertices(line[chain], turned[chain])))
         steps, chains = np.nonzero(run.is_recorded.T)
         in_order = np.lexsort((steps, chains))
-        return RecordedShapes(
+        shapes = RecordedShapes(
             q_current=run.configurations[chains, steps],
             past=run.past[chains, steps],
             part=np.full(len(steps), PARTS.index(run.part)),
@@ -86,7 +98,8 @@ def _worker(robot: Robot, reality: Reality, seed: int) -> Callable[[_Share], Rec
             centre_line=_in_mm(np.array(lines)),
             directors=np.array(directors),
             robot=robot.given_as,
-        ).of(in_order)
+        )
+        return share.first, shapes.of(in_order)
 
     return work
 
