@@ -115,3 +115,18 @@ def test_two_tensions_are_foretold_from_one_within_the_bar(poses):
     truth = asked.markers[:, -1]
     ours, theirs = (1e3 * np.linalg.norm(one - truth, axis=1).mean() for one in (tips, rod))
     assert ours <= 12.0 < theirs
+
+
+def test_the_split_of_the_authors_network_is_the_two_poses_that_it_had_not_seen(poses):
+    asked_of: list[tuple[str, ...]] = []
+
+    def predict(known, asked):
+        asked_of.append(tuple(sorted(asked.names)))
+        assert not set(known.names) & set(asked.names)
+        off = np.zeros((len(asked), 3))
+        off[:, 0] = 0.004 if len(asked) == 2 else 0.001
+        return asked.markers[:, -1] + off
+
+    figures = bench.judged(poses, predict)
+    assert asked_of[-1] == ("m12_u001002.csv", "m1_u015.csv") and len(asked_of) == len(poses) + 2
+    assert figures["authors_split_tip_mm"] == 4.0 and figures["leave_one_out_tip_mm"] == 1.0

@@ -47,10 +47,22 @@ def test_the_command_prints_medians_and_goes_on_where_it_stopped(tmp_path, monke
 def test_half_of_what_a_memory_is_worth_is_a_half() -> None:
     def draw(free: float, learned: float, told: float) -> dict:
         errors = {"before_mm": 4.0, "memory_free_mm": free, "learned_mm": learned, "told_mm": told}
-        return {"felt": dict.fromkeys(("memory_free", "one_play", "learned"), 0.01), **errors}
+        return {"law": "none", "felt": dict.fromkeys(("memory_free", "one_play", "learned"), 0.01), **errors}
 
     figures = remembered_figures([draw(1.0, 0.75, 0.5), draw(1.0, 0.95, 0.9), {"error": "no"}])
     assert figures["closed"] == {"draws": 1, "median": 0.5}
     assert figures["mean_reduction"]["learned"] == pytest.approx(0.7875)
     with pytest.raises(SoftformError, match="No reality"):
         remembered_figures([{"error": "no"}])
+
+
+def test_what_is_felt_is_told_by_law() -> None:
+    """The plays that a learner has, too, say nothing of Bouc and Wen's law."""
+
+    def draw(law: str, left: float) -> dict:
+        return {"law": law, "felt": dict.fromkeys(("memory_free", "one_play", "learned"), left)}
+
+    laws = ("plays, 1 creep", "plays", "bouc_wen, 2 creep by Eyring, sensors", "1 creep")
+    figures = remembered_figures([draw(law, left) for law, left in zip(laws, (0.01, 0.03, 0.05, 0.002), strict=True)])
+    found = {law: (one["draws"], one["learned"]) for law, one in figures["felt_by_law"].items()}
+    assert found == {"bouc_wen": (1, 0.05), "none": (1, 0.002), "plays": (2, 0.02)}

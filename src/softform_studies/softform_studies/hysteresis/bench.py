@@ -12,7 +12,7 @@ from softform_core.arrays import Array
 from softform_core.executors import Executor
 from softform_core.threads import one_thread
 from softform_studies.hysteresis.laboratory import QUICK, Plan, Prepared, prepare
-from softform_studies.hysteresis.losses import sampling_floor_m2
+from softform_studies.hysteresis.losses import seen_floor_m2, whole_skin_floor_m2
 from softform_studies.hysteresis.tasks import Runner, Task, tasks
 
 _BATCH, _ALONE = 1000, 200
@@ -41,7 +41,8 @@ def hysteresis(path: Path, quick: bool, executor: Executor, report: Callable[[st
         report: Called with lines on the way.
 
     Returns:
-        JSON-ready figures: one object for each model, by the splits and losses beside, learning curves, times.
+        JSON-ready figures: one object for each model, by the splits and losses beside, learning curves, times, and the
+        least Chamfer's distance that can be told: of what the cameras see of the shapes to judge by, and of all skin.
 
     Raises:
         SoftformError: If there are no such shapes, or too few.
@@ -49,7 +50,8 @@ def hysteresis(path: Path, quick: bool, executor: Executor, report: Callable[[st
     prepared = prepare(path, QUICK if quick else Plan(), executor, report)
     figures: dict[str, Any] = {
         "shapes": len(prepared.shapes),
-        "sampling_floor_m2": round(sampling_floor_m2(prepared.shapes.area), 5),
+        "sampling_floor_m2": round(seen_floor_m2(prepared.shapes.cloud[prepared.rows("printed")[2]]), 5),
+        "whole_skin_floor_m2": round(whole_skin_floor_m2(prepared.shapes.area), 5),
         "fitted_centre_lines": _fits(prepared),
         "paper": PAPER,
     }

@@ -132,6 +132,10 @@ class CentreLines:
                 apart[part, number] = torch.cdist(points[part], carried).min(dim=2).values.mean(dim=1).numpy()
         return np.asarray(candidates[np.arange(len(clouds)), apart.argmin(axis=1)])
 
+    def fitted_from(self, clouds: NDArray[np.floating], candidates: Array) -> Array:
+        """Return the bends (n, 2 C + 1) `fitted` to clouds (n, M, 3) mm from the `nearest` of candidates."""
+        return self.fitted(clouds, self.nearest(clouds, candidates))
+
     def fitted(self, clouds: NDArray[np.floating], start: Array) -> Array:
         """Return the bends (n, 2 C + 1) whose skin comes next to clouds (n, M, 3) mm, from a start (n, 2 C + 1).
 

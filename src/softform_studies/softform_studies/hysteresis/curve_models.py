@@ -4,8 +4,9 @@ All learn the bends (n, 2 C + 1) of centre lines that were fitted to clouds, fro
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -15,8 +16,9 @@ from torch import Tensor, nn
 from softform_core.arrays import Array
 from softform_studies.hysteresis.memories import turning_points
 
-_BATCH = 64
-_EPOCHS = 120
+BATCH = 64
+_LOOKS = 120
+"""Looks at what is validated by within a budget of steps."""
 _RATE = 2e-3
 _STEPS = 800
 """Steps of the fit of a play."""
@@ -36,18 +38,23 @@ class CurveModel(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """Paths (n, h, k) m and bends (n, 2 C + 1) to learn from, and others to validate by."""
+    """Paths (n, h, k) m and bends (n, 2 C + 1) to learn from, others to validate by, and how long a network may learn.
+
+    Attributes:
+        steps: Of its optimiser, whatever the number of shapes.
+    """
 
     paths: Array
     bends: Array
     other_paths: Array
     other_bends: Array
+    steps: int
 
     @property
     def from_home(self) -> "Known":
         """Those whose prior configuration is home."""
         one, other = ((paths[:, -2] == 0.0).all(axis=1) for paths in (self.paths, self.other_paths))
-        return Known(self.paths[one], self.bends[one], self.other_paths[other], self.other_bends[other])
+        return Known(self.paths[one], self.bends[one], self.other_paths[other], self.other_bends[other], self.steps)
 
 
 class Scaled(nn.Module):
@@ -69,23 +76,30 @@ def perceptron(inputs: int, outputs: int, hidden: int = _HIDDEN) -> nn.Sequentia
     )
 
 
-def trained(
-    net: nn.Module, known: tuple[Array, Array], other: tuple[Array, Array], seed: int, epochs: int
-) -> nn.Module:
+def batches(count: int, size: int) -> Iterator[Tensor]:
+    """Draw rows of so many, `size` at a time, without end: all of them in each pass, but for a rest below `size`."""
+    while True:
+        passed = torch.randperm(count).split(size)
+        yield from passed[: max(1, count // size)]
+
+
+def trained(net: nn.Module, known: tuple[Array, Array], other: tuple[Array, Array], seed: int, steps: int) -> nn.Module:
     """Train a network by mean squares with Adam, its rate along a cosine; the weights best on `other` are kept."""
     torch.manual_seed(seed)
     inputs, targets = (torch.as_tensor(one, dtype=torch.float32) for one in known)
     other_inputs, other_targets = (torch.as_tensor(one, dtype=torch.float32) for one in other)
     optimiser = torch.optim.Adam(net.parameters(), lr=_RATE)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, epochs)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
     best, kept = np.inf, copy.deepcopy(net.state_dict())
-    for _ in range(epochs):
+    every = max(1, steps // _LOOKS)
+    for step, rows in enumerate(islice(batches(len(inputs), BATCH), steps), 1):
         net.train()
-        for rows in torch.randperm(len(inputs)).split(_BATCH):
-            optimiser.zero_grad()
-            ((net(inputs[rows]) - targets[rows]) ** 2).mean().backward()
-            optimiser.step()
+        optimiser.zero_grad()
+        ((net(inputs[rows]) - targets[rows]) ** 2).mean().backward()
+        optimiser.step()
         schedule.step()
+        if step % every and step < steps:
+            continue
         net.eval()
         with torch.inference_mode():
             wrong = float(((net(other_inputs) - other_targets) ** 2).mean())
@@ -103,7 +117,6 @@ class Network:
         make: The network, of the shape of one feature and the number of outputs.
         known: What it learns from.
         seed: Of weights and batches.
-        epochs: Of training.
     """
 
     def __init__(
@@ -112,7 +125,6 @@ class Network:
         make: Callable[[tuple[int, ...], int], nn.Module],
         known: Known,
         seed: int = 0,
-        epochs: int = _EPOCHS,
     ) -> None:
         torch.manual_seed(seed)
         self._features = features
@@ -120,7 +132,7 @@ class Network:
         inputs = features(known.paths)
         other = features(known.other_paths), self._standard(known.other_bends)
         net = make(inputs.shape[1:], known.bends.shape[1])
-        self.net = trained(net, (inputs, self._standard(known.bends)), other, seed, epochs)
+        self.net = trained(net, (inputs, self._standard(known.bends)), other, seed, known.steps)
 
     def _standard(self, bends: Array) -> Array:
         return (bends - self._mean) / self._spread

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from softform_core.arrays import Array
+from softform_studies.hysteresis.curve_models import batches
 from softform_studies.hysteresis.losses import Potentials, tendon_loss
 
 SIZES = (64, 128, 256, 512)
@@ -20,7 +22,8 @@ LEARNING_RATE = 0.01
 _MEASURED = 128
 """Points of a measured cloud that a step looks at, others in each."""
 _SINKHORN = 3
-_VALIDATED = 200
+_LOOKS = 40
+"""Looks at the shapes to validate by within a budget of steps."""
 
 Loss = Literal["tendon", "chamfer", "mse"]
 
@@ -32,18 +35,31 @@ class Recipe:
     Attributes:
         loss: `tendon` is L_tendon, `mse` pairs points by their numbers.
         weight: lambda of L_tendon, mm.
-        epochs: At most.
-        drop: Epochs after which the rate is a tenth; the paper has 100.
-        patience: Epochs without a better validation after which training ends.
+        steps: Of the optimiser, each of a batch, at most.
+        drop: Steps after each of which the rate is a tenth.
+        patience: Steps without a better validation after which training ends.
+        every: Steps from one validation to the next.
         seed: Of weights and batches.
     """
 
-    loss: Loss = "tendon"
-    weight: float = 1000.0
-    epochs: int = 300
-    drop: int = 100
-    patience: int = 50
+    loss: Loss
+    weight: float
+    steps: int
+    drop: int
+    patience: int
+    every: int
     seed: int = 0
+
+    @classmethod
+    def of_steps(cls, loss: Loss, weight: float, steps: int) -> "Recipe":
+        """Return one that takes so many steps, whatever it learns from; the rate falls twice, as in the paper."""
+        return cls(loss, weight, steps, drop=max(1, steps // 3), patience=steps, every=max(1, steps // _LOOKS))
+
+    @classmethod
+    def printed(cls, loss: Loss, weight: float, shapes: int) -> "Recipe":
+        """Return that of paper 004: 300 epochs, a tenth of the rate after each 100, patience of 50."""
+        epoch = max(1, shapes // BATCH)
+        return cls(loss, weight, steps=300 * epoch, drop=100 * epoch, patience=50 * epoch, every=epoch)
 
 
 class Decoder(nn.Module):
@@ -55,6 +71,9 @@ class Decoder(nn.Module):
         scale: (inputs,) by which configurations are divided, m.
         centre: (3,) mm, of the clouds.
         spread: Size of the clouds, mm.
+
+    Attributes:
+        steps: In which it was trained.
     """
 
     scale: Tensor
@@ -70,7 +89,7 @@ class Decoder(nn.Module):
         for layer in self.layers:
             if isinstance(layer, nn.Linear):
                 nn.init.xavier_uniform_(layer.weight)
-        self.spread = spread
+        self.spread, self.steps = spread, 0
         self.register_buffer("scale", torch.as_tensor(scale, dtype=torch.float32))
         self.register_buffer("centre", torch.as_tensor(centre, dtype=torch.float32))
 
@@ -91,7 +110,6 @@ def train_decoder(
     validated: tuple[Array, NDArray[np.float32]],
     recipe: Recipe,
     report: Callable[[str], None],
-    begin: Decoder | None = None,
 ) -> Decoder:
     """Train a decoder.
 
@@ -100,37 +118,33 @@ def train_decoder(
         validated: The same, of others: the weights that fit these best are kept.
         recipe: How.
         report: Called with a line at the end.
-        begin: A decoder to go on with.
     """
     torch.manual_seed(recipe.seed)
     inputs, clouds = (torch.as_tensor(one, dtype=torch.float32) for one in learned)
-    some = [torch.as_tensor(one[:_VALIDATED], dtype=torch.float32) for one in validated]
-    if begin is None:
-        scale = np.maximum(np.abs(learned[0]).max(axis=0), 1e-9)
-        centre, spread = learned[1].mean(axis=(0, 1)), float(learned[1].std())
-        net = Decoder(inputs.shape[1], clouds.shape[1], scale, centre, spread)
-    else:
-        net = copy.deepcopy(begin)
-    optimiser = torch.optim.Adam(net.parameters(), lr=LEARNING_RATE if begin is None else 0.1 * LEARNING_RATE)
+    some = [torch.as_tensor(one, dtype=torch.float32) for one in validated]
+    scale = np.maximum(np.abs(learned[0]).max(axis=0), 1e-9)
+    centre, spread = learned[1].mean(axis=(0, 1)), float(learned[1].std())
+    net = Decoder(inputs.shape[1], clouds.shape[1], scale, centre, spread)
+    optimiser = torch.optim.Adam(net.parameters(), lr=LEARNING_RATE)
     schedule = torch.optim.lr_scheduler.StepLR(optimiser, recipe.drop)
     potentials = Potentials.of(len(clouds), clouds.shape[1])
-    best, kept, waited, spent = np.inf, copy.deepcopy(net.state_dict()), 0, 0
-    while waited < recipe.patience and spent < recipe.epochs:
-        spent += 1
+    best, kept, found_at = np.inf, copy.deepcopy(net.state_dict()), 0
+    for rows in islice(batches(len(clouds), BATCH), recipe.steps):
         net.train()
-        for rows in torch.randperm(len(clouds)).split(BATCH):
-            if len(rows) < 2:  # batch norm has no variance of one
-                continue
-            optimiser.zero_grad()
-            _loss(net(inputs[rows]), clouds, rows, potentials, recipe).backward()
-            optimiser.step()
+        optimiser.zero_grad()
+        _loss(net(inputs[rows]), clouds, rows, potentials, recipe).backward()
+        optimiser.step()
         schedule.step()
+        net.steps += 1
+        if net.steps % recipe.every and net.steps < recipe.steps:
+            continue
         wrong = _validation(net, some[0], some[1])
-        waited = 0 if wrong < best else waited + 1
         if wrong < best:
-            best, kept = wrong, copy.deepcopy(net.state_dict())
+            best, kept, found_at = wrong, copy.deepcopy(net.state_dict()), net.steps
+        elif net.steps - found_at >= recipe.patience:
+            break
     net.load_state_dict(kept)
-    report(f"  {recipe.loss}, lambda {recipe.weight:g} mm: {spent} epochs, C {best:.4f} m² of clouds to validate")
+    report(f"  {recipe.loss}, lambda {recipe.weight:g} mm: {net.steps} steps, C {best:.4f} m² of clouds to validate")
     return net.eval()
 
 

@@ -19,11 +19,12 @@ class Judge:
     Args:
         lines: Of the robot.
         shapes: By which it judges.
-        begin: (n, 2 C + 1) bends from which centre lines are fitted to predicted clouds.
+        candidates: (n, c, 2 C + 1) bends, at the best of which the fit of a centre line to a predicted cloud begins:
+            those of the measured clouds' fits.
     """
 
-    def __init__(self, lines: CentreLines, shapes: RecordedShapes, begin: Array) -> None:
-        self._lines, self._shapes, self._begin = lines, shapes, begin
+    def __init__(self, lines: CentreLines, shapes: RecordedShapes, candidates: Array) -> None:
+        self._lines, self._shapes, self._candidates = lines, shapes, candidates
         vertices = shapes.skin.vertices(shapes.centre_line, shapes.directors) / MM_PER_M  # trees measure in mm
         self._trees = [search_tree(one, shapes.skin.faces) for one in vertices]
 
@@ -33,10 +34,7 @@ class Judge:
 
     def of_clouds(self, clouds: NDArray[np.floating]) -> dict[str, float]:
         """Return the figures of predicted clouds (n, M, 3) mm, whose tip and centre line are those fitted to them."""
-        bends = self._begin
-        for _ in range(2):  # the rod without friction may be far off
-            bends = self._lines.fitted(clouds, bends)
-        line = self._lines.lines(bends)
+        line = self._lines.lines(self._lines.fitted_from(clouds, self._candidates))
         return self._figures(line, clouds, np.asarray(clouds, dtype=np.float64))
 
     def _figures(self, line: Line, clouds: NDArray[np.floating], surface: Array) -> dict[str, float]:

@@ -37,9 +37,10 @@ class Plan:
         tests_apart: In the other two.
         validated: Shapes to validate by, at most.
         learned: Shapes that the others learn from, at most.
-        ours: Shapes that ours learns from: a tenth of the paper's.
-        epochs: Of a decoder that learns from `learned` shapes; of fewer shapes it has as many steps.
-        curve: Numbers of shapes of the learning curves.
+        ours: Shapes that ours learns from and validates by: a tenth of the paper's.
+        steps: Of the optimiser, of each network that learns from shapes, however few.
+        printed: Whether the decoder and that of the present configuration alone are also trained as printed.
+        curve: Numbers of shapes of the learning curves, those to validate by included.
         weights: lambda of the scan, mm.
     """
 
@@ -48,12 +49,15 @@ class Plan:
     validated: int = 600
     learned: int = 100_000
     ours: int = 831
-    epochs: int = 40
+    steps: int = 11_000
+    printed: bool = True
     curve: tuple[int, ...] = (100, 200, 400, 831, 1700, 3400)
     weights: tuple[float, ...] = (1.0, 10.0, 100.0)
 
 
-QUICK = Plan(tests_apart=50, validated=150, learned=600, ours=300, epochs=6, curve=(100, 300), weights=(10.0,))
+QUICK = Plan(
+    tests_apart=50, validated=150, learned=600, ours=300, steps=600, printed=False, curve=(100, 300), weights=(10.0,)
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,15 +66,16 @@ class Prepared:
 
     Attributes:
         shapes: All recorded shapes.
-        bends: (n, W) fitted to their clouds; those of shapes that a model is judged by are not shown to it.
-        begin: (n, W) of the rod without friction.
+        bends: (n, W) fitted to their clouds, not a number of those that no split has; those of shapes that a model is
+            judged by are not shown to it.
+        candidates: (n, c, W) where the fit of a cloud may begin, a measured or a predicted one.
         rod: That rod.
         plan: How much is done.
     """
 
     shapes: RecordedShapes
     bends: Array
-    begin: Array
+    candidates: Array
     rod: FrictionFreeRod
     plan: Plan
 
@@ -122,21 +127,19 @@ def prepare(path: Path, plan: Plan, executor: Executor, report: Callable[[str], 
     chosen = np.random.default_rng(2).permutation(known)[:TRAINED_ON]
     report(f"{len(shapes)} shapes; the rod without friction")
     rod = identified(body, lines, shapes.q_current[chosen], shapes.cloud[chosen], report)
-    begin = rod.bends(shapes.q_current)
     used = np.unique(
         np.concatenate([one for split in (*SPLITS, "trajectories") for one in rows_of(shapes, split, plan)])
     )
     report(f"centre lines of {len(used)} clouds")
     prior = surrogate(rod.bends, np.unique(shapes.q_current, axis=0))
-    candidates = _candidates(prior, shapes.of(used))
+    candidates = _candidates(prior, shapes)
     parts = [
-        (used[one : one + _CHUNK], shapes.cloud[used[one : one + _CHUNK]], candidates[one : one + _CHUNK])
-        for one in range(0, len(used), _CHUNK)
+        (rows, shapes.cloud[rows], candidates[rows]) for rows in np.split(used, np.arange(_CHUNK, len(used), _CHUNK))
     ]
-    bends = begin.copy()
+    bends = np.full_like(candidates[:, 0], np.nan)
     for rows, found in executor.run(partial(_fitter, shapes.robot), parts):
         bends[rows] = found
-    return Prepared(shapes, bends, begin, rod, plan)
+    return Prepared(shapes, bends, candidates, rod, plan)
 
 
 def _candidates(prior: Callable[[torch.Tensor], torch.Tensor], shapes: RecordedShapes) -> Array:
@@ -159,6 +162,6 @@ def _fitter(robot: str) -> Callable[[Part], tuple[NDArray[np.int64], Array]]:
 
     def fit(part: Part) -> tuple[NDArray[np.int64], Array]:
         rows, clouds, candidates = part
-        return rows, lines.fitted(clouds, lines.nearest(clouds, candidates))
+        return rows, lines.fitted_from(clouds, candidates)
 
     return fit

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from torch import Tensor
@@ -38,9 +39,17 @@ def earth_movers(first: Array, second: Array) -> float:
     return float(distance[linear_sum_assignment(distance)].sum())
 
 
-def sampling_floor_m2(area: float) -> float:
+def whole_skin_floor_m2(area: float) -> float:
     """Return C, in m^2, that two random samples of one surface of `area` mm^2 have, whatever their number: 2 A / pi."""
     return 2.0 * area / np.pi / MM_PER_M**2
+
+
+def seen_floor_m2(clouds: NDArray[np.floating]) -> float:
+    """Return C, in m^2, that two random samples of what cameras saw have, whatever their number.
+
+    It is that of both halves of each cloud (n, M, 3) mm, whose points are in random order; the mean of all.
+    """
+    return float(np.mean([chamfer(one[::2], one[1::2]) for one in clouds])) / MM_PER_M**2
 
 
 @dataclass

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from softform_core.arrays import Array
-from softform_studies.hysteresis.curve_models import FULL, Felt, Known, Scaled, perceptron, trained
+from softform_studies.hysteresis.curve_models import BATCH, FULL, Felt, Known, Scaled, perceptron, trained
 from softform_studies.hysteresis.memories import PLAYS, plays
 
-_SURROGATE_EPOCHS = 150
+_SURROGATE_PASSES = 150
 _ASCENTS, _RATE = 60, 0.1
 _LONG = 1.2
 """Logarithm of the lengths to begin with."""
@@ -41,7 +41,8 @@ def surrogate(rod: Callable[[Array], Array], configurations: Array, seed: int = 
     torch.manual_seed(seed)
     net, tenth = perceptron(asked.shape[1], bends.shape[1], 96), random.random(len(asked)) < 0.1
     full = Scaled(net, FULL)
-    return trained(full, (asked[~tenth], bends[~tenth]), (asked[tenth], bends[tenth]), seed, _SURROGATE_EPOCHS)
+    steps = _SURROGATE_PASSES * (1 + len(asked) // BATCH)
+    return trained(full, (asked[~tenth], bends[~tenth]), (asked[tenth], bends[tenth]), seed, steps)
 
 
 class Process:

@@ -43,11 +43,12 @@ class Task:
         key: Under which its figures stand.
         model: `physics`, `ours`, one of `CURVES`, or `decoder`.
         split: Of the rows.
-        most: Shapes that it learns from, at most.
+        most: Shapes that it learns from and validates by, 70 and 30 %, at most.
         sees_prior: Whether a decoder is told the prior configuration.
         from_home: Whether it learns from shapes that were reached from home alone.
         loss: Of a decoder.
         weight: lambda of its loss, mm.
+        printed: Whether a decoder is trained by the paper's schedule, not in the steps that all have.
     """
 
     key: tuple[str, ...]
@@ -58,6 +59,7 @@ class Task:
     from_home: bool = False
     loss: Loss = "tendon"
     weight: float = PAPER_WEIGHT
+    printed: bool = False
 
 
 class Runner:
@@ -80,16 +82,20 @@ class Runner:
         """Return the key of a task, its figures, and what is to be said of it."""
         learned, validated, judged = self._rows(task)
         said: list[str] = []
-        judge = Judge(self.lines, self._shapes.of(judged), self._prepared.begin[judged])
-        figures: dict[str, Any] = {"learned_from": len(learned)}
+        judge = Judge(self.lines, self._shapes.of(judged), self._prepared.candidates[judged])
+        figures: dict[str, Any] = {"learned_from": len(learned), "validated_by": len(validated)}
         if task.model == "decoder":
             net = self.decoder(task, said.append)
+            figures |= _spent(net.steps, BATCH, len(learned))
             figures |= judge.of_clouds(net.clouds(self._inputs(task)[judged]))
         else:
             model = self.curve(task)
             line = self.lines.lines(model.bends(self._paths[judged]))
             figures |= judge.of_line(line, self.carrier(learned).clouds_of(line, self._shapes.of(judged).eta))
-            figures |= {"parameters": model.parameters} if isinstance(model, curve_models.Felt) else {}
+            if isinstance(model, curve_models.Felt):
+                figures["parameters"] = model.parameters
+            if isinstance(model, curve_models.Network):
+                figures |= _spent(self._prepared.plan.steps, curve_models.BATCH, len(learned))
         line_of = f"{' '.join(task.key)}: " + ", ".join(f"{name} {value:g}" for name, value in figures.items())
         return task.key, figures, "\n".join([*said, line_of])
 
@@ -97,7 +103,10 @@ class Runner:
         learned, validated, judged = self._prepared.rows(task.split)
         if task.from_home:
             learned, validated = (one[self._shapes.part[one] == 0] for one in (learned, validated))
-        return learned[: task.most], validated, judged
+        if task.most is not None:
+            spared = max(1, 3 * task.most // 10)
+            learned, validated = learned[: task.most - spared], validated[:spared]
+        return learned, validated, judged
 
     def _inputs(self, task: Task) -> Array:
         return self._shapes.eta if task.sees_prior else self._shapes.q_current
@@ -105,11 +114,10 @@ class Runner:
     def decoder(self, task: Task, report: Callable[[str], None]) -> Decoder:
         """Return the trained decoder of a task."""
         learned, validated, _ = self._rows(task)
-        inputs, clouds, plan = self._inputs(task), self._shapes.cloud, self._prepared.plan
-        # The paper's 300 epochs, in which the rate falls twice, in so many steps as `plan` allows.
-        whole = len(self._prepared.rows(task.split)[0])
-        epochs = int(np.clip(plan.epochs * whole / max(len(learned), BATCH), plan.epochs, 4 * plan.epochs))
-        recipe = Recipe(task.loss, task.weight, epochs, max(1, epochs // 3), max(3, epochs // 3))
+        inputs, clouds = self._inputs(task), self._shapes.cloud
+        recipe = Recipe.of_steps(task.loss, task.weight, self._prepared.plan.steps)
+        if task.printed:
+            recipe = Recipe.printed(task.loss, task.weight, len(learned))
         return train_decoder((inputs[learned], clouds[learned]), (inputs[validated], clouds[validated]), recipe, report)
 
     def untrained(self, task: Task) -> Decoder:
@@ -123,7 +131,9 @@ class Runner:
             return _OfPresent(self._prepared.rod.bends)
         learned, validated, _ = self._rows(task)
         bends = self._prepared.bends
-        known = Known(self._paths[learned], bends[learned], self._paths[validated], bends[validated])
+        known = Known(
+            self._paths[learned], bends[learned], self._paths[validated], bends[validated], self._prepared.plan.steps
+        )
         if task.model != "ours":
             return CURVES[task.model](known)
         prior = surrogate(self._prepared.rod.bends, np.unique(self._shapes.q_current, axis=0))
@@ -133,6 +143,11 @@ class Runner:
         """Return what makes clouds about lines, of the shapes that a model learned from."""
         shapes: RecordedShapes = self._shapes.of(learned)
         return Carrier(self.lines.lines(self._prepared.bends[learned]), shapes.cloud, shapes.eta)
+
+
+def _spent(steps: int, batch: int, shapes: int) -> dict[str, float]:
+    """Figures of how long a network learned: steps, and how often it saw each shape."""
+    return {"steps": steps, "epochs": round(steps * min(batch, shapes) / shapes, 1)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +167,11 @@ def tasks(prepared: Prepared) -> list[Task]:
     memory_free = replace(decoder, key=("no_hysteresis_all_data",), sees_prior=False)
     ours = Task(("ours",), "ours", most=plan.ours)
     listed = [
+        replace(one, key=("as_printed", *one.key), printed=True)
+        for one in (decoder, memory_free, replace(memory_free, key=("no_hysteresis",), from_home=True))
+        if plan.printed
+    ]
+    listed += [
         decoder,
         memory_free,
         replace(memory_free, key=("no_hysteresis",), from_home=True),

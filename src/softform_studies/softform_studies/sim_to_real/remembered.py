@@ -166,7 +166,7 @@ def _surfaces(robot: Robot, learners: Learners, reality: Reality, settings: Reme
 
 
 def remembered_figures(draws: Sequence[Found]) -> dict[str, Any]:
-    """Return medians over the draws, and each draw; those that failed do not count.
+    """Return medians over the draws, all of them and by law of hysteresis, and each draw; failed ones do not count.
 
     `closed` is the share of what lies between memory-free and told, over the draws in which a fifth or more of the
     memory-free error lies there.
@@ -177,9 +177,11 @@ def remembered_figures(draws: Sequence[Found]) -> dict[str, Any]:
     measured = [draw for draw in draws if "error" not in draw]
     if not measured:
         raise SoftformError("No reality could be measured.", "Look at the reasons above.")
-    names = ("memory_free", "one_play", "learned")
-    left = {name: _median([draw["felt"][name] for draw in measured]) for name in names}
-    figures: dict[str, Any] = {"draws": len(measured), "felt": left}
+    by_law: dict[str, list[Found]] = {}
+    for draw in measured:
+        by_law.setdefault(hysteresis_of(draw["law"]), []).append(draw)
+    figures: dict[str, Any] = {"draws": len(measured), "felt": _felt(measured)}
+    figures["felt_by_law"] = {law: {"draws": len(some), **_felt(some)} for law, some in sorted(by_law.items())}
     if all("before_mm" in draw for draw in measured):
         cuts = ("memory_free", "learned", "told")
         figures["mean_reduction"] = {
@@ -189,6 +191,15 @@ def remembered_figures(draws: Sequence[Found]) -> dict[str, Any]:
         closed = [(free - ours) / (free - told) for free, ours, told in gaps if free - told >= 0.2 * free]
         figures["closed"] = {"draws": len(closed), "median": _median(closed) if closed else None}
     return {**figures, "each": list(draws)}
+
+
+def hysteresis_of(law: str) -> str:
+    """Return the law of hysteresis of what `law_of` says: `play`, `plays`, `bouc_wen`, or `none`."""
+    return next((one for one in law.split(", ") if one in ("play", "plays", "bouc_wen")), "none")
+
+
+def _felt(draws: Sequence[Found]) -> dict[str, float]:
+    return {name: _median([draw["felt"][name] for draw in draws]) for name in ("memory_free", "one_play", "learned")}
 
 
 def _median(values: list[float]) -> float:

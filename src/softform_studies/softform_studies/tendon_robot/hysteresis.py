@@ -44,6 +44,6 @@ def measured_hysteresis(shapes: RecordedShapes, other: Part = "random_1") -> dic
         "tip_mm": spread(tips),
         "tip_percent": spread(100.0 * tips / length),
         "chamfer_m2": spread(np.array(clouds)),
-        "sampling_floor_m2": 2.0 * shapes.area / np.pi / MM_PER_M**2,
+        "whole_skin_floor_m2": 2.0 * shapes.area / np.pi / MM_PER_M**2,
         "printed": PRINTED,
     }
