@@ -46,10 +46,9 @@ class Planner(Node):
             setattr(goal.options, name, value)
         self.reaching.wait_for_server()
         _, driver = wait_for_message(DriverState, self, "driver_state")  # it comes five times a second
-        own_name = self.get_fully_qualified_name()
-        goal.asked = Asked(stamp=self.get_clock().now().to_msg(), epoch=driver.epoch, client=own_name)
-        handle = self.wait(self.reaching.send_goal_async(goal))
-        return self.wait(handle.get_result_async()).result
+        now, name = self.get_clock().now().to_msg(), self.get_fully_qualified_name()
+        goal.asked = Asked(stamp=now, epoch=driver.epoch, client=name)
+        return self.wait(self.wait(self.reaching.send_goal_async(goal)).get_result_async()).result
 
 
 if __name__ == "__main__":
