@@ -36,8 +36,9 @@ class Motions:
         self, robot: Robot, runner: GoalRunner, index: int = 0, history: Callable[[], object] = lambda: None
     ) -> None:
         self._robot, self._runner, self._index, self._count = robot, runner, index, 0
-        self._history, self._past = history, None
+        self._history = history
         self._motion: Motion | None = None
+        self._past: object = None
         self._changes, self._lock = 0, threading.Lock()
         self.obstacles: tuple[Obstacle, ...] = ()
 
