@@ -12,11 +12,15 @@ from softform_console.motion_messages import Motion, MotionState, Obstacle, Plan
 from softform_console.obstacle_shapes import mesh_of
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.forward.history import History
 from softform_core.inverse.timing import slew_durations
 from softform_core.planning.obstacles import check_obstacle
 from softform_core.robots import Robot
 from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
+
+_AWAY = 0.05
+"""Share of its range by which an actuator must have been away to count as moved: what is measured at rest wavers."""
 
 _LEAST_LEG = 1e-3
 """Shortest time between waypoints of a path, s: they must be later one after the other."""
@@ -33,12 +37,12 @@ class Motions:
     """
 
     def __init__(
-        self, robot: Robot, runner: GoalRunner, index: int = 0, history: Callable[[], object] = lambda: None
+        self, robot: Robot, runner: GoalRunner, index: int = 0, history: Callable[[], History] = History
     ) -> None:
         self._robot, self._runner, self._index, self._count = robot, runner, index, 0
         self._history = history
-        self._past: object = None
         self._motion: Motion | None = None
+        self._past = History()
         self._changes, self._lock = 0, threading.Lock()
         self.obstacles: tuple[Obstacle, ...] = ()
 
@@ -121,7 +125,7 @@ class Motions:
 
         A path begins where the robot has settled at its first place. A motion past obstacles begins where it was
         planned to begin, or not at all: the way there was not looked at. Nor is it run if the robot has turned back
-        anywhere since: a body that remembers takes another way then.
+        by more than `_AWAY` since: a body that remembers takes another way then.
 
         Raises:
             SoftformError: If a goal runs, or this is not the newest motion, or it is outdated.
@@ -129,7 +133,7 @@ class Motions:
         motion = self._motion
         if motion is None or motion.id != asked.motion:
             raise SoftformError("This motion is not the newest.", "Look at the newest, or plan again.")
-        if motion.clearances and self._history() != self._past:
+        if motion.clearances and self._has_turned(motion):
             raise SoftformError("The robot was moved since this motion was planned.", "Plan again, from where it is.")
         values, times, epoch = np.array(motion.actuators), np.array(motion.times), int(asked.epoch)
 
@@ -169,11 +173,21 @@ class Motions:
             errors=list(more.get("errors", ())),
         )
 
-    def _keep(self, motion: Motion, text: str, changes: int | None = None, past: object = None) -> None:
+    def _has_turned(self, motion: Motion) -> bool:
+        """Return whether the robot was away from where the motion begins since it was planned, and came back."""
+        start = self._robot.nearest_actuation(np.array(motion.actuators[0]))
+        away = _AWAY * (self._robot.actuation_max - self._robot.actuation_min)
+        before = self._past.turns or ((),) * len(start)
+        for now, past, value, least in zip(self._history().turns, before, start, away, strict=False):
+            if any(abs(turned - value) > least for _, turned in set(now) - set(past)):
+                return True
+        return False
+
+    def _keep(self, motion: Motion, text: str, changes: int | None = None, past: History | None = None) -> None:
         with self._lock:
             if changes is not None and changes != self._changes:
                 raise SoftformError("Obstacles or model were changed while it was planned.", "Plan again.")
-            self._motion, self._past = motion, past
+            self._motion, self._past = motion, past or History()
         self._runner.tell(motion)
         self._tell("planned", text)
 

@@ -12,8 +12,10 @@ from softform_console.motion_messages import Obstacle
 from softform_console.protocol import DriverInfo, FramePlace, Point, RobotState, ServoInfo
 from softform_console.steering import Mode
 from softform_core.errors import SoftformError
+from softform_core.forward.history import History
 from softform_core.robots import Robot
 from softform_interfaces.msg import ActuationHistory, ActuatorCommand, ActuatorState, DriverState, ServoState
+from softform_ros.histories import history_from_message
 from softform_ros.stopped import is_stopped
 
 SILENT_SECONDS = 1.0
@@ -41,6 +43,9 @@ _SERVO = {
 class RobotView:
     """Keeps messages as they come, in the node's thread, and makes of them what a page is told, in the server's.
 
+    Attributes:
+        history: Where its actuators have turned back so far.
+
     Args:
         robot: The robot.
         clock: Steady time, s.
@@ -53,7 +58,7 @@ class RobotView:
         self._commanded: tuple[ActuatorCommand, float] | None = None
         self._servo: tuple[ServoState, float] | None = None
         self._frames: dict[str, Transform] = {}
-        self._history: tuple[object, ...] | None = None
+        self.history = History()
 
     def note_driver(self, message: DriverState) -> None:
         """Take a `driver_state`."""
@@ -72,13 +77,9 @@ class RobotView:
         self._servo = message, self._clock()
 
     def note_history(self, message: ActuationHistory) -> None:
-        """Take an `actuation_history`."""
-        self._history = tuple(message.name), tuple(message.turns), tuple(message.stamp), tuple(message.value)
-
-    @property
-    def history(self) -> object:
-        """Where the actuators have turned back, to be compared with what it was before; None if not known."""
-        return self._history
+        """Take an `actuation_history`; one of another robot is not noted."""
+        with suppress(SoftformError):
+            self.history = history_from_message(message, self._robot)
 
     def note_frame(self, name: str, transform: Transform) -> None:
         """Take where one of the robot's frames is."""

@@ -12,6 +12,7 @@ from softform_console.motion_messages import Obstacle, PlanMotion, PlanPath, Run
 from softform_console.motions import Motions
 from softform_console.obstacle_shapes import mesh_of
 from softform_core.errors import SoftformError
+from softform_core.forward.history import History
 from softform_core.planning.obstacles import obstacle_of
 from softform_core.robots import load_robot
 
@@ -76,8 +77,8 @@ def desk(monkeypatch):
         runner._thread.join(5.0)
         return told[-1] if told else None
 
-    past = [1]
-    motions = Motions(ROBOT, runner, history=lambda: [*past])
+    past = [(1.0, 0.0)]  # s, Pa: turns of the first chamber
+    motions = Motions(ROBOT, runner, history=lambda: History((tuple(past), *((),) * 8), True))
     yield SimpleNamespace(motions=motions, past=past, runner=runner, told=told, done=done, clock=clock)
     runner.close()
 
@@ -125,16 +126,18 @@ def planned(desk):
         lambda desk: desk.motions.place([BALL, BOX]),
         lambda desk: desk.motions.place([]),
         lambda desk: desk.motions.outdate("Another model is used"),
-        lambda desk: desk.past.append(2),
+        lambda desk: desk.past.append((2.0, 1000.0)),
     ],
 )
 def test_a_motion_past_obstacles_of_before_with_another_model_or_history_is_not_run(desk, change):
     run = planned(desk)
     desk.motions.place([BALL])  # as it was: of no matter
+    desk.past.append((1.5, 60.0))  # what is measured at rest wavers
+    assert not desk.motions._has_turned(desk.motions._motion)
     change(desk)
     with pytest.raises(SoftformError, match=r"not the newest|was moved since"):
         desk.motions.run(run)
-    assert desk.told[-1].stage == ("planned" if desk.past == [1, 2] else "outdated")
+    assert desk.told[-1].stage == ("planned" if len(desk.past) == 3 else "outdated")
     assert Client.opened.followed == []
 
 
@@ -162,7 +165,7 @@ def test_a_path_which_keeps_clear_of_nothing_outlives_other_obstacles(desk):
     desk.motions.plan_path(PlanPath(output="sheet", places=places, seconds=1.0))
     desk.done()
     desk.motions.place([BOX])
-    desk.past.append(2)
+    desk.past.append((2.0, 1000.0))
     desk.motions.run(RunMotion(epoch="7", stamp=1.0, motion=desk.told[-2].id))
     assert desk.done().stage == "reached"
 
