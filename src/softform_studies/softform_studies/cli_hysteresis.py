@@ -16,7 +16,7 @@ def hysteresis(shapes: Path | None, quick: bool, jobs: int | None, json_path: st
     """Shapes that remember: paper 004's decoder of clouds against what else tells them, and against ours.
 
     All learn from clouds of two depth cameras and are judged by clouds and by the true surface, centre line and tip:
-    single moves, split as printed and without leakage, and six trajectories. About an hour on two cores.
+    single moves, split as printed and without leakage, and six trajectories. About two hours on two cores.
 
     \b
     Examples:

@@ -28,12 +28,13 @@ def memory(
     cluster: str | None,
     json_path: str | None,
 ) -> None:
-    """Measure how much of what realities remember is learned, by laws that no learner is told.
+    """Measure how much of what realities remember is learned, by a learner that is not told their laws.
 
     Realities are drawn at random (seeds S, S + 1, …). `felt` says how much of what a body feels stays unexplained, as
     root mean squares over half the range, medians of the draws: memory-free, by one play, by the memory that is
-    learned. With --surfaces sim-to-real is learned memory-free, with the memory, and told what the body felt. Finished
-    draws are kept in runs/bench_memory; the same command goes on from there.
+    learned. `felt_by_law` says it apart for plays, which are the learner's own, and for Bouc and Wen's law. With
+    --surfaces sim-to-real is learned memory-free, with the memory, and told what the body felt. Finished draws are kept
+    in runs/bench_memory; the same command goes on from there.
 
     \b
     Examples:

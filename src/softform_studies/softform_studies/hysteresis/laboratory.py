@@ -46,10 +46,10 @@ class Plan:
 
     tests: int = 50
     tests_apart: int = 150
-    validated: int = 600
+    validated: int = 300
     learned: int = 100_000
     ours: int = 831
-    steps: int = 11_000
+    steps: int = 8000
     printed: bool = True
     curve: tuple[int, ...] = (100, 200, 400, 831, 1700, 3400)
     weights: tuple[float, ...] = (1.0, 10.0, 100.0)

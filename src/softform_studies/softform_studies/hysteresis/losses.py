@@ -45,7 +45,7 @@ def whole_skin_floor_m2(area: float) -> float:
 
 
 def seen_floor_m2(clouds: NDArray[np.floating]) -> float:
-    """Return C, in m^2, that two random samples of what cameras saw have, whatever their number.
+    """Return C, in m^2, that two random samples of what cameras saw have; their number matters for noise alone.
 
     It is that of both halves of each cloud (n, M, 3) mm, whose points are in random order; the mean of all.
     """

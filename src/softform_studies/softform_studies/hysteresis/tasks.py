@@ -104,8 +104,8 @@ class Runner:
         if task.from_home:
             learned, validated = (one[self._shapes.part[one] == 0] for one in (learned, validated))
         if task.most is not None:
-            spared = max(1, 3 * task.most // 10)
-            learned, validated = learned[: task.most - spared], validated[:spared]
+            validated = validated[: max(1, 3 * task.most // 10)]
+            learned = learned[: task.most - len(validated)]
         return learned, validated, judged
 
     def _inputs(self, task: Task) -> Array:

@@ -1,6 +1,7 @@
 """How much of what realities remember is learned: by one play, and by the memory of `training.memory_model`.
 
-Realities are drawn, by laws that no learner is told. Of each it is seen first what its body feels under a row of random
+Realities are drawn; no learner is told by which law they remember, but two of three follow plays, the learner's own
+family, so that figures are also told by law. Of each it is seen first what its body feels under a row of random
 commands, which costs no solve of a body: commands are corrected so that they explain what was felt, with noise, at the
 first of them, and judged at the others. With surfaces, sim-to-real learning is told the commands in their order, or not
 (memory-free), or else what the body felt in their place, which is the most that a memory can be worth.
