@@ -21,9 +21,9 @@ import { RobotSurface } from './RobotSurface'
 import { View } from './View'
 
 /** Draws a second where the processor draws: more would hold back what the operator does. */
-const SOFTWARE_RATE = 12
+const SOFTWARE_RATE = 10
 /** Time between two of them, in durations of one: beats and what the operator does come first. */
-const SHARE = 3
+const SHARE = 5
 /** Where the robot stands before somebody who wears a headset, m. */
 const IN_FRONT: [number, number, number] = [0, 0.95, -0.6]
 
