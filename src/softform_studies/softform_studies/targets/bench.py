@@ -140,6 +140,11 @@ class RigWithoutNodes(Hardware):
         self._past.note(values, self._now)
         return MeasuredValues(values, True, self._now, self._now)
 
+    @property
+    def here(self) -> Array:
+        """Return the values (k,) that are held."""
+        return self._values
+
     def look(self, settled: MeasuredValues, stop: StopRequest) -> Array:
         """Return the clouds of one look, (N, 3) m."""
         return np.concatenate([self._scanner.scan(self._shape, self._body.faces).points for _ in range(_CAPTURES)])
