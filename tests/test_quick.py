@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import numpy  # noqa: F401 - pytester forgets what a test imports first, and NumPy cannot be loaded twice
 import pytest
 
 ROOT = Path(__file__).parents[1]
