@@ -149,6 +149,16 @@ def derivatives_are_those_of_the_energy(of: Examined) -> None:
     _near(2.0 * by_values @ shift, ahead - behind, _MOVE_SHARE, "the load derivative")
 
 
+def _check_moves(
+    places: Callable[[Array], Array], x: Array, moves: Array, moved: Array, size: float, what: str
+) -> None:
+    """Compare how places are said to be `moved` by each of the `moves` of the unknowns with differences so large."""
+    for number in range(moves.shape[-1]):
+        step = size * moves[:, :, number]
+        ahead, behind = (places(x + sign * step) for sign in (1.0, -1.0))
+        _near(2.0 * size * moved[..., number], ahead - behind, _SLOPE_SHARE, what)
+
+
 def points_move_as_they_say(of: Examined) -> None:
     """`points` are finite places, and `moved_points` are how they move."""
     simulated, values = of.simulated, of.values(1)
@@ -156,12 +166,9 @@ def points_move_as_they_say(of: Examined) -> None:
     points = simulated.points(x)
     assert points.ndim == 3 and points.shape[::2] == (1, 3) and np.isfinite(points).all(), f"points {points.shape}"
     moves = np.random.default_rng(3).standard_normal((1, x.shape[1], 2))
-    moved, size = simulated.moved_points(x, moves), 1e-5 * of.scale
+    moved = simulated.moved_points(x, moves)
     assert moved.shape == (*points.shape, 2), f"moved points of shape {moved.shape}"
-    for place in range(2):
-        step = size * moves[:, :, place]
-        ahead, behind = (simulated.points(x + sign * step) for sign in (1.0, -1.0))
-        _near(2.0 * size * moved[..., place], ahead - behind, _SLOPE_SHARE, "how points move")
+    _check_moves(simulated.points, x, moves, moved, 1e-5 * of.scale, "how points move")
 
 
 def its_centre_line_is_told(of: Examined) -> None:
@@ -175,12 +182,9 @@ def its_centre_line_is_told(of: Examined) -> None:
     x = of.off_balance(values)
     line, moves = simulated.line(x), np.random.default_rng(4).standard_normal((1, x.shape[1], 2))
     assert line.shape == (1, len(along), 3) and np.isfinite(line).all(), f"a centre line of shape {line.shape}"
-    moved, size = simulated.moved_line(x, moves), 1e-5 * of.scale
+    moved = simulated.moved_line(x, moves)
     assert moved.shape == (*line.shape, 2), f"moved nodes of shape {moved.shape}"
-    for place in range(2):
-        step = size * moves[:, :, place]
-        ahead, behind = (simulated.line(x + sign * step) for sign in (1.0, -1.0))
-        _near(2.0 * size * moved[..., place], ahead - behind, _SLOPE_SHARE, "how the centre line moves")
+    _check_moves(simulated.line, x, moves, moved, 1e-5 * of.scale, "how the centre line moves")
     sampled = of.body.sampled()
     solved = sampled.solve(values, np.zeros((1, values.shape[1], 1)))
     _near(solved.outputs["centre_line"], simulated.line(of.equilibria(values)), 1e-6, "the line of data sets")
