@@ -136,6 +136,13 @@ def stacks(
     stacks.close()
 
 
+@pytest.fixture
+def own_stacks(stacks: Stacks) -> Iterator[Stacks]:
+    """Stacks of one test: they end with it, also where it fails and is tried again."""
+    yield stacks
+    stacks.close()
+
+
 @pytest.fixture(scope="module")
 def stack(request: pytest.FixtureRequest, stacks: Stacks) -> RunningStack:
     """The stack, launched with the arguments in the module's `STACK`, if it has some."""

@@ -64,6 +64,12 @@ def press(one, hand, button, value=1):
     one.page.evaluate(f"headset.controllers.{hand}.updateButtonValue('{button}', {value})")
 
 
+def drawn(one, pictures):
+    """Wait for pictures that begin from now on: a headset's input counts in those, which may take a second each."""
+    for _ in range(pictures):
+        one.page.evaluate("new Promise(requestAnimationFrame)")
+
+
 def targets(observer):
     return [np.array([at.x, at.y, at.z]) for at in observer.targets[-1].position] if observer.targets else []
 
@@ -81,6 +87,7 @@ def headset(stack, observer, tmp_path):
         one.open(address_of(stack))
         one.page.click("button:text-is('VR')")
         time.sleep(3.0)  # the session begins, and both controllers are there
+        drawn(one, 5)
         yield one
         folder = Path(os.environ.get("SOFTFORM_SCREENSHOTS", tmp_path))
         one.page.screenshot(path=folder / "headset.png")
@@ -92,7 +99,7 @@ def test_two_hands_pull_two_points_and_stop_the_robot(headset, observer):
     forward = {hand: to_world(picked[hand]) - EYES[hand] for hand in EYES}
     for hand in EYES:
         aim(headset, hand, EYES[hand], forward[hand])
-    time.sleep(1.0)
+    drawn(headset, 3)
     for hand in EYES:
         press(headset, hand, "trigger")
     observer.wait_for(lambda: len(targets(observer)) == 2, "two points")
@@ -104,7 +111,7 @@ def test_two_hands_pull_two_points_and_stop_the_robot(headset, observer):
     for step in (0.25, 0.5, 0.75, 1.0):
         for hand in EYES:
             aim(headset, hand, EYES[hand] + step * moves[hand], forward[hand])
-        time.sleep(0.2)
+        drawn(headset, 2)
     wanted = {hand: begun[hand] + to_robot(moves[hand]) for hand in EYES}
 
     def are_there():
@@ -117,7 +124,9 @@ def test_two_hands_pull_two_points_and_stop_the_robot(headset, observer):
 
     headset.page.evaluate("headset.controllers.left.updateAxes('thumbstick', 0, -1)")
     time.sleep(0.4)
+    drawn(headset, 2)
     headset.page.evaluate("headset.controllers.left.updateAxes('thumbstick', 0, 0)")
+    drawn(headset, 2)
     time.sleep(0.3)
     of_left = max(targets(observer), key=lambda one: np.linalg.norm(one - wanted["right"]))
     pushed = of_left - wanted["left"]
@@ -132,7 +141,7 @@ def test_two_hands_pull_two_points_and_stop_the_robot(headset, observer):
     press(headset, "right", "trigger", 0)
     board = ORIGIN + [-0.5 * 0.32 - 0.18, 0.05, 0.0]
     aim(headset, "right", EYES["right"], board - EYES["right"])
-    time.sleep(1.0)
+    drawn(headset, 3)
     press(headset, "right", "trigger")
     observer.wait_for(lambda: observer.state == DriverState.FAULT, "a stop")
     observer.wait_for(lambda: all(observer.driver[-1].at_rest), "a robot measured at rest")

@@ -198,8 +198,8 @@ def test_driver_and_rig_are_launched_commanded_measured_settled_and_stopped(fold
         assert answer is not None and answer.success, answer
 
 
-def test_their_simulator_serves_reach_follow_stream_and_predictions(folder: Path, stacks) -> None:
-    stacks.launched_with({"robot": str(folder / "bar.yaml"), "model": "fem"})
+def test_their_simulator_serves_reach_follow_stream_and_predictions(folder: Path, own_stacks) -> None:
+    own_stacks.launched_with({"robot": str(folder / "bar.yaml"), "model": "fem"})
     places = np.array([[0.004, -0.003, 0.006], [0.002, 0.004, -0.003]])
     wanted = FeaturePoints.of([[0.0, 0.0]], places[:1], output=["tip"])
     seen: list[np.ndarray] = []
@@ -220,7 +220,6 @@ def test_their_simulator_serves_reach_follow_stream_and_predictions(folder: Path
         assert max(client.follow(PointPath(places)).errors) < 1e-4
         states = [state for state, _ in zip(client.stream(repeat(places[0]), 20.0), range(100), strict=False)]
         assert states[-1].state == ServoState.TRACKING and states[-1].mean_error < 1e-4
-    stacks.close()
 
 
 def true_poses(health: dict[str, dict[str, str]]) -> np.ndarray:

@@ -166,10 +166,10 @@ def coarse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_the_simulator_of_a_robot_serves_reach_follow_and_stream_without_learning(coarse, stacks):
+def test_the_simulator_of_a_robot_serves_reach_follow_and_stream_without_learning(coarse, own_stacks):
     robot = load_robot(str(coarse))
     model = SimulatedSurface(robot, robot.patches.samples(1000))
-    stacks.launched_with({"robot": str(coarse), "model": "fem"})
+    own_stacks.launched_with({"robot": str(coarse), "model": "fem"})
     shapes = [mesh(model, values) for values in (HIDDEN, OTHER)]
     with ShapeClient() as client:
         result = client.reach(shapes[0], Mode.PLAN_AND_MOVE, max_time=60.0)
@@ -179,7 +179,6 @@ def test_the_simulator_of_a_robot_serves_reach_follow_and_stream_without_learnin
         assert np.reshape(path.actuators.value, (2, 9))[1] == pytest.approx(OTHER, abs=60.0)
         states = [state for state, _ in zip(client.stream(repeat(shapes[0]), 10.0), range(100), strict=False)]
         assert states[-1].state == ServoState.TRACKING and states[-1].mean_error < 1e-3
-    stacks.close()
 
 
 CABLES = """
@@ -219,10 +218,10 @@ def cable_arm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield place / "cable_arm.yaml"
 
 
-def test_an_arm_with_cables_is_served_by_its_finite_elements(cable_arm, stacks):
+def test_an_arm_with_cables_is_served_by_its_finite_elements(cable_arm, own_stacks):
     robot = load_robot(str(cable_arm))
     model = SimulatedSurface(robot, robot.patches.samples(6000))  # fine: chords of a tube miss it
-    stacks.launched_with({"robot": str(cable_arm), "model": "fem"})
+    own_stacks.launched_with({"robot": str(cable_arm), "model": "fem"})
     pulls = np.array([[0.0015, 0.0004, 0.0], [0.0006, 0.0014, 0.0003]])
     shapes = [Shape.from_mesh(model.points(pull) / MM_PER_M, robot.patches.triangles(len(model.uv))) for pull in pulls]
     tip = model.at(robot.point_parameters("tip")).points(pulls[0]).mean(axis=0) / MM_PER_M
@@ -235,4 +234,3 @@ def test_an_arm_with_cables_is_served_by_its_finite_elements(cable_arm, stacks):
         assert max(client.follow(ShapePath(tuple(shapes))).errors) < 2e-4
         states = [state for state, _ in zip(client.stream(repeat(shapes[0]), 10.0), range(150), strict=False)]
         assert states[-1].state == ServoState.TRACKING and states[-1].mean_error < 1e-3
-    stacks.close()

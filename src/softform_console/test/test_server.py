@@ -113,7 +113,7 @@ def test_a_page_is_greeted_told_the_state_and_answered_beats(page):
         assert until(control, "beat")["t"] == 12.5
         begun = time.monotonic()
         states = [until(control, "state") for _ in range(11)]
-        assert 0.7 < time.monotonic() - begun < 3.0
+        assert time.monotonic() - begun > 0.7, "no more than ten a second"
         assert states[-1]["robots"][0]["driver"]["epoch"] == "7" and states[-1]["clients"] == 1
 
 
