@@ -99,8 +99,9 @@ function Ground() {
 
 /** Draws when something has changed; where the processor draws, only so often. */
 function Redraw({ rate }: { rate: number | null }) {
-  const { advance, invalidate } = useThree()
+  const { advance, invalidate, gl } = useThree()
   useEffect(() => {
+    const drawn = new Uint8Array(4)
     if (rate === null) {
       const ends = [onPicture(() => invalidate()), useStore.subscribe(() => invalidate())]
       return () => ends.forEach((end) => end())
@@ -113,7 +114,12 @@ function Redraw({ rate }: { rate: number | null }) {
     let timer: ReturnType<typeof setTimeout>
     const draw = () => {
       const begun = performance.now()
-      if (changed) advance(begun / 1e3)
+      if (changed) {
+        advance(begun / 1e3)
+        // Asked for a pixel, the browser waits for the process that draws: what that takes counts, too.
+        const context = gl.getContext()
+        context.readPixels(0, 0, 1, 1, context.RGBA, context.UNSIGNED_BYTE, drawn)
+      }
       changed = false
       timer = setTimeout(draw, Math.max(1e3 / rate, SHARE * (performance.now() - begun)))
     }
@@ -123,6 +129,6 @@ function Redraw({ rate }: { rate: number | null }) {
       ends.forEach((end) => end())
       for (const kind of moves) window.removeEventListener(kind, touch)
     }
-  }, [rate, advance, invalidate])
+  }, [rate, advance, invalidate, gl])
   return null
 }
