@@ -140,6 +140,8 @@ class RobotDesk:
         elif isinstance(message, protocol.Program):
             self._program(message)
         elif isinstance(message, protocol.UseModel):
+            if self._steering.mode == "none":
+                self._link.check_alone()  # another model moves what somebody else steers
             self._models.choose(message.model)
             self._motions.outdate("Another model is used")
         elif isinstance(message, protocol.Cancel):
