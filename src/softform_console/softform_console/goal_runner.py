@@ -43,7 +43,13 @@ class GoalRunner:
     @property
     def is_running(self) -> bool:
         """Whether a goal runs."""
-        return self._thread is not None and self._thread.is_alive()
+        return self.thread is not None
+
+    @property
+    def thread(self) -> threading.Thread | None:
+        """Thread of the goal that runs."""
+        thread = self._thread
+        return thread if thread is not None and thread.is_alive() else None
 
     def begin(self, work: Callable[[ShapeClient], None], about: str, moves: bool = True) -> None:
         """Do work with the client; returns at once. An error is told as a notice `about` a message.

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -164,16 +164,17 @@ class RobotDesk:
         """End the goal or program that moves the robot: nobody has looked whether it keeps clear of what was placed."""
         if self._ending.is_alive():
             return  # it is being dragged
+        moving = [one for one in (self._goals.thread, self._programs.thread) if one is not None]
         self._link.cancel_goal()
         text = "An obstacle was placed while the robot moved: the motion was ended, and the robot holds where it is."
         self._tell(protocol.Notice(level="warning", about="obstacles", text=text))
-        self._ending = threading.Thread(target=self._see_it_end, name="obstacle", daemon=True)
+        self._ending = threading.Thread(target=self._see_it_end, args=(moving,), name="obstacle", daemon=True)
         self._ending.start()
 
-    def _see_it_end(self) -> None:
+    def _see_it_end(self, moving: Sequence[threading.Thread]) -> None:
         """Stop the robot if what was cancelled goes on, as where the node that moves it does not answer."""
         until = time.monotonic() + _END_SECONDS
-        while self._goals.is_running or self._programs.is_running:
+        while any(one.is_alive() for one in moving):
             if time.monotonic() > until:
                 text = f"The motion did not end within {_END_SECONDS:g} s: the robot is stopped."
                 self._tell(protocol.Notice(level="error", about="obstacles", text=text))

@@ -70,7 +70,7 @@ def desk(monkeypatch):
     monkeypatch.setattr(goal_runner, "ShapeClient", Client)
     told, ended, shown = [], threading.Semaphore(0), threading.Semaphore(0)
     runner = GoalRunner("/softform", ROBOT.base_frame, told.append, ended.release)
-    idle = SimpleNamespace(is_running=False)
+    idle = SimpleNamespace(is_running=False, thread=None)
     steering = SimpleNamespace(begin_goal=lambda: None, end_goal=lambda: None, mode="goal")
     link = SimpleNamespace(check_epoch=lambda epoch: None, check_alone=lambda: None, cancel_goal=runner.cancel)
     link.call_stop = lambda: (stops.append(None), Client.goes_on.clear())

@@ -9,17 +9,17 @@ class Threads:
     """What is asked of the system for two threads."""
 
     def __init__(self, priority=10):
-        self.now = "ordinary"
-        self.priority = StreamPriority(priority, PERIOD, self.ask, self.end, lambda: [1, 2])
+        self.now, self.alive, self.asked = "ordinary", [1, 2], []
+        self.priority = StreamPriority(priority, PERIOD, self.ask, self.end, lambda: self.alive)
         self.priority.begin()
 
     def ask(self, priority, threads):
-        assert list(threads) == [1, 2]
+        self.asked.append(list(threads))
         self.now = f"SCHED_FIFO {priority}" if priority else "ordinary"
         return self.now
 
     def end(self, threads):
-        assert list(threads) == [1, 2]
+        assert list(threads) == self.alive
         self.now = "ordinary"
 
     def costs(self, *costs):
@@ -55,6 +55,14 @@ def test_with_the_next_model_it_is_asked_for_again():
     threads.priority.begin()
     assert threads.now == "SCHED_FIFO 10" and not threads.costs(0.3, 0.01)
     assert threads.costs(*[0.3] * 5) == 1
+
+
+def test_threads_that_began_since_as_those_of_goals_are_never_asked_for():
+    threads = Threads()
+    threads.alive = [2, 3, 4]
+    threads.costs(*[0.3] * 5)
+    threads.priority.begin()
+    assert threads.asked == [[1, 2], [2]]
 
 
 def test_who_asked_for_none_gives_none_up():

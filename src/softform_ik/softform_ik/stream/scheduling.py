@@ -41,11 +41,16 @@ class StreamPriority:
         self._priority, self._period = priority, period
         self._ask, self._end, self._threads = ask, end, threads
         self._slow, self.scheduling = 0.0, "ordinary"
+        self._answering: frozenset[int] = frozenset()
 
     def begin(self) -> None:
-        """Ask for the priority, for all threads that there are; also where another model is in use from now on."""
-        self._slow = 0.0
-        self.scheduling = self._ask(self._priority, self._threads())
+        """Ask for the priority, for all threads that there are; again where another model is in use from now on.
+
+        Then it is asked for those of the first time alone: what has begun since, such as goals, only computes.
+        """
+        self._slow, now = 0.0, frozenset(self._threads())
+        self._answering = self._answering & now if self._answering else now
+        self.scheduling = self._ask(self._priority, sorted(self._answering))
 
     def note(self, cost: float) -> bool:
         """Take what a tick has cost, s of a processor's time; returns whether the priority was given up for that."""
