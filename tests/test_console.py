@@ -193,35 +193,43 @@ PLACED = {**BALL, "centre": [0.05, 0.0, 0.1]}
 
 
 def begin_motion(page, observer, address, tmp_path, how):
-    """Have the robot moved by a goal for some seconds."""
+    """Have the robot moved by a goal for some seconds; returns how many states of motions were told before."""
     page.send(type="obstacles", obstacles=[BALL])
+    told = len(page.all("motion")), len(page.all("motion_state"))  # of a test before, too
     if how == "reach":
-        told = uploaded(address, hill(observer, tmp_path / "target.ply"))
-        page.send(type="reach", epoch=page.epoch, target=told["id"], pose="fixed", mode="verify")
+        target = uploaded(address, hill(observer, tmp_path / "target.ply"))["id"]
+        page.send(type="reach", epoch=page.epoch, target=target, pose="fixed", mode="verify")
         observer.wait_for(lambda: observer.commands, "the begin of the motion")
-        return
+        return told[1]
     if how == "motion":
         page.send(type="plan_motion", values=[2500.0] * 9, clearance=0.002)
     else:
         places = np.linspace(observer.surface(0.5, 0.5), [0.0, 0.0, 0.03], 20).tolist()
         page.send(type="plan_path", output="sheet", u=0.5, v=0.5, places=places, seconds=10.0)
-    motion = page.wait_for("motion", patience=60.0)
-    page.send(type="run_motion", epoch=page.epoch, motion=motion["id"])
-    page.wait_for("motion_state", lambda one: one["stage"] == "moving" and one["waypoint"] >= 2, 60.0)
+    motion = page.wait_for("motion", patience=60.0, since=told[0])
+
+    def runs():  # also again: the planning may not have ended yet
+        page.send(type="run_motion", epoch=page.epoch, motion=motion["id"])
+        time.sleep(0.5)
+        return page.all("motion_state")[-1]["stage"] == "moving"
+
+    observer.wait_for(runs, "the begin of the motion")
+    page.wait_for("motion_state", lambda one: one["stage"] == "moving" and one["waypoint"] >= 2, 60.0, told[1])
+    return told[1]
 
 
 @pytest.mark.parametrize("how", ["motion", "path", "reach"])
 def test_an_obstacle_that_is_placed_while_the_robot_moves_ends_that_where_it_is(page, observer, address, tmp_path, how):
     observer.wait_for(lambda: observer.meshes, "the surface")
-    begin_motion(page, observer, address, tmp_path, how)
+    told = begin_motion(page, observer, address, tmp_path, how)
     page.send(type="obstacles", obstacles=[BALL, PLACED])
     said = page.wait_for("notice", lambda one: one["about"] == "obstacles")
     assert "An obstacle was placed" in said["text"] and "holds where it is" in said["text"]
     if how == "reach":
         assert "cancelled" in page.wait_for("goal_result")["text"]
     else:
-        told = page.wait_for("motion_state", lambda one: one["stage"] == "failed")["text"]
-        assert "cancelled" in told and "waypoints were reached" in told
+        said = page.wait_for("motion_state", lambda one: one["stage"] == "failed", since=told)["text"]
+        assert "cancelled" in said and "waypoints were reached" in said
     page.wait_for("state", lambda state: state["robots"][0]["steering"] == "none")
     observer.forget()
     observer.wait_for(lambda: len(observer.commands) > 5 and observer.values, "what is held")
