@@ -1,5 +1,6 @@
 """Pages of a stack's console, as programs, and what the stack does meanwhile."""
 
+import http.client
 import json
 import re
 import socket
@@ -7,6 +8,7 @@ import struct
 import threading
 import time
 from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 import numpy as np
 from websockets.sync.client import connect
@@ -114,6 +116,13 @@ def hill(observer, file):
     wanted = rest + [0.0, 0.0, 1.0] * (0.02 * np.exp(-(np.linalg.norm(rest, axis=1, keepdims=True) ** 2) / 0.005))
     write_ply(file, Shape.from_mesh(wanted, load_robot("membrane").patches.triangles(len(wanted))))
     return file
+
+
+def uploaded(address, file, robot=0):
+    """Drop a target file for a robot; returns what is answered."""
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=20.0)
+    connection.request("POST", f"/targets?name=target.ply&unit=m&robot={robot}", file.read_bytes(), {"Origin": address})
+    return json.loads(connection.getresponse().read())
 
 
 def forget_program(one):

@@ -1,7 +1,6 @@
 """The console on a running stack: what pages ask for, and what the robot is commanded."""
 
 import http.client
-import json
 import os
 import signal
 import time
@@ -9,7 +8,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from console_pages import hill, page_of
+from console_pages import hill, page_of, uploaded
 
 from softform_client.client import ActuatorPath, ShapeClient
 from softform_interfaces.msg import DriverState
@@ -172,12 +171,6 @@ def test_the_form_stops(page, observer, address):
     assert observer.state == DriverState.FAULT and all(observer.driver[-1].at_rest)
 
 
-def uploaded(address, file):
-    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=20.0)
-    connection.request("POST", "/targets?name=target.ply&unit=m", file.read_bytes(), {"Origin": address})
-    return json.loads(connection.getresponse().read())
-
-
 def test_a_target_is_previewed_and_reached(page, observer, address, tmp_path):
     told = uploaded(address, hill(observer, tmp_path / "target.ply"))
     assert told["vertices"] == 1024
@@ -193,6 +186,58 @@ def test_a_target_is_previewed_and_reached(page, observer, address, tmp_path):
     assert reached["measured_mean_error"] < 0.005
     assert observer.commands[-1].value == pytest.approx(reached["actuators"], abs=1.0)
     assert {one["stage"] for one in page.all("goal")} >= {"moving"}
+
+
+BALL = {"kind": "ball", "centre": [0.0, 0.0, 0.3], "edges": [0.04, 0.04, 0.04]}
+PLACED = {**BALL, "centre": [0.05, 0.0, 0.1]}
+
+
+def begin_motion(page, observer, address, tmp_path, how):
+    """Have the robot moved by a goal for some seconds; returns how many states of motions were told before."""
+    page.send(type="obstacles", obstacles=[BALL])
+    told = len(page.all("motion")), len(page.all("motion_state"))  # of a test before, too
+    if how == "reach":
+        target = uploaded(address, hill(observer, tmp_path / "target.ply"))["id"]
+        page.send(type="reach", epoch=page.epoch, target=target, pose="fixed", mode="verify")
+        observer.wait_for(lambda: observer.commands, "the begin of the motion")
+        return told[1]
+    if how == "motion":
+        page.send(type="plan_motion", values=[2500.0] * 9, clearance=0.002)
+    else:
+        places = np.linspace(observer.surface(0.5, 0.5), [0.0, 0.0, 0.03], 20).tolist()
+        page.send(type="plan_path", output="sheet", u=0.5, v=0.5, places=places, seconds=10.0)
+    motion = page.wait_for("motion", patience=60.0, since=told[0])
+
+    def runs():  # also again: the planning may not have ended yet
+        page.send(type="run_motion", epoch=page.epoch, motion=motion["id"])
+        time.sleep(0.5)
+        return page.all("motion_state")[-1]["stage"] == "moving"
+
+    observer.wait_for(runs, "the begin of the motion")
+    page.wait_for("motion_state", lambda one: one["stage"] == "moving" and one["waypoint"] >= 2, 60.0, told[1])
+    return told[1]
+
+
+@pytest.mark.parametrize("how", ["motion", "path", "reach"])
+def test_an_obstacle_that_is_placed_while_the_robot_moves_ends_that_where_it_is(page, observer, address, tmp_path, how):
+    observer.wait_for(lambda: observer.meshes, "the surface")
+    told = begin_motion(page, observer, address, tmp_path, how)
+    page.send(type="obstacles", obstacles=[BALL, PLACED])
+    said = page.wait_for("notice", lambda one: one["about"] == "obstacles")
+    assert "An obstacle was placed" in said["text"] and "holds where it is" in said["text"]
+    if how == "reach":
+        assert "cancelled" in page.wait_for("goal_result")["text"]
+    else:
+        said = page.wait_for("motion_state", lambda one: one["stage"] == "failed", since=told)["text"]
+        assert "cancelled" in said and "waypoints were reached" in said
+    page.wait_for("state", lambda state: state["robots"][0]["steering"] == "none")
+    observer.forget()
+    observer.wait_for(lambda: len(observer.commands) > 5 and observer.values, "what is held")
+    held = np.array([one.value for one in observer.commands])
+    assert np.ptp(held, axis=0).max() == 0.0 and observer.state == DriverState.RUNNING
+    assert np.abs(observer.measured - held[-1]).max() < 300.0, "held where it is"
+    assert how == "reach" or held.max() < 2000.0, "not where the motion ends"
+    page.send(type="obstacles", obstacles=[])
 
 
 STEERED = ("points", "held", "sliders", "goal")

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from console_pages import page_of
+from console_pages import hill, page_of, uploaded
 from websockets.sync.client import connect
 
 from softform_interfaces.msg import ActuatorCommand, DriverState
@@ -49,7 +49,7 @@ def indices_shown(address, seconds):
     return found
 
 
-def test_two_robots_are_shown_and_one_at_a_time_is_steered(neighbour, observer, address):
+def test_two_robots_are_shown_and_one_at_a_time_is_steered(neighbour, observer, address, tmp_path):
     with page_of(address) as page:
         told = page.wait_for("robots", lambda one: len(one["robots"]) == 2)
         assert [one["index"] for one in told["robots"]] == [0, 1]
@@ -60,8 +60,25 @@ def test_two_robots_are_shown_and_one_at_a_time_is_steered(neighbour, observer, 
         assert indices_shown(address, 20.0) == {0, 1}
         page.operate()
 
+        target = uploaded(address, hill(observer, tmp_path / "target.ply"), robot=1)["id"]
+        page.send(type="preview", robot=1, target=target, pose="fixed")
+        assert page.wait_for("previewed")["robot"] == 1
+        page.send(type="preview", robot=0, target=target, pose="fixed")
+        assert "another robot" in page.wait_for("notice", lambda one: one["about"] == "preview")["text"]
+        page.send(type="reach", epoch=page.epoch, target=target, pose="fixed", mode="move")
+        assert "another robot" in page.wait_for("notice", lambda one: one["about"] == "reach")["text"]
+        assert "for which robot" in uploaded(address, tmp_path / "target.ply", robot="")["message"]
+
         epoch = page.wait_for("state")["robots"][1]["driver"]["epoch"]
-        assert epoch != page.epoch
+        page.send(type="reach", robot=1, epoch=epoch, target=target, pose="fixed", mode="move")
+        reached = page.wait_for("goal_result", patience=60.0)
+        assert (reached["robot"], reached["error_code"]) == (1, 0), reached["text"]
+        assert neighbour.commands[-1].source == "inverse_kinematics" and not observer.commands
+        page.send(type="release", robot=1)
+        page.wait_for("state", lambda state: state["robots"][1]["driver"]["state"] == "safe")
+        neighbour.commands.clear()
+        epoch = page.wait_for("state")["robots"][1]["driver"]["epoch"]
+        assert epoch != page.epoch and not observer.commands
         values = [700.0 + 100.0 * number for number in range(9)]
         page.send(type="actuators", robot=1, epoch=epoch, values=values)
         observer.wait_for(lambda: neighbour.commands, "commands of the other robot")

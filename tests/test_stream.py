@@ -1,5 +1,6 @@
 """A stream of targets to the whole stack, and what becomes of the pressure when a part of it dies or stops midway."""
 
+import signal
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ from softform_ros.service_calls import call_driver
 CONTROLLER = Path(__file__).parents[1] / "src" / "softform_ik" / "test" / "streaming_process.py"
 WANTED = np.array([2000.0, 500.0, 2500.0, 800.0, 3000.0, 1500.0, 400.0, 2000.0, 1000.0])
 PATIENCE = 30.0
+FOR_EVER = 10**6
 
 
 @pytest.fixture(scope="module")
@@ -77,9 +79,9 @@ def observer(stack):
 
 
 @contextmanager
-def streaming(points_file):
-    """A controller's process; killed, not ended, when the block is left."""
-    process = subprocess.Popen([sys.executable, str(CONTROLLER), "/softform", str(points_file)])
+def streaming(points_file, *count):
+    """A controller's process; killed, not ended, when the block is left. With a count it is a program of the client."""
+    process = subprocess.Popen([sys.executable, str(CONTROLLER), "/softform", str(points_file), *map(str, count)])
     try:
         yield process
     finally:
@@ -100,6 +102,39 @@ def test_the_robot_follows_and_holds_when_the_controller_is_killed(observer, poi
     time.sleep(2.0)  # twice the driver's command time-out
     assert observer.driver_state == DriverState.RUNNING
     assert observer.measured == pytest.approx(WANTED, abs=500.0)
+
+
+def vented(observer):
+    observer.wait_for(lambda: observer.driver_state == DriverState.SAFE, "the driver to vent")
+    observer.wait_for(lambda: np.abs(observer.measured).max() < 400.0, "the pressure to go")
+
+
+def test_the_robot_is_vented_when_a_program_is_killed_while_it_streams(observer, points_file):
+    with streaming(points_file, FOR_EVER):
+        follow(observer, points_file)
+    observer.wait_for(lambda: observer.servo[-1].state == ServoState.OFF, "the servo to let go")
+    vented(observer)
+    assert any("it has vanished" in one.reason for one in observer.servo)
+
+
+def test_a_program_that_was_frozen_while_it_streamed_moves_nothing_more(observer, points_file):
+    with streaming(points_file, FOR_EVER) as process:
+        follow(observer, points_file)
+        process.send_signal(signal.SIGSTOP)
+        vented(observer)
+        process.send_signal(signal.SIGCONT)
+        assert process.wait(PATIENCE) != 0, "it ends with an error"
+    observer.commands.clear()
+    time.sleep(1.0)
+    assert not observer.commands and observer.driver_state == DriverState.SAFE
+
+
+def test_the_robot_holds_when_a_program_has_streamed_all(observer, points_file):
+    with streaming(points_file, 200) as process:
+        follow(observer, points_file)
+        assert process.wait(PATIENCE) == 0
+    time.sleep(3.5)  # longer than the silence of who vanishes
+    assert observer.driver_state == DriverState.RUNNING and observer.measured == pytest.approx(WANTED, abs=500.0)
 
 
 def test_stop_vents_midway_and_reset_alone_brings_nothing_back(observer, points_file):

@@ -360,6 +360,8 @@ class ShapeClient:
     def stream(self, targets: Iterable[Target], rate: float = 50.0) -> Iterator[ServoState]:
         """Let the robot follow targets while they come; it holds when they end.
 
+        A program that is killed or frozen meanwhile is noticed after 2 s, and the robot made safe.
+
         Args:
             targets: Shapes (m) or feature points, or places (3,) m of a tip, in the robot's frame; each is taken when
                 it is due.
@@ -370,6 +372,7 @@ class ShapeClient:
 
         Raises:
             NotConnectedError: If `connect` was not called, or no servo listens.
+            SoftformError: If somebody else steers the robot, or this process stood still for longer than 2 s.
         """
         return streamed(self._reaching, targets, rate, self._frame)
 

@@ -14,6 +14,7 @@ from std_msgs.msg import Header
 
 from softform_client.client_inputs import as_shape, as_shape_or_values
 from softform_client.reach_messages import as_light, features_to_message, triangles_to_message
+from softform_client.steering_beats import ProgramBeats
 from softform_core.arrays import Array
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.shape import Shape
@@ -47,14 +48,16 @@ def streamed(caller: ActionCaller, targets: Iterable[Target], rate: float, frame
 
     subscription = node.create_subscription(ServoState, "servo_state", note, qos.SERVO_STATE)
     try:
-        deadline = time.monotonic()
-        for target in targets:
-            time.sleep(max(0.0, deadline - time.monotonic()))
-            deadline = max(deadline + 1.0 / rate, time.monotonic())
-            topic, pack = _packing(target)
-            _wait_until_heard(publishers[topic])
-            publishers[topic].publish(pack(frame, node.get_clock().now().to_msg()))
-            yield state
+        with ProgramBeats(node) as beats:
+            deadline = time.monotonic()
+            for target in targets:
+                time.sleep(max(0.0, deadline - time.monotonic()))
+                deadline = max(deadline + 1.0 / rate, time.monotonic())
+                topic, pack = _packing(target)
+                _wait_until_heard(publishers[topic])
+                beats.note_target()
+                publishers[topic].publish(pack(frame, node.get_clock().now().to_msg()))
+                yield state
     finally:
         node.destroy_subscription(subscription)
         for publisher in publishers.values():

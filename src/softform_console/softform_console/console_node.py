@@ -172,7 +172,8 @@ class ConsoleNode(SoftformLifecycleNode):
 
     def _upload(self, robot: int, name: str, unit: str, content: bytes) -> Uploaded:
         if not 0 <= robot < len(self._seats):
-            raise SoftformError(f"There is no robot of index {robot}.", "Drop the file again.")
+            known = ", ".join(f"{index} ({seat.robot.title})" for index, seat in enumerate(self._seats))
+            raise SoftformError("It is not said for which robot the file is.", f"Give robot=N, one of {known}.")
         return self._seats[robot].targets.upload(name, unit, content)
 
     def _check_may_move(self, epoch: int) -> None:

@@ -38,17 +38,23 @@ class GoalRunner:
         self._namespace, self._frame, self.tell, self._on_end = namespace, frame, tell, on_end
         self._client: ShapeClient | None = None
         self._thread: threading.Thread | None = None
-        self._is_unwanted = threading.Event()
+        self._is_unwanted, self._until = threading.Event(), math.inf
 
     @property
     def is_running(self) -> bool:
         """Whether a goal runs."""
-        return self._thread is not None and self._thread.is_alive()
+        return self.thread is not None
+
+    @property
+    def thread(self) -> threading.Thread | None:
+        """Thread of the goal that runs."""
+        thread = self._thread
+        return thread if thread is not None and thread.is_alive() else None
 
     def begin(self, work: Callable[[ShapeClient], None], about: str, moves: bool = True) -> None:
         """Do work with the client; returns at once. An error is told as a notice `about` a message.
 
-        What `moves` the robot is not begun where the connection was so long in coming that it is too old.
+        What `moves` the robot is not begun where connection or target were so long in coming that it is too old.
 
         Raises:
             SoftformError: If a goal runs.
@@ -56,8 +62,8 @@ class GoalRunner:
         if self.is_running:
             raise SoftformError("A goal runs.", "Wait for its end, or cancel it.")
         self._is_unwanted.clear()
-        until = self._clock() + ASKED_SECONDS if moves else math.inf
-        self._thread = threading.Thread(target=self._carry_out, args=(work, about, until), name="goal", daemon=True)
+        self._until = self._clock() + ASKED_SECONDS if moves else math.inf
+        self._thread = threading.Thread(target=self._carry_out, args=(work, about), name="goal", daemon=True)
         self._thread.start()
 
     def cancel(self) -> None:
@@ -84,16 +90,21 @@ class GoalRunner:
     def _permit(self) -> None:
         if self._is_unwanted.is_set():
             raise SoftformError("It was cancelled before it began.")
+        if self._clock() > self._until:
+            raise SoftformError("Connection or target were long in coming.", AGAIN)
 
-    def _carry_out(self, work: Callable[[ShapeClient], None], about: str, until: float) -> None:
+    def _permit_goal(self) -> None:
+        """Permit a goal to be sent; those that work sends after its first one follow from that."""
+        self._permit()
+        self._until = math.inf
+
+    def _carry_out(self, work: Callable[[ShapeClient], None], about: str) -> None:
         try:
             if self._client is None:
-                client = ShapeClient(self._namespace, self._frame, permit=self._permit)
+                client = ShapeClient(self._namespace, self._frame, permit=self._permit_goal)
                 client.connect()
                 self._client = client
             self._permit()
-            if self._clock() > until:
-                raise SoftformError("The connection to the robot was long in coming.", AGAIN)
             work(self._client)
         except Exception as error:  # the page must hear of it
             self.tell(Notice(level="error", about=about, text=str(error)))

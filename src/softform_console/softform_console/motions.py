@@ -46,6 +46,10 @@ class Motions:
         self._changes, self._lock = 0, threading.Lock()
         self.obstacles: tuple[Obstacle, ...] = ()
 
+    def adds(self, obstacles: Sequence[Obstacle]) -> bool:
+        """Return whether one of these was not placed before, or elsewhere: what moves may run into it."""
+        return not set(obstacles) <= set(self.obstacles)
+
     def place(self, obstacles: Sequence[Obstacle]) -> None:
         """Take the obstacles of motions that are planned from now on; what was planned past others is not run.
 

@@ -1,11 +1,11 @@
 """One operator among the pages; a page that moves the robot must beat, or the motion is ended."""
 
 import threading
-import time
 from collections.abc import Callable
 
 from softform_console.message import Operator
 from softform_console.protocol import DEAD_MAN_SECONDS
+from softform_ros.standstill import since_boot
 
 _ABSENT_SECONDS = 3.0
 """Silence of an operator that moves nothing after which somebody else may take the role, s."""
@@ -15,10 +15,10 @@ class OperatorRole:
     """Knows who the operator is, and whether the page lives; usable from any thread.
 
     Args:
-        clock: Steady time, s.
+        clock: Steady time that goes on while the computer sleeps, s: a page that slept, too, was silent.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = since_boot) -> None:
         self._clock, self._lock = clock, threading.Lock()
         self._operator, self._beat, self._silences = "", -float("inf"), 0
 

@@ -70,7 +70,13 @@ class ProgramRuns:
     @property
     def is_running(self) -> bool:
         """Whether a program runs."""
-        return self._thread is not None and self._thread.is_alive()
+        return self.thread is not None
+
+    @property
+    def thread(self) -> threading.Thread | None:
+        """Thread of the program that runs."""
+        thread = self._thread
+        return thread if thread is not None and thread.is_alive() else None
 
     def read(self, message: Program) -> None:
         """Read and check a program, and tell what it does, or why it cannot be run."""

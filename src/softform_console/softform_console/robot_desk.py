@@ -1,7 +1,8 @@
 """Carries out what pages ask of a robot, and says how it is."""
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -24,6 +25,11 @@ from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.shapes.shape import Shape
 from softform_core.shapes.validate import check_scale
+
+_END_SECONDS = 2.0
+"""Time within which a motion ends that an obstacle was placed in the way of; then the robot is stopped, s."""
+
+_POLL_SECONDS = 0.05
 
 PREVIEWS = 1
 """Variant of the scene's key of a target that is previewed."""
@@ -74,6 +80,7 @@ class RobotDesk:
         self.info = info_of(robot, index)
         self._outputs = {output.name for output in self.info.outputs}
         self._size = float(np.linalg.norm(robot.extent)) if robot.surfaces else robot.body.size
+        self._ending = threading.Thread()
         self._workers = ThreadPoolExecutor(1, thread_name_prefix="preview")
 
     def close(self) -> None:
@@ -116,6 +123,8 @@ class RobotDesk:
         elif isinstance(message, protocol.Reach):
             self._reach(message)
         elif isinstance(message, protocol.Obstacles):
+            if self._steering.mode == "goal" and self._motions.adds(message.obstacles):
+                self._end_in_the_way()
             self._motions.place(message.obstacles)
         elif isinstance(message, protocol.PlanMotion):
             self._check_free()
@@ -131,6 +140,8 @@ class RobotDesk:
         elif isinstance(message, protocol.Program):
             self._program(message)
         elif isinstance(message, protocol.UseModel):
+            if self._steering.mode == "none":
+                self._link.check_alone()  # another model moves what somebody else steers
             self._models.choose(message.model)
             self._motions.outdate("Another model is used")
         elif isinstance(message, protocol.Cancel):
@@ -148,6 +159,28 @@ class RobotDesk:
         if unknown := names - self._outputs:
             known = ", ".join(sorted(self._outputs))
             raise SoftformError(f"The robot has no '{min(unknown)}'.", f"It has {known}.")
+
+    def _end_in_the_way(self) -> None:
+        """End the goal or program that moves the robot: nobody has looked whether it keeps clear of what was placed."""
+        if self._ending.is_alive():
+            return  # it is being dragged
+        moving = [one for one in (self._goals.thread, self._programs.thread) if one is not None]
+        self._link.cancel_goal()
+        text = "An obstacle was placed while the robot moved: the motion was ended, and the robot holds where it is."
+        self._tell(protocol.Notice(level="warning", about="obstacles", text=text))
+        self._ending = threading.Thread(target=self._see_it_end, args=(moving,), name="obstacle", daemon=True)
+        self._ending.start()
+
+    def _see_it_end(self, moving: Sequence[threading.Thread]) -> None:
+        """Stop the robot if what was cancelled goes on, as where the node that moves it does not answer."""
+        until = time.monotonic() + _END_SECONDS
+        while any(one.is_alive() for one in moving):
+            if time.monotonic() > until:
+                text = f"The motion did not end within {_END_SECONDS:g} s: the robot is stopped."
+                self._tell(protocol.Notice(level="error", about="obstacles", text=text))
+                self._link.call_stop()
+                until = time.monotonic() + _END_SECONDS
+            time.sleep(_POLL_SECONDS)
 
     def _goal_of(self, message: protocol.PlanMotion) -> Callable[[], Shape | Array]:
         """Return what makes the goal of a motion, outside the server's thread."""

@@ -1,6 +1,5 @@
 """What the console does to a robot of its stack: targets of the servo, commands under the lease, stop, reset."""
 
-import secrets
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,12 +9,13 @@ from rclpy.client import Client
 from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 
+from softform_client.steering_beats import SteeringBeats
 from softform_console.protocol import Point
 from softform_console.robot_view import RobotView
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_interfaces.msg import Asked, DriverState, SteeringBeat, TargetPoints
+from softform_interfaces.msg import Asked, DriverState, TargetPoints
 from softform_interfaces.srv import Reset
 from softform_ros import qos
 from softform_ros.command_lease import CommandLease, is_of_one_driver
@@ -27,11 +27,6 @@ _OWN_SECONDS = 1.0
 """Time within which the driver begins another epoch after a lease was given up, s."""
 _QUIET_SECONDS = 0.8
 """Pause of the stream after the robot was made safe, s: the servo follows none that merely goes on (`stale_after`)."""
-
-_ELSEWHERE = "Another console steers this robot."
-
-_LONGEST_SECONDS = 10.0
-"""Longest silence that a beat may announce, s; see SteeringBeat.msg."""
 
 _DEAD_MAN_SECONDS = 1.0
 """Silence of this process after which the servo's node lets go, s: as the `command_timeout` of the driver."""
@@ -69,9 +64,7 @@ class RobotLink:
         self._epoch, self._over, self._gave_up_at = 0, 0, -float("inf")
         self._quiet_until = self._streamed_at = self._followed_at = -float("inf")
         self._targets = node.create_publisher(TargetPoints, "target_points", qos.TARGET_SHAPE)
-        self._beats = node.create_publisher(SteeringBeat, "steering_beat", qos.STEERING_BEAT)
-        self._sender, self._other, self._other_until = secrets.token_hex(8), "", -float("inf")
-        self._heard = node.create_subscription(SteeringBeat, "steering_beat", self._note_beat, qos.STEERING_BEAT)
+        self._beats = SteeringBeats(node, _DEAD_MAN_SECONDS)
         self._stop = node.create_client(Trigger, "stop")
         self._release = node.create_client(Trigger, "release")
         self._reset = node.create_client(Reset, "reset")
@@ -81,8 +74,7 @@ class RobotLink:
         self._lease.close()
         for client in (self._stop, self._release, self._reset):
             self._node.destroy_client(client)
-        self._node.destroy_subscription(self._heard)
-        self._node.destroy_publisher(self._beats)
+        self._beats.close()
         self._node.destroy_publisher(self._targets)
 
     def note_driver(self, message: DriverState) -> bool:
@@ -114,8 +106,8 @@ class RobotLink:
     def publish_points(self, points: Sequence[Point]) -> str:
         """Send points to the servo, stamped now; returns why it does not follow, if so."""
         now = time.monotonic()
-        if self._is_steered_elsewhere and self._other < self._sender:  # both began at once: one of them goes on
-            return _ELSEWHERE
+        if refusal := self._beats.refusal:  # both began at once: one of them goes on
+            return refusal
         if now < self._quiet_until:
             return ""
         if now - self._streamed_at > _QUIET_SECONDS or self._view.servo_off == "":
@@ -143,8 +135,7 @@ class RobotLink:
 
     def beat(self, is_there: bool, of_goal: bool) -> None:
         """Tell the servo's node that who steers is there, or steers no more: without beats it lets go of the robot."""
-        dead_man = _DEAD_MAN_SECONDS if is_there else 0.0
-        self._beats.publish(SteeringBeat(sender=self._sender, dead_man=dead_man, of_goal=of_goal))
+        self._beats.beat(is_there, of_goal)
 
     def check_alone(self) -> None:
         """Reject what begins to move the robot while somebody else steers it: another console, or a program.
@@ -152,21 +143,7 @@ class RobotLink:
         Raises:
             SoftformError: If beats of another sender are heard.
         """
-        if self._is_steered_elsewhere:
-            raise SoftformError(_ELSEWHERE, "Ask its user to let go; stop works anyway.")
-
-    @property
-    def _is_steered_elsewhere(self) -> bool:
-        return time.monotonic() < self._other_until
-
-    def _note_beat(self, message: SteeringBeat) -> None:
-        """Take a beat of whoever steers the robot."""
-        if message.sender == self._sender:
-            return
-        if message.dead_man > 0.0:
-            self._other, self._other_until = message.sender, time.monotonic() + min(message.dead_man, _LONGEST_SECONDS)
-        elif message.sender == self._other:
-            self._other_until = -float("inf")
+        self._beats.check_alone()
 
     def begin_manual(self) -> None:
         """Get the lease; what the servo holds is let go of before, and the robot made safe by that."""

@@ -172,7 +172,7 @@ class Routes:
                 if len(content) > MOST_BYTES:
                     return JSONResponse({"message": f"The file is larger than {MOST_BYTES >> 20} MB."}, 413)
         given = request.query_params
-        robot, name, unit = given.get("robot", "0"), given.get("name", ""), given.get("unit", "")
+        robot, name, unit = given.get("robot", ""), given.get("name", ""), given.get("unit", "")
         try:
             told = await run_in_threadpool(self._upload, _index(robot), name, unit, bytes(content))
         except SoftformError as error:

@@ -1,5 +1,7 @@
 """Target files that pages have dropped, and how they lie on the robot."""
 
+import itertools
+import secrets
 import tempfile
 import threading
 from collections import OrderedDict
@@ -22,6 +24,9 @@ _SHOWN_POINTS = 20_000
 _SUFFIXES = (".ply", ".obj", ".stl", ".pcd", ".xyz")
 _UNITS = ("m", "mm")
 
+_NUMBERS = itertools.count(1 + secrets.randbelow(900_000))
+"""Of targets of all robots: one that was dropped for another robot, or into an earlier console, is not taken for it."""
+
 
 @dataclass(frozen=True)
 class TargetFile:
@@ -41,8 +46,9 @@ class TargetFiles:
     """
 
     def __init__(self, robot: Robot) -> None:
-        self._robot, self._lock, self._count = robot, threading.Lock(), 0
+        self._robot, self._lock = robot, threading.Lock()
         self._files: OrderedDict[int, TargetFile] = OrderedDict()
+        self._placed: tuple[int, Shape] | None = None
 
     def upload(self, name: str, unit: str, content: bytes) -> Uploaded:
         """Read and keep a target.
@@ -71,8 +77,7 @@ class TargetFiles:
                 raise SoftformError(error.message.replace(str(file), f"'{name[:80]}'"), error.next_step) from error
         kept = TargetFile(name[:80], unit, read.shape, tuple(read.notes))  # type: ignore[arg-type]
         with self._lock:
-            self._count += 1
-            number = self._count
+            number = next(_NUMBERS)
             self._files[number] = kept
             while len(self._files) > _KEPT:
                 self._files.popitem(last=False)
@@ -95,7 +100,10 @@ class TargetFiles:
         with self._lock:
             kept = self._files.get(number)
         if kept is None:
-            raise SoftformError("That target is not kept any more.", "Drop the file again.")
+            raise SoftformError(
+                f"No such target is kept for '{self._robot.title}': it is too old, or was dropped for another robot.",
+                "Drop the file again, with that robot looked at.",
+            )
         return kept
 
     def named(self, name: str, unit: str) -> Shape:
@@ -121,7 +129,16 @@ class TargetFiles:
         from softform_core.shapes.placing import placed
 
         shape = self.file(number).shape
-        return placed(shape, self._robot) if pose == "place" else shape
+        if pose != "place":
+            return shape
+        with self._lock:
+            last = self._placed
+        if last is not None and last[0] == number:
+            return last[1]  # a large one is long in placing, and what was previewed is what is reached
+        made = placed(shape, self._robot)
+        with self._lock:
+            self._placed = number, made
+        return made
 
     def look(self, number: int, shape: Shape, pose: Pose) -> tuple[float | None, str]:
         """Return the share of a posed target beside the robot, None if not known, and all about it in a line."""

@@ -65,7 +65,7 @@ def test_a_robot_that_another_console_steers_is_not_steered_until_that_lets_go(l
 
 def test_of_two_consoles_that_begin_at_once_one_goes_on(links):
     for link, other in (links, links[::-1]):
-        link._note_beat(SteeringBeat(sender=other._sender, dead_man=1.0))
+        link._beats.note(SteeringBeat(sender=other._beats.sender, dead_man=1.0))
     said = [link.publish_points([POINT]) for link in links]
-    assert sorted(said) == ["", "Another console steers this robot."]
-    assert said[0] if links[0]._sender > links[1]._sender else said[1]
+    assert sorted(said) == ["", "Another console or program steers this robot."]
+    assert said[0] if links[0]._beats.sender > links[1]._beats.sender else said[1]

@@ -62,7 +62,7 @@ def test_another_name_for_this_server_is_not_served(page, host):
 def test_another_pages_requests_are_refused(page, origin):
     origin = origin.format(port=page.port)
     assert page.request("POST", "/stop", Origin=origin)[0].status == 403
-    assert page.request("POST", "/targets?name=a.ply&unit=mm", b"x", Origin=origin)[0].status == 403
+    assert page.request("POST", "/targets?name=a.ply&unit=mm&robot=0", b"x", Origin=origin)[0].status == 403
     for path in ("/control", "/scene", "/stop"):
         with pytest.raises(InvalidStatus) as refused:
             connect(page.url(path), origin=origin or None)
@@ -209,9 +209,9 @@ def test_a_line_that_takes_nothing_holds_up_no_stop(page):
 
 
 def test_targets_are_uploaded_and_refused_with_the_reason(page):
-    answer, said = page.request("POST", "/targets?name=a.ply&unit=mm", b"bytes")
+    answer, said = page.request("POST", "/targets?name=a.ply&unit=mm&robot=0", b"bytes")
     assert answer.status == 200 and json.loads(said)["vertices"] == 3 and page.uploads == [("a.ply", b"bytes")]
-    answer, said = page.request("POST", "/targets?name=a.ply&unit=", b"bytes")
+    answer, said = page.request("POST", "/targets?name=a.ply&unit=&robot=0", b"bytes")
     assert answer.status == 400 and "unit" in json.loads(said)["message"]
 
 

@@ -28,7 +28,7 @@ def sheet(size=0.2, unit=1.0, off=0.0):
 
 def test_a_file_is_read_in_its_unit(membrane):
     told = TargetFiles(membrane).upload("part.obj", "mm", sheet(unit=1000.0))
-    assert (told.id, told.vertices, told.triangles) == (1, 25, 32)
+    assert (told.vertices, told.triangles) == (25, 32)
     assert told.size == pytest.approx((0.2, 0.2, 0.0)) and told.text == ""
 
 
@@ -64,9 +64,18 @@ def test_a_target_beside_the_robot_is_told_and_placing_brings_it_onto_it(membran
 def test_the_oldest_target_is_not_kept_for_ever(membrane):
     files = TargetFiles(membrane)
     numbers = [files.upload("part.obj", "m", sheet()).id for _ in range(9)]
-    with pytest.raises(SoftformError, match="not kept"):
+    with pytest.raises(SoftformError, match="too old"):
         files.file(numbers[0])
     assert files.file(numbers[-1]).name == "part.obj"
+
+
+def test_a_target_of_one_robot_is_none_of_another_one(membrane):
+    mine, others = TargetFiles(membrane), TargetFiles(load_robot("compressible"))
+    number = mine.upload("part.obj", "m", sheet()).id
+    others.upload("part.obj", "m", sheet(size=0.1))
+    with pytest.raises(SoftformError, match="another robot"):
+        others.posed(number, "place")
+    assert np.ptp(mine.posed(number, "fixed").points, axis=0) == pytest.approx((0.2, 0.2, 0.0))
 
 
 def test_a_large_cloud_is_thinned_out_to_be_shown():

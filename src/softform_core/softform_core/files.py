@@ -4,13 +4,15 @@ import errno
 import fcntl
 import io
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from softform_core.errors import SoftformError
+from softform_core.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -94,9 +96,20 @@ def sync_folder(folder: Path) -> None:
             raise
 
 
+_WAIT_OR_ELSEWHERE = "Wait until it is done, or give another --output."
+
+_MOST_OF_WHO = 500
+"""Bytes that are read at most of who holds a lock."""
+
+
 @contextmanager
-def only_writer(output: Path, activity: str) -> Iterator[None]:
-    """Hold a lock beside a store, which the system lets go even if this process is killed.
+def only_writer(output: Path, activity: str, next_step: str = _WAIT_OR_ELSEWHERE) -> Iterator[None]:
+    """Hold a lock beside a store, which the system lets go even if this process is killed; it says who holds it.
+
+    Args:
+        output: The store.
+        activity: What is done to it, for who is refused.
+        next_step: What who is refused can do.
 
     Raises:
         SoftformError: If another process holds it, or the folder cannot be written.
@@ -104,16 +117,30 @@ def only_writer(output: Path, activity: str) -> Iterator[None]:
     lock = output.with_name(f".{output.name}.lock")
     try:
         lock.parent.mkdir(parents=True, exist_ok=True)
-        file = lock.open("w")
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)  # not emptied: it says who holds it
     except OSError as error:
         raise SoftformError(
             f"{output.parent} cannot be written: {error.strerror}.", "Give another --output."
         ) from error
-    with file:
+    with os.fdopen(handle, "r+b") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
+            who = printable(file.read(_MOST_OF_WHO).decode(errors="replace"), _MOST_OF_WHO).strip()
             raise SoftformError(
-                f"Another process is {activity} into {output}.", "Wait until it is done, or give another --output."
+                f"Another process{who and f' ({who})'} is {activity} into {output}.", next_step
             ) from error
-        yield
+        _write_over(file, f"{os.getpid()}: {Path(sys.argv[0]).name} {' '.join(sys.argv[1:])}".encode())
+        try:
+            yield
+        finally:
+            _write_over(file, b"")
+
+
+def _write_over(file: BinaryIO, content: bytes) -> None:
+    """Let a file that is locked hold this; on a full disk it says nothing, and is locked all the same."""
+    with suppress(OSError):
+        file.seek(0)
+        file.truncate()
+        file.write(content)
+        file.flush()

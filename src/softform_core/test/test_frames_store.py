@@ -1,5 +1,6 @@
 """The frames store: what is written comes back, whatever stops the writer."""
 
+import os
 import resource
 import shutil
 import subprocess
@@ -169,10 +170,23 @@ def test_two_do_not_write_one_store(tmp_path):
     path = tmp_path / "frames.zarr"
     with (
         only_writer(path, "collecting"),
-        pytest.raises(SoftformError, match="Another process is collecting"),
+        pytest.raises(SoftformError, match=rf"Another process \({os.getpid()}: .*\) is collecting"),
         only_writer(path, "collecting"),
     ):
         pass
+    with only_writer(path, "collecting"):
+        pass
+
+
+def test_who_was_killed_holds_no_store(tmp_path):
+    path = tmp_path / "frames.zarr"
+    lines = (
+        "from softform_core.files import *",
+        f"with only_writer(Path({str(path)!r}), 'x'):",
+        " os.kill(os.getpid(), 9)",
+    )
+    assert subprocess.run([sys.executable, "-c", "\n".join(lines)]).returncode == -9
+    assert (tmp_path / ".frames.zarr.lock").read_text()
     with only_writer(path, "collecting"):
         pass
 

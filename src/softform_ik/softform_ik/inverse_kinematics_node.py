@@ -153,7 +153,7 @@ class InverseKinematicsNode(SoftformLifecycleNode):
 
     def _on_beat(self, message: SteeringBeat) -> None:
         try:
-            self._watch.note(message.dead_man, message.of_goal)
+            self._watch.note(message.sender, message.dead_man, message.of_goal)
         except SoftformError as error:
             self.get_logger().warning(f"a beat was rejected: {error}", throttle_duration_sec=5.0)
 

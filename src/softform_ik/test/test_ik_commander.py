@@ -1,5 +1,7 @@
 """Who commands the robot: goals before the stream, newer goals before older ones, nothing from before a stop."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from granted_lease import GrantedLease
@@ -213,6 +215,21 @@ def test_a_clock_that_is_set_back_does_not_silence_the_stream(commander, clock):
     assert not commander.admits(100_000), "what was meant before"
     clock.now = 100_500
     assert commander.admits(100_400)
+
+
+@pytest.mark.parametrize("jump", [0.0, -3600.0, 3600.0])
+def test_what_was_asked_for_before_it_was_let_go_of_is_over_however_the_clock_is_set(sent, lease, jump):
+    now = SimpleNamespace(boot=1000.0, jump=0.0)
+    wall = lambda: round(1e9 * (now.boot + now.jump))  # noqa: E731
+    commander = Commander(HeldCommand(sent.append), lease, wall_clock=wall, since_boot=lambda: now.boot)
+    asked_before = wall()
+    now.boot += 1.0
+    commander.let_go()
+    assert commander.is_outdated(lease.epoch, asked_before)
+    now.boot, now.jump = now.boot + 1.0, jump
+    asked_after = wall()
+    now.boot += 0.1
+    assert not commander.is_outdated(lease.epoch, asked_after)
 
 
 def test_what_is_held_is_of_a_goal_once_that_has_commanded(commander, lease):

@@ -11,7 +11,7 @@ from softform_client.held_command import HeldCommand
 from softform_ik.goals import goal_server
 from softform_ik.goals.goal_server import MovingGoalServer
 from softform_ik.robot.commander import Commander
-from softform_ros.goal_error import GoalCode
+from softform_ros.goal_error import GoalCode, GoalError
 
 GOAL = SimpleNamespace(goal_id=SimpleNamespace(uuid=np.arange(16, dtype=np.uint8)), publish_feedback=print)
 GOAL.request = SimpleNamespace(asked=SimpleNamespace(epoch=1, client=""))
@@ -43,7 +43,14 @@ class Stack:
         self.commander = Commander(HeldCommand(lambda values: None), GrantedLease())
         node = SimpleNamespace(parameters={"feedback_rate": 20.0}, get_logger=lambda: self)
         node.get_subscriptions_info_by_topic = lambda topic: self.listeners
-        self.server = Server(node, None, run, None, lambda goal: [], None, self.commander)
+        monkeypatch.setattr(goal_server, "since_boot", lambda: self.now)
+        self.opening = 0.0
+        self.server = Server(node, None, run, None, self.warn, None, self.commander)
+
+    def warn(self, goal):
+        """Open the model of a goal."""
+        self.now += self.opening
+        return []
 
     async def in_worker(self, workers, work):
         return work()
@@ -67,6 +74,36 @@ def test_a_goal_that_raises_does_not_keep_the_robot(monkeypatch):
         with pytest.raises(RuntimeError, match="another package"):
             stack.carry_out()
         assert not stack.commander.is_moved_by_goal and not stack.server._stops
+
+
+def test_a_goal_whose_model_was_long_in_opening_moves_nothing_and_says_so(monkeypatch):
+    began = []
+    stack = Stack(lambda goal, stop, tell: began.append(goal), monkeypatch)
+    stack.opening = 2.1
+    stack.server._begin("goal", GOAL)
+    with pytest.raises(GoalError, match=r"only 2.1 s after it was accepted.*send the goal again") as error:
+        stack.carry_out()
+    assert error.value.code is GoalCode.DRIVER_NOT_READY and began == [] and not stack.commander.is_moved_by_goal
+
+
+@pytest.mark.parametrize(("opening", "moves"), [(1.9, True), (60.0, False)])
+def test_a_goal_whose_model_was_soon_open_or_that_moves_nothing_is_carried_out(monkeypatch, opening, moves):
+    began = []
+    stack = Stack(lambda goal, stop, tell: began.append(goal), monkeypatch)
+    stack.opening, stack.server.moves = opening, lambda goal: moves
+    stack.server._begin("goal", GOAL)
+    stack.carry_out()
+    assert began == ["goal"]
+
+
+def test_a_goal_that_was_preempted_while_a_model_was_opened_ends_as_such(monkeypatch):
+    codes = []
+    stack = Stack(lambda goal, stop, tell: codes.append(stop.code), monkeypatch)
+    stack.server._begin("goal", GOAL)
+    stack.opening = 10.0
+    stack.server._stop.request(GoalCode.PREEMPTED)
+    stack.carry_out()
+    assert codes == [GoalCode.PREEMPTED]
 
 
 def listener(name):

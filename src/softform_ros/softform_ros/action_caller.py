@@ -19,6 +19,8 @@ from softform_ros.service_calls import wait_until_answered
 
 _POLL_SECONDS = 0.05
 _ACCEPTANCE_SECONDS = 20.0
+_LOOK_SECONDS = 1.0
+"""Period of looking whether the node is still the one that a goal was sent to, s."""
 
 
 class NotConnectedError(SoftformError):
@@ -49,6 +51,7 @@ class ActionCaller:
         self._background = BackgroundNode(caller, self._namespace)
         self._handle: ClientGoalHandle | None = None
         self._is_calling = self._is_unwanted = False
+        self._served_by: frozenset[bytes] = frozenset()
         self._lock = threading.Lock()
 
     @property
@@ -70,6 +73,12 @@ class ActionCaller:
         """
         self._check_connected()
         return self._background.node
+
+    def _servers(self) -> frozenset[bytes]:
+        """Return who serves the action, by what sends its feedback: a node that was started anew is another one."""
+        topic = f"{self._namespace}/{self._name}/_action/feedback"
+        found = self.node.get_publishers_info_by_topic(topic)
+        return frozenset(bytes(one.endpoint_gid) for one in found)
 
     def now(self) -> Time:
         """Stamp for a message, by this program's node; raises as `node` does."""
@@ -210,6 +219,7 @@ class ActionCaller:
 
     def _accepted(self, send: Callable[[], Any]) -> Any:
         """Send a goal and wait until it is accepted or rejected; one that is accepted later than that is cancelled."""
+        self._served_by = self._servers()
         answer = self._wait(self._background.executor.create_task(send), _ACCEPTANCE_SECONDS)
         try:
             return self._wait(answer, _ACCEPTANCE_SECONDS)
@@ -220,7 +230,8 @@ class ActionCaller:
     def _wait(self, future: Any, timeout: float = float("inf")) -> Any:
         done = threading.Event()
         future.add_done_callback(lambda _: done.set())
-        deadline = time.monotonic() + timeout
+        look_at = time.monotonic()
+        deadline = look_at + timeout
         while not done.wait(_POLL_SECONDS) and not future.done():
             if not self.is_connected:
                 raise NotConnectedError("The client was closed while it waited.", "Keep it open until the goal ends.")
@@ -228,7 +239,10 @@ class ActionCaller:
                 raise NotConnectedError(
                     f"The {self._server} node did not answer within {timeout:g} s.", "See its log; try again."
                 )
-            if not self.is_served:
+            is_another = False
+            if self._served_by and time.monotonic() - look_at > _LOOK_SECONDS:
+                look_at, is_another = time.monotonic(), not self._served_by & self._servers()
+            if is_another or not self.is_served:
                 raise NotConnectedError(
                     f"The {self._server} node went away while it worked on the goal.",
                     "See its log; the driver vents the robot when no command comes.",

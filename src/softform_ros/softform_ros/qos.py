@@ -29,7 +29,7 @@ TARGET_READER = profile(depth=1)
 """Receives targets, latched or not; earlier ones are not wanted."""
 TARGET_READER_AT_BEST_EFFORT = profile(depth=1, reliable=False)
 SERVO_STATE = profile(depth=10)
-STEERING_BEAT = profile(depth=1)
+STEERING_BEAT = profile(depth=10)  # of several senders
 LATCHED_STATE = profile(depth=1, latched=True)
 TRUE_SURFACE = profile(depth=1)
 FAULT_EVENTS = profile(depth=100)

@@ -1,14 +1,17 @@
-"""Goals of plain programs: what is not permitted any more is not sent."""
+"""Goals of plain programs: what is not permitted is not sent, and of a node that is gone nothing is waited for."""
 
 import threading
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from builtin_interfaces.msg import Time
+from rclpy.action import ActionServer
 
 from softform_core.errors import SoftformError
 from softform_interfaces.action import FollowWaypoints
 from softform_interfaces.msg import Asked
-from softform_ros.action_caller import ActionCaller
+from softform_ros.action_caller import ActionCaller, NotConnectedError
+from softform_ros.background_node import BackgroundNode
 
 
 def test_a_goal_that_is_not_permitted_any_more_is_not_sent_and_one_that_is_can_be_cancelled(monkeypatch):
@@ -35,3 +38,40 @@ def test_a_goal_that_is_not_permitted_any_more_is_not_sent_and_one_that_is_can_b
     with pytest.raises(SoftformError, match="Cancelled"):
         caller.call(goal, permit=permit)
     assert not sent.is_set() and not caller.cancel()
+
+
+@contextmanager
+def served(accepted):
+    """A node that takes goals and never ends them."""
+    with BackgroundNode("node", "alone/action_caller") as node:
+
+        def accept(handle):
+            accepted.set()
+
+        server = ActionServer(node, FollowWaypoints, "follow", lambda handle: None, handle_accepted_callback=accept)
+        yield
+        server.destroy()
+
+
+def test_a_goal_ends_with_the_node_that_took_it_though_the_next_one_is_there_by_then():
+    accepted, raised = threading.Event(), []
+    caller = ActionCaller(FollowWaypoints, "follow", "node", "test", "alone/action_caller")
+
+    def call():
+        try:
+            caller.call(FollowWaypoints.Goal(asked=Asked(stamp=Time(sec=1), epoch=7)))
+        except NotConnectedError as error:
+            raised.append(str(error))
+
+    with ExitStack() as lasting:
+        first = lasting.enter_context(ExitStack())
+        first.enter_context(served(accepted))
+        lasting.enter_context(caller)
+        calling = threading.Thread(target=call)
+        calling.start()
+        assert accepted.wait(10.0)
+        lasting.enter_context(served(threading.Event()))
+        assert calling.is_alive()
+        first.close()
+        calling.join(10.0)
+        assert not calling.is_alive() and "went away while it worked on the goal" in raised[0]

@@ -29,13 +29,15 @@ def prior(robot_name: str, draws: int, seed: int) -> None:
     from softform_core.paths import models_of
     from softform_core.robots import load_robot
     from softform_core.threads import one_thread
+    from softform_core.training.only_training import only_training
     from softform_studies.sim_to_real.learn_prior import learn_prior
 
     robot = load_robot(robot_name, needs="surface")
-    with one_thread():
-        learned = learn_prior(
-            robot, range(seed, seed + draws), lambda line: click.echo(line, err=True), sys.stderr.isatty()
-        )
-    path = learned.save(models_of(robot.name))
+    with only_training(robot, models_of(robot.name)):
+        with one_thread():
+            learned = learn_prior(
+                robot, range(seed, seed + draws), lambda line: click.echo(line, err=True), sys.stderr.isatty()
+            )
+        path = learned.save(models_of(robot.name))
     click.echo(f"{path}: {len(learned.modes)} modes of {draws} realities.")
     click.echo(f"Use it: ./softform train s2r --robot {robot.given_as}")

@@ -1,6 +1,17 @@
 import { takeMotion, useMotion } from './motion'
 import { programEnded, takeProgram } from './program'
-import { BEAT_SECONDS, VERSION, type FromServer, type RobotState, type State, type ToServer } from './protocol'
+import {
+  BEAT_SECONDS,
+  VERSION,
+  type FromServer,
+  type GoalProgress,
+  type GoalResult,
+  type Previewed,
+  type RobotState,
+  type State,
+  type ToServer,
+} from './protocol'
+import { takeHello } from './robots'
 import { ReconnectingSocket } from './socket'
 import { note, robotState, setTarget, useStore } from './store'
 
@@ -46,14 +57,7 @@ function take(message: FromServer): void {
   switch (message.type) {
     case 'hello':
       if (message.version !== VERSION) note('error', 'This page is older or newer than its server: reload it.')
-      useStore.setState((before) => ({
-        hello: message,
-        connected: true,
-        everConnected: true,
-        robot: message.robots.some((robot) => robot.index === before.robot)
-          ? before.robot
-          : (message.robots[0]?.index ?? 0),
-      }))
+      takeHello(message)
       return
     case 'robots':
       return useStore.setState(({ hello }) => ({ hello: hello && { ...hello, robots: message.robots } }))
@@ -74,12 +78,17 @@ function take(message: FromServer): void {
     case 'program_state':
       return takeProgram(message)
     case 'previewed':
-      return setTarget({ preview: message, busy: false })
     case 'goal':
-      return setTarget({ progress: message, busy: true })
     case 'goal_result':
-      return setTarget({ result: message, progress: null, busy: false })
+      if (message.robot === useStore.getState().robot) takeTarget(message)
   }
+}
+
+/** Take what the server says of the target of the robot that is looked at. */
+function takeTarget(message: Previewed | GoalProgress | GoalResult): void {
+  if (message.type === 'previewed') setTarget({ preview: message, busy: false })
+  else if (message.type === 'goal') setTarget({ progress: message, busy: true })
+  else setTarget({ result: message, progress: null, busy: false })
 }
 
 /** What the server follows no more the page does not show as if it did: after a stop points and sliders are gone. */

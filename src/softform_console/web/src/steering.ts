@@ -1,10 +1,9 @@
 /** What the operator does to the robot; whoever begins is made the operator where nobody is. */
 
 import { send } from './control'
-import { forgetMotions } from './motion'
 import { pacer } from './pace'
-import { NO_PROGRAM, useProgram } from './program'
-import { NO_TARGET, note, robotInfo, robotState, useStore, valuesNow, type Pin } from './store'
+import { showRobot } from './robots'
+import { note, robotInfo, robotState, useStore, valuesNow, type Pin } from './store'
 
 /** Least time between two sets of points or values, ms. */
 const paced = pacer(20)
@@ -139,7 +138,5 @@ export function lookAtRobot(robot: number): void {
     note('info', 'You steer this robot: let go of it before you look at another one.')
     return
   }
-  useStore.setState({ robot, pins: [], selected: null, manual: null, target: NO_TARGET, scaleTop: 0 })
-  useProgram.setState(NO_PROGRAM)
-  forgetMotions()
+  showRobot(robot)
 }

@@ -70,13 +70,17 @@ def fk(
     robot = load_robot(robot_name)
     folder = models_of(robot.name) if output is None else output
     store = data_dir() / robot.name / "simulation.zarr" if data is None else data
+    from softform_core.training.only_training import only_training
+
     if not robot.surfaces:
         given = {"--recipe": recipe_name != "default", "--epochs": epochs is not None, "--device": device is not None}
         _reject_options(robot.name, given)
-        _tip_fk(robot, store, folder, seed)
+        with only_training(robot, folder):
+            _tip_fk(robot, store, folder, seed)
     else:
         _require_device(device)
-        _surface_fk(robot, store, folder, recipe_name, epochs, seed, device or "cpu")
+        with only_training(robot, folder):
+            _surface_fk(robot, store, folder, recipe_name, epochs, seed, device or "cpu")
     if folder == models_of(robot.name):
         of_surface = f"./softform demo --robot {robot.given_as} --target random"
         of_tip = f"./softform launch robot:={robot.given_as}, then ./softform follow TABLE"
@@ -169,6 +173,8 @@ def s2r(
       ./softform train s2r --frames worn.zarr --output /tmp/worn --recipe paper
       ./softform train s2r --robot three_chamber       of a tip (paper 001), from data/three_chamber/tips.zarr
     """  # noqa: D301
+    from softform_core.training.only_training import only_training
+
     robot = load_robot(robot_name)
     folder = models_of(robot.name) if output is None else output
     if json_path is not None and not asks:
@@ -180,7 +186,8 @@ def s2r(
         surface_only = {"--recipe": recipe is not None, "--continue": goes_on, "--frames-needed": asks}
         surface_only |= {"--jobs": jobs is not None, "--cluster": cluster is not None, "--device": device is not None}
         _reject_options(robot.name, surface_only)
-        _tip_s2r(robot, data_dir() / robot.name / "tips.zarr" if store is None else store, folder, seed)
+        with only_training(robot, folder):
+            _tip_s2r(robot, data_dir() / robot.name / "tips.zarr" if store is None else store, folder, seed)
         return
     if cluster is None:  # on a cluster its nodes have the device, or not
         _require_device(device)
@@ -266,10 +273,15 @@ def _surface_frames_needed(robot: Robot, store: Path, seed: int, json_path: str 
 
 
 def learn_and_report(request: "LearnRequest") -> None:
-    """Make the model, and print how good it is; exits with 1 if it is no better than what was there."""
-    from softform_core.training.learn_sim_to_real import learn_sim_to_real
+    """Make the model, and print how good it is; exits with 1 if it is no better than what was there.
 
-    with going_on("the last checkpoint"):
+    Raises:
+        SoftformError: If another process trains models of the robot, or as `learn_sim_to_real` says.
+    """
+    from softform_core.training.learn_sim_to_real import learn_sim_to_real
+    from softform_core.training.only_training import only_training
+
+    with only_training(request.robot, request.output), going_on("the last checkpoint"):
         learned = learn_sim_to_real(request, runs_dir() / "train" / f"{request.robot.name}-s2r", click.echo)
     card, errors, earlier = learned.card, learned.card.errors_mm, learned.earlier_errors
     click.echo(f"held-out frames, mm      mean    99 % below   ({errors.frames} frames)")

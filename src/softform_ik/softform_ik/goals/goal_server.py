@@ -16,10 +16,11 @@ from softform_core.robots import Robot
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.stop_request import StopRequest
 from softform_ros.action_goals import GoalLedger
-from softform_ros.asked import AGAIN, require_just_asked
+from softform_ros.asked import AGAIN, ASKED_SECONDS, require_just_asked
 from softform_ros.checked_action import CheckedAction, in_worker
 from softform_ros.goal_error import GoalCode, GoalError, Outcome, in_code
 from softform_ros.lifecycle import SoftformLifecycleNode
+from softform_ros.standstill import since_boot
 
 CLIENT_SECONDS = 2.0
 """Time after which a client that is not seen counts as gone, s; discovery takes some tenths."""
@@ -104,6 +105,17 @@ class GoalServer(ABC, Generic[Goal, Ended]):
     def begun(self, goal: Goal, stop: StopRequest, message: Any) -> None:
         """Prepare for a good goal and its message; called before it is carried out."""
 
+    def check_still_meant(self, goal: Goal, accepted_at: float) -> None:
+        """Check that a goal may still be carried out; called in the worker thread, once its models are open.
+
+        Args:
+            goal: The goal.
+            accepted_at: Steady time that goes on while the computer sleeps, s.
+
+        Raises:
+            GoalError: If it was accepted too long ago.
+        """
+
     def ended(self, stop: StopRequest) -> None:
         """Clean up; called when the goal of that stop request has ended."""
 
@@ -126,11 +138,17 @@ class GoalServer(ABC, Generic[Goal, Ended]):
         self._stops[bytes(handle.goal_id.uuid)].request(GoalCode.CANCELLED)
 
     async def _carry_out(self, goal: Goal, handle: ServerGoalHandle) -> tuple[Outcome, str, Any]:
-        stop = self._stops[bytes(handle.goal_id.uuid)]
+        stop, accepted_at = self._stops[bytes(handle.goal_id.uuid)], since_boot()
         tell = FeedbackThrottle(handle.publish_feedback, self.node.parameters["feedback_rate"])
+
+        def work() -> tuple[list[str], Ended]:
+            warnings = self.warnings(goal)  # which opens the models of the goal
+            if not stop():
+                self.check_still_meant(goal, accepted_at)
+            return warnings, self._run(goal, stop, tell)
+
         try:
-            work = in_worker(self._workers, lambda: (self.warnings(goal), self._run(goal, stop, tell)))
-            warnings, outcome = await work
+            warnings, outcome = await in_worker(self._workers, work)
         finally:  # whatever a goal raises, it must not keep the robot
             self.ended(stop)
             del self._stops[bytes(handle.goal_id.uuid)]
@@ -180,9 +198,16 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
                 )
         return goal
 
-    def warnings(self, goal: Goal) -> list[str]:
-        """Return what makes the plan of a goal less certain, each a sentence for its result."""
-        return self._warn(goal)
+    def check_still_meant(self, goal: Goal, accepted_at: float) -> None:
+        """See `GoalServer`; who looked at the robot when they asked does not expect it to move long after that."""
+        waited = since_boot() - accepted_at
+        if self.moves(goal) and waited > ASKED_SECONDS:
+            raise GoalError(
+                GoalCode.DRIVER_NOT_READY,
+                f"The goal could begin only {waited:.1f} s after it was accepted, as its model was opened first, or "
+                f"that of the goal before it; up to {ASKED_SECONDS:g} s are allowed.",
+                "That is done now: look at the robot, and send the goal again if it is still meant.",
+            )
 
     def begun(self, goal: Goal, stop: StopRequest, message: Any) -> None:
         """Give the robot to a goal that moves it, and watch whether its client stays."""

@@ -44,7 +44,8 @@ class Commander:
     ) -> None:
         self._held, self._lease = held, lease
         self._stream_pause, self._wall_clock, self._clock = stream_pause, wall_clock, clock
-        self._standstill, self._let_go_at = Standstill(since_boot), 0
+        self._standstill = Standstill(since_boot)
+        self._since_boot, self._let_go_at = since_boot, -float("inf")
         self._barred_since: float | None = None
         self._asked: StopRequest | None = None
         self._reason = ""
@@ -91,11 +92,12 @@ class Commander:
             stamp: Time of the request, ns since the epoch of stamps; `let_go` may have been called since.
         """
         is_earlier = is_of_one_driver(epoch, self._lease.epoch) and epoch < self._lease.epoch
-        return is_earlier or stamp <= self._let_go_at
+        age = (self._wall_clock() - stamp) * 1e-9  # the time of day may have been set since, so that it tells no order
+        return is_earlier or self._since_boot() - age <= self._let_go_at
 
     def let_go(self) -> bool:
         """Release, as somebody asks for; also what was asked for before, and has not come yet, is over."""
-        self._let_go_at = self._wall_clock()
+        self._let_go_at = self._since_boot()
         return self.release()
 
     def begin(self, goal: StopRequest, epoch: int) -> None:

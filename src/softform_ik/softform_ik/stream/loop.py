@@ -87,10 +87,11 @@ class ServoLoop:
         commander: Commander,
         driver: DriverWatch,
         on_report: Callable[[ServoReport], None],
+        on_cost: Callable[[float], object] = lambda cost: None,
     ) -> None:
         self._robot, self._servo, self._period, self._model = robot, servo, period, model
         self._commander, self._driver = commander, driver
-        self._on_report = on_report
+        self._on_report, self._on_cost, self._cost = on_report, on_cost, 0.0
         self._news, self._ends = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._sent_at = 0.0
@@ -186,10 +187,15 @@ class ServoLoop:
             self._sent_at, self._resumes = time.monotonic(), True
         assert self._commands is not None
         deadline = self._sent_at + (1.0 - _EARLY) * self._period
-        if not self._servo.refine(model.given(self._commands.state), deadline):
+        begun = time.thread_time()
+        has_answer = self._servo.refine(model.given(self._commands.state), deadline)
+        self._cost += time.thread_time() - begun
+        if not has_answer:
             remaining = deadline - time.monotonic()
             if remaining > 0.0 and self._news.wait(remaining):
                 return
+        self._on_cost(self._cost)
+        self._cost = 0.0
         command = self._servo.command()
         moment = time.monotonic()
         if command.actuation is not None and command.answers is not None:

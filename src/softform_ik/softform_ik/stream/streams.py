@@ -14,12 +14,12 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.inverse.servo import Servo, ServoSettings
-from softform_core.priority import ask_for_priority, threads_of_this_process
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ik.robot.commander import Commander
 from softform_ik.stream.intake import ServoIntake
 from softform_ik.stream.loop import ServoLoop, ServoReport
+from softform_ik.stream.scheduling import StreamPriority
 from softform_interfaces.msg import ServoState
 from softform_ros import qos
 from softform_ros.conversions import stamp_from_nanoseconds
@@ -57,16 +57,23 @@ class ServoStreams:
         self._states = node.create_publisher(ServoState, "servo_state", qos.SERVO_STATE)
         self._last_published = ServoReport()
         self._current, self._uv = model, uv
+        self._priority = StreamPriority(node.parameters["realtime_priority"], settings.period)
         self._take_model()
         self._loop = ServoLoop(
-            robot, Servo(settings), settings.period, lambda: self._model, commander, driver, self._on_report
+            robot,
+            Servo(settings),
+            settings.period,
+            lambda: self._model,
+            commander,
+            driver,
+            self._on_report,
+            self._on_cost,
         )
         self._subscriptions: dict[str, Subscription] = {}
         for name in intake.topics:
             self._listen(name, qos.TARGET_READER)
         self._loop.start()
-        # Executor and middleware too: a target that is taken late is answered late.
-        self._scheduling = ask_for_priority(node.parameters["realtime_priority"], threads_of_this_process())
+        self._priority.begin()  # of executor and middleware too: a target that is taken late is answered late
 
     def end_goals(self) -> None:
         """Do nothing: a disabled commander admits no target."""
@@ -84,7 +91,7 @@ class ServoStreams:
         values = {
             "servo": _NAMES[report.state],
             "servo reason": report.reason,
-            "servo threads": self._scheduling,
+            "servo threads": self._priority.scheduling,
             "servo commands": report.commands,
             "servo deadlines missed": report.deadlines_missed,
             "servo latency (ms)": f"{1e3 * report.latency:.1f}",
@@ -121,6 +128,7 @@ class ServoStreams:
             return
         if self._current() is not self._made_of:
             self._take_model()
+            self._priority.begin()
         try:
             self._loop.aim(self._intake.target(self._node.frames.into(self._frame, message)))
         except (SoftformError, ValueError) as error:
@@ -163,6 +171,11 @@ class ServoStreams:
         )
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._states.publish(message)
+
+    def _on_cost(self, cost: float) -> None:
+        """Take what a tick has cost, s; called in the servo's thread."""
+        if self._priority.note(cost):
+            self._node.get_logger().warning(f"servo: {self._priority.scheduling}; the last one took {cost:.2f} s")
 
     def _on_report(self, report: ServoReport) -> None:
         """Publish a state, and log a change; called in the servo's thread."""

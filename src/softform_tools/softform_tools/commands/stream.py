@@ -31,7 +31,8 @@ def stream(path: Path, unit: Any, rate: float, namespace: str, frame: str, json_
 
     Shapes (PLY, OBJ, STL, PCD, XYZ) are sent in the order of their names. A table (as `import tips` takes) has columns
     x,y,z; with a column time, in s, places in between are interpolated. All are read before the first is sent. The
-    robot holds the last one. Ctrl-C ends the stream: the robot holds what it has. Exits with 1 if the servo does not
+    robot holds the last one. Ctrl-C ends the stream: the robot holds what it has. Killed or frozen (Ctrl-Z), after 2 s
+    the robot is made safe. Exits with 1 if the servo does not
     follow at the end, with 2 if nothing could be sent.
 
     \b

@@ -1,9 +1,10 @@
 import { useState, type FormEvent } from 'react'
 import { send } from '../control'
 import { Choice } from '../panel/parts'
-import type { Job, JobKind, JobList, JobOption, Question } from '../protocol'
+import type { Hello, Job, JobKind, JobList, JobOption, Question } from '../protocol'
 import { percent } from '../quantities'
 import { mayOperate } from '../steering'
+import { useStore } from '../store'
 import { address, duration, startJob, useAnswer } from './answers'
 import { Models, Recordings } from './Shelf'
 
@@ -29,10 +30,27 @@ export function Jobs() {
         </button>
         {open && <Choice label="What is shown" quiet value={which} options={TITLES} onChange={setWhich} />}
       </div>
+      {open && <WhoseJobs />}
       {open && <Content />}
     </section>
   )
 }
+
+/** Whose jobs, recordings and models these are, where robots of several stacks are shown. */
+function WhoseJobs() {
+  const robots = useStore((store) => store.hello?.robots ?? NONE)
+  const looked = useStore((store) => store.robot)
+  const own = robots.find((robot) => robot.index === 0)
+  if (robots.length < 2 || !own) return null
+  return (
+    <p className={looked === own.index ? 'muted' : 'warning'}>
+      All of this is of <b>{own.title}</b>, the robot of this page's own stack
+      {looked === own.index ? '' : ', and not of the one that you look at'}. Others have pages of their own.
+    </p>
+  )
+}
+
+const NONE: Hello['robots'] = []
 
 /** Each actuator moved a little and looked at, by a person who answers here. */
 function Commission() {
