@@ -159,7 +159,7 @@ def test_a_point_of_the_skin_is_reached_and_led_by_goals(skinned, place):
             client.follow(PointPath(path.points, uv[0], "hood"))
 
 
-def test_a_robot_without_a_surface_wears_its_skin_and_its_tip_is_dragged_by_it(sleeved, tmp_path):
+def test_a_robot_without_a_surface_wears_its_skin_whose_points_are_dragged_and_reached(sleeved, tmp_path):
     robot = load_robot("three_chamber")
     skin = load_skin(robot.name, "sleeve", robot.fingerprint())
     observer = Observer()
@@ -172,10 +172,10 @@ def test_a_robot_without_a_surface_wears_its_skin_and_its_tip_is_dragged_by_it(s
             top = int(np.linalg.norm(skin.vertices - [0.02, 0.0, skin.vertices[:, 2].max()], axis=1).argmin())
             triangle = int((skin.triangles == top).any(axis=1).argmax())
             u, v = skin.parameters([triangle], [(skin.triangles[triangle] == top).astype(float)])[0]
-            one.wait(f"window.softformPicture.place('tip', {u}, {v})", "the skin")
+            one.wait(f"window.softformPicture.place('sleeve', {u}, {v})", "the skin")
 
             def shown():
-                return np.array(one.place("tip", u, v))
+                return np.array(one.place("sleeve", u, v))
 
             def is_of_a_mesh():
                 return any(np.abs(points_of(skin, mesh)[top] - shown()).max() < 1e-5 for mesh in observer.meshes[-30:])
@@ -184,7 +184,7 @@ def test_a_robot_without_a_surface_wears_its_skin_and_its_tip_is_dragged_by_it(s
             height = skin.vertices[:, 2].max()
             facing = [0.02 * 0.52, -0.02 * 0.85, 0.6 * height]  # the side that the page looks at first
             near = int(np.linalg.norm(skin.vertices[skin.triangles].mean(axis=1) - facing, axis=1).argmin())
-            x, y = one.screen(one.place("tip", *skin.parameters([near], [[0.4, 0.3, 0.3]])[0]))
+            x, y = one.screen(one.place("sleeve", *skin.parameters([near], [[0.4, 0.3, 0.3]])[0]))
             assert one.page.evaluate(f"document.elementFromPoint({x}, {y}).tagName") == "CANVAS"
             one.page.mouse.move(x, y)
             one.page.mouse.down()
@@ -192,10 +192,18 @@ def test_a_robot_without_a_surface_wears_its_skin_and_its_tip_is_dragged_by_it(s
             one.page.mouse.move(x + 25, y, steps=4)
             observer.wait_for(lambda: observer.targets, "a target")
             one.page.mouse.up()
-            assert list(observer.targets[-1].output) == ["tip"]
-            before = skin.vertices[top]
+            target = observer.targets[-1]
+            assert list(target.output) == ["sleeve"]
+            at = target.position[0]
+            wanted = np.array([at.x, at.y, at.z])
+            picked, weights = skin.places([[target.u[0], target.v[0]]])
+            begun = weights[0] @ skin.vertices[skin.triangles[picked[0]]]
+            assert np.linalg.norm(wanted - begun) > 0.003
             observer.wait_for(
-                lambda: np.linalg.norm(points_of(skin, observer.meshes[-1])[top] - before) > 0.003, "motion"
+                lambda: (
+                    np.linalg.norm(place_on(skin, target, observer) - wanted) < 0.3 * np.linalg.norm(begun - wanted)
+                ),
+                "the skin's point near where it is wanted",
             )
             observer.wait_for(is_of_a_mesh, "the skin on the page as it moves")
             assert observer.commands[-1].source == "inverse_kinematics"
@@ -204,3 +212,8 @@ def test_a_robot_without_a_surface_wears_its_skin_and_its_tip_is_dragged_by_it(s
             assert one.outside == set() and one.complaints == []
     finally:
         observer.close()
+    with ShapeClient() as client:
+        uv = np.array([[target.u[0], target.v[0]]])
+        plan = client.reach(features=FeaturePoints.of(uv, wanted[None], output=["sleeve"]), max_time=30.0)
+        assert plan.solve.mean_error < 0.3 * np.linalg.norm(begun - wanted) and max(plan.actuators.value) > 500.0
+        assert client.follow(PointPath(np.array([begun, begun + 0.3 * (wanted - begun)]), uv[0], "sleeve")).errors

@@ -12,7 +12,6 @@ from softform_core.forward.centre_line import CentreLine
 from softform_core.forward.forward_model import DerivedState, ForwardModel
 from softform_core.forward.simulated_models import SimulatedBones, bone_places
 from softform_core.robots import Robot
-from softform_core.simulation.simulated_body import LinedBody
 
 _END, _ASIDE = 1, 2
 """Places of a bone beside its origin, see `BodyOfBones.bones`."""
@@ -37,7 +36,6 @@ class BonesOnLine(ForwardModel):
     def __init__(self, robot: Robot, line: CentreLine) -> None:
         self._line, self._simulated, self._inputs = line, SimulatedBones(robot), line.inputs
         body: Any = robot.body.simulator()
-        assert isinstance(body, LinedBody)
         places, nodes = body.bones(body.rest[None])[0], body.line(body.rest[None])[0]
         away = np.linalg.norm(places[:, : _END + 1, None] - nodes, axis=-1)
         if away.min(axis=-1).max() > _SAME * robot.body.size:

@@ -14,7 +14,7 @@ from softform_core.surface.patch_set import APART
 
 _ABSENT = (
     ("This model predicts no tip.", "Take another kind of model."),
-    ("This model predicts no centre line.", "Name one in the robot's description and learn it, or launch model:=fem."),
+    ("This model predicts a tip and no centre line.", "Take another kind of model."),
     (
         "This model does not tell how what a skin rides on moves.",
         "Launch with model:=fem; a learned model tells it without sim-to-real, or with a centre line that is learned.",

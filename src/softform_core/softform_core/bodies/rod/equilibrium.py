@@ -159,7 +159,7 @@ class RodProblem:
         """As `BodyOfBones`, (n, E, 3, 3, k) m: an element moves the end of its own bone and all of those behind it."""
         placed = self._placed(unknowns)
         places = self._bones(placed).reshape(len(unknowns), -1, 3)
-        before = (np.arange(self.rod.elements)[:, None] + [0, 1, 0]).ravel()
+        before = (np.arange(self.rod.elements)[:, None] + np.array([0, 1, 0])).ravel()
         return self._moved(placed, places, before, moves).reshape(len(unknowns), -1, 3, 3, moves.shape[2])
 
     def _bones(self, placed: Placed) -> Array:
