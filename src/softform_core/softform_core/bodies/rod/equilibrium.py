@@ -195,14 +195,17 @@ class RodProblem:
         return self._moved(placed, self._line(placed), (self._nodes + 1) // 2, moves)
 
     def _moved(self, placed: Placed, places: Array, before: NDArray[np.int64], moves: Array) -> Array:
-        """Return how places (n, N, 3) m move, (n, N, 3, k) m, of which (N,) elements lie `before` each."""
+        """Return how places (n, N, 3) m move, (n, N, 3, k) m, of which (N,) elements lie `before` each.
+
+        Unknowns that a kind of rod has beside its bends move none of them.
+        """
         own = twists(self.rod.length, placed.directors[:, :-1], placed.turns, placed.bends[..., 3])
         shift, turn = own[:, None, :, :3].swapaxes(3, 4), own[:, None, :, 3:].swapaxes(3, 4)
         arms = places[:, :, None] - ends(self.rod, placed)[0][:, None]  # (n, N, E, 3)
         is_before = (np.arange(self.rod.elements) < before[:, None])[:, :, None, None]
         by_bends = np.where(is_before, shift + crossed(turn, arms[:, :, :, None]), 0.0)[:, :, :, self.rod.strains]
         by_unknowns = by_bends.reshape(*arms.shape[:2], -1, 3).swapaxes(2, 3)
-        return np.asarray(by_unknowns @ moves[:, None])
+        return np.asarray(by_unknowns @ moves[:, None, : by_unknowns.shape[3]])
 
     @property
     def _nodes(self) -> NDArray[np.int64]:
