@@ -185,6 +185,7 @@ def test_a_robot_without_a_surface_wears_its_skin_whose_points_are_dragged_and_r
                 return any(np.abs(points_of(skin, mesh)[top] - shown()).max() < 1e-5 for mesh in observer.meshes[-30:])
 
             observer.wait_for(is_of_a_mesh, "the skin where the core has it")
+            one.wait("!document.body.innerText.includes('The shape at rest was not seen')", "colours by deformation")
             height = skin.vertices[:, 2].max()
             facing = [0.02 * 0.52, -0.02 * 0.85, 0.6 * height]  # the side that the page looks at first
             near = int(np.linalg.norm(skin.vertices[skin.triangles].mean(axis=1) - facing, axis=1).argmin())

@@ -106,7 +106,12 @@ class SceneTopics:
         self._grid = self._skin_grid(number, count, ELEMENTS not in message.output)
         if self._grid is None and self._robot.surfaces:
             self._grid = MeshGrid(self._robot, number, count, triangles, self._names)
-        if self._predictions.service_is_ready():
+        if isinstance(self._grid, SkinGrid) and not self._robot.surfaces:  # no service predicts what it was bound to
+            rests = self._grid.resting
+            self._store.put(
+                SceneItem(Kind.MESH, self._index, time.time(), rests, STALE, topology=self._grid.topology), REST
+            )
+        elif self._predictions.service_is_ready():
             rest = self._robot.actuators_of(self._robot.rest_actuation)
             asked = PredictShape.Request(actuators=values_to_message(rest, self._robot))
             self._predictions.call_async(asked).add_done_callback(self._on_rest)
