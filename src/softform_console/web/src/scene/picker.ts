@@ -12,7 +12,7 @@ const TRIES = 5
 /** Who casts the next ray at a large mesh: each a few times, and then who took less time in the middle of these. */
 export function quickerCaster(): Caster {
   if (!graphics.renderer || graphics.always) return graphics.renderer ? 'graphics' : 'processor'
-  const [byGraphics, byProcessor] = [times.graphics, times.processor].map((one) => [...one].sort((a, b) => a - b))
+  const [byGraphics, byProcessor] = [times.graphics, times.processor].map((one) => one.toSorted((a, b) => a - b))
   if (byGraphics.length + byProcessor.length < 2 * TRIES)
     return byGraphics.length <= byProcessor.length ? 'graphics' : 'processor'
   return byGraphics[TRIES >> 1] <= byProcessor[TRIES >> 1] ? 'graphics' : 'processor'
