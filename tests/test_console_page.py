@@ -11,6 +11,7 @@ from console_browser import browsers, tab
 from console_pages import address_of, forget_program, hill, page_of
 
 from softform_interfaces.msg import DriverState
+from softform_studies.console.graphics_picks import compare_picks
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -102,6 +103,20 @@ def test_the_space_bar_stops_whatever_has_the_focus(opened, observer):
     observer.forget()
     time.sleep(1.0)
     assert not observer.targets and not observer.commands
+
+
+def test_the_graphics_card_picks_what_a_tree_picks(opened, observer):
+    """Paper 002, Sec. III-B: on 10 000 rays they agree within the footprint of a pick, which is that of rounding."""
+    agreement = compare_picks(opened, "sheet", 10_000)
+    assert agreement.rays == 10_000 and 2_000 < agreement.hits < 9_000
+    assert agreement.footprint < 1e-6 and agreement.differ <= 10
+    opened.page.evaluate("window.softformPicture.pickByGraphics(true)")
+    (x, y), place = grab(opened, 0.3, 0.6)
+    opened.page.mouse.up()
+    opened.wait("document.querySelector('.pins li') !== null", "a point")
+    observer.wait_for(lambda: observer.targets, "its target")
+    target = observer.targets[-1]
+    assert np.abs([target.u[0] - 0.3, target.v[0] - 0.6]).max() < 0.005
 
 
 def test_a_slider_moves_its_actuator(opened, observer):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import trimesh
 from console_browser import browsers, tab
-from console_pages import Observer, address_of
+from console_pages import Observer, address_of, page_of
 
 from softform_client.client import GoalFailedError, PointPath, ShapeClient
 from softform_core.evaluation.look import resting_mesh
@@ -18,6 +18,7 @@ from softform_core.robots import load_robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.shape import Shape
 from softform_core.shapes.write import write_ply
+from softform_core.simulation.simulated_body import equilibrium_unknowns
 from softform_core.surface.skin_store import load_skin
 
 pytestmark = pytest.mark.timeout(600)
@@ -159,9 +160,12 @@ def test_a_point_of_the_skin_is_reached_and_led_by_goals(skinned, place):
             client.follow(PointPath(path.points, uv[0], "hood"))
 
 
-def test_a_robot_without_a_surface_wears_its_skin_and_its_tip_is_dragged_by_it(sleeved, tmp_path):
+def test_a_robot_without_a_surface_wears_its_skin_whose_points_are_dragged_and_reached(sleeved, tmp_path):
     robot = load_robot("three_chamber")
     skin = load_skin(robot.name, "sleeve", robot.fingerprint())
+    body = robot.body.simulator()
+    pressures = robot.actuators_of(robot.actuation_max * [0.5, 0.1, 0.0])
+    bent = skin.points(body.bones(equilibrium_unknowns(body, pressures[None]))[0].reshape(-1, 3))
     observer = Observer()
     try:
         observer.wait_for(lambda: observer.driver, "the driver")
@@ -172,35 +176,52 @@ def test_a_robot_without_a_surface_wears_its_skin_and_its_tip_is_dragged_by_it(s
             top = int(np.linalg.norm(skin.vertices - [0.02, 0.0, skin.vertices[:, 2].max()], axis=1).argmin())
             triangle = int((skin.triangles == top).any(axis=1).argmax())
             u, v = skin.parameters([triangle], [(skin.triangles[triangle] == top).astype(float)])[0]
-            one.wait(f"window.softformPicture.place('tip', {u}, {v})", "the skin")
+            one.wait(f"window.softformPicture.place('sleeve', {u}, {v})", "the skin")
 
             def shown():
-                return np.array(one.place("tip", u, v))
+                return np.array(one.place("sleeve", u, v))
 
             def is_of_a_mesh():
                 return any(np.abs(points_of(skin, mesh)[top] - shown()).max() < 1e-5 for mesh in observer.meshes[-30:])
 
             observer.wait_for(is_of_a_mesh, "the skin where the core has it")
+            one.wait("!document.body.innerText.includes('The shape at rest was not seen')", "colours by deformation")
             height = skin.vertices[:, 2].max()
             facing = [0.02 * 0.52, -0.02 * 0.85, 0.6 * height]  # the side that the page looks at first
             near = int(np.linalg.norm(skin.vertices[skin.triangles].mean(axis=1) - facing, axis=1).argmin())
-            x, y = one.screen(one.place("tip", *skin.parameters([near], [[0.4, 0.3, 0.3]])[0]))
+            x, y = one.screen(one.place("sleeve", *skin.parameters([near], [[0.4, 0.3, 0.3]])[0]))
             assert one.page.evaluate(f"document.elementFromPoint({x}, {y}).tagName") == "CANVAS"
             one.page.mouse.move(x, y)
             one.page.mouse.down()
             one.page.mouse.move(x + 5, y)
             one.page.mouse.move(x + 25, y, steps=4)
+
             observer.wait_for(lambda: observer.targets, "a target")
             one.page.mouse.up()
-            assert list(observer.targets[-1].output) == ["tip"]
-            before = skin.vertices[top]
-            observer.wait_for(
-                lambda: np.linalg.norm(points_of(skin, observer.meshes[-1])[top] - before) > 0.003, "motion"
-            )
-            observer.wait_for(is_of_a_mesh, "the skin on the page as it moves")
-            assert observer.commands[-1].source == "inverse_kinematics"
+            target = observer.targets[-1]
+            assert list(target.output) == ["sleeve"]
+            picked, weights = skin.places([[target.u[0], target.v[0]]])
+            assert np.linalg.norm(weights[0] @ skin.vertices[skin.triangles[picked[0]]] - facing) < 0.01
+            observer.wait_for(is_of_a_mesh, "the skin on the page as it may move")
             folder = Path(os.environ.get("SOFTFORM_SCREENSHOTS", tmp_path))
             one.page.screenshot(path=folder / "sleeve.png")
             assert one.outside == set() and one.complaints == []
+        observer.at_rest()
+        wanted, before = bent[[top]], skin.vertices[top]
+        assert np.linalg.norm(wanted - before) > 0.01
+        with page_of(address_of(sleeved)) as page:
+            page.operate()
+            page.drag(("sleeve", u, v, wanted[0]))
+            observer.wait_for(
+                lambda: observer.meshes and np.linalg.norm(points_of(skin, observer.meshes[-1])[top] - wanted) < 1e-3,
+                "the skin's point where it is wanted",
+            )
+            assert observer.commands[-1].source == "inverse_kinematics"
     finally:
         observer.close()
+    with ShapeClient() as client:
+        uv = np.array([[u, v]])
+        plan = client.reach(features=FeaturePoints.of(uv, wanted, output=["sleeve"]), max_time=30.0)
+        assert plan.solve.mean_error < 1e-4 and max(plan.actuators.value) > 500.0
+        path = PointPath(before + np.array([[0.1], [0.2]]) * (wanted - before), uv[0], "sleeve")
+        assert max(client.follow(path).errors) < 2e-3

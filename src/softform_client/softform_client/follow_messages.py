@@ -17,7 +17,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.inverse.timing import check_times
 from softform_core.robots import Robot
-from softform_core.shapes.features import anchored_parameters
+from softform_core.shapes.features import anchored_parameters, named_outputs
 from softform_core.shapes.open_tube import check_goes_around
 from softform_core.shapes.shape import Shape
 from softform_core.shapes.validate import MAX_POINTS, check_count
@@ -125,7 +125,8 @@ def _points(message: FollowWaypoints.Goal, robot: Robot) -> PointPath:
         raise SoftformError(f"Waypoint {index + 1} is NaN or infinite.", "Give x, y and z in m.")
     check_places(points, "Waypoint", robot)
     off_plane = np.abs(points[:, 2])
-    if not robot.surfaces and robot.tip_dimensions == 2 and off_plane.max() > _OFF_PLANE:
+    is_in_plane = not robot.surfaces and robot.tip_dimensions == 2 and message.output in ("", *named_outputs(robot))
+    if is_in_plane and off_plane.max() > _OFF_PLANE:  # a skin has a thickness
         index = int(off_plane.argmax())
         raise SoftformError(
             f"Waypoint {index + 1} is {points[index, 2]:g} m off the plane z = 0, in which '{robot.name}' moves.",

@@ -20,12 +20,16 @@ def skin_of(robot: Robot) -> tuple[str, Skin] | None:
 
 
 def outputs_of(robot: Robot) -> list[Output]:
-    """Return what the robot can be asked for: its skin where that rides on a surface, its patches, then its frames."""
-    found = skin_of(robot) if robot.surfaces else None
+    """Return what the robot can be asked for: its skin, its patches, then its frames; without a surface its skin last.
+
+    The models in use may not know a skin that rides on a body's elements; then the page is not told of its places.
+    """
+    found = skin_of(robot)
     skins = [] if found is None else [Output(name=found[0], kind="skin", dimensions=3)]
     patches = [Output(name=surface.patch, kind="patch", dimensions=3) for surface in robot.surfaces]
     dimensions = 3 if robot.surfaces else robot.tip_dimensions
-    return [*skins, *patches, *(Output(name=name, kind="frame", dimensions=dimensions) for name in robot.frames)]
+    frames = [Output(name=name, kind="frame", dimensions=dimensions) for name in robot.frames]
+    return [*skins, *patches, *frames] if robot.surfaces else [*frames, *skins]
 
 
 def info_of(robot: Robot, index: int = 0) -> RobotInfo:

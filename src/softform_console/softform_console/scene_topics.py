@@ -18,7 +18,7 @@ from softform_console.scene_store import FORESEEN, REST, SceneStore
 from softform_console.scene_topology import MeshGrid, SkinGrid
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.robots import Robot
+from softform_core.robots import ELEMENTS, Robot
 from softform_interfaces.msg import (
     ActuatorCommand,
     ActuatorState,
@@ -103,10 +103,15 @@ class SceneTopics:
         triangles = np.frombuffer(message.triangles, dtype=np.uint32).reshape(-1, 3)
         count = int(sum(message.vertices))
         number = message.id & 0xFFFFFFFF
-        self._grid = self._skin_grid(number, count)
+        self._grid = self._skin_grid(number, count, ELEMENTS not in message.output)
         if self._grid is None and self._robot.surfaces:
             self._grid = MeshGrid(self._robot, number, count, triangles, self._names)
-        if self._predictions.service_is_ready():
+        if isinstance(self._grid, SkinGrid) and not self._robot.surfaces:  # no service predicts what it was bound to
+            rests = self._grid.resting
+            self._store.put(
+                SceneItem(Kind.MESH, self._index, time.time(), rests, STALE, topology=self._grid.topology), REST
+            )
+        elif self._predictions.service_is_ready():
             rest = self._robot.actuators_of(self._robot.rest_actuation)
             asked = PredictShape.Request(actuators=values_to_message(rest, self._robot))
             self._predictions.call_async(asked).add_done_callback(self._on_rest)
@@ -131,7 +136,8 @@ class SceneTopics:
 
         self._predictions.call_async(asked).add_done_callback(show)
 
-    def _skin_grid(self, topology: int, count: int) -> SkinGrid | None:
+    def _skin_grid(self, topology: int, count: int, is_known: bool) -> SkinGrid | None:
+        """Return the skin's grid; of one that the models in use do not know what is picked is the robot's frame."""
         if self._skin is None:
             return None
         name, skin = self._skin
@@ -141,8 +147,7 @@ class SceneTopics:
                 f"anew{f' with --samples {count}' if self._robot.surfaces else ''}."
             )
             return None
-        # What is picked of a skin that rides on a body's elements is the robot's frame.
-        return SkinGrid(skin, topology, self._names.index(name) if self._robot.surfaces else 0)
+        return SkinGrid(skin, topology, self._names.index(name) if is_known else 0)
 
     def _on_rest(self, done: Future) -> None:
         if rest := self._predicted(done, STALE):

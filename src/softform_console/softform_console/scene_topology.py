@@ -47,12 +47,16 @@ class SkinGrid:
         skin: The skin.
         topology: Id of the topology of the mesh that it rides on, which has `skin.samples` vertices.
         output: Index of the skin among the outputs.
+
+    Attributes:
+        resting: (V, 3) m, its vertices as it was bound to the robot at rest.
     """
 
     coarse = None
 
     def __init__(self, skin: Skin, topology: int, output: int) -> None:
         self._skin, self.source, self.count = skin, topology, skin.samples
+        self.resting = skin.vertices.astype(np.float32)
         triangles, count = skin.triangles.astype(np.uint32), len(skin.vertices)
         own = zlib.crc32(skin.vertices.tobytes(), zlib.crc32(triangles.tobytes(), topology))
         outputs = np.full(count, output, dtype=np.uint8)

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import trimesh
 
 from softform_console.robot_info import outputs_of, skin_of
 from softform_console.scene_frames import Kind, Level, SceneItem
 from softform_console.scene_topology import SkinGrid
 from softform_core.evaluation.look import resting_mesh
+from softform_core.forward.robot_models import NONE, ModelRequest, TipModels, open_models
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.feature_term import FeatureTerm
@@ -61,6 +63,28 @@ def test_what_a_page_shows_of_a_skin_is_what_the_servo_moves(kept):
     features = FeaturePoints.of(uv, picked, output=[name] * 50).on(ROBOT)
     distances = FeatureTerm.of(model, features).match(pressures, RigidTransform()).distances
     assert distances.max() / MM_PER_M < 1e-6
+
+
+@pytest.mark.parametrize("kind", ["learned", "fem"])
+def test_so_it_is_of_a_skin_on_the_bones_of_a_robot_without_a_surface(kept, kind):
+    robot = load_robot("three_chamber")
+    body = robot.body.simulator()
+    rest = body.bones(body.rest[None])[0]
+    tube = trimesh.creation.cylinder(0.02, segment=[rest[0, 0], rest[-1, 1]], sections=12).subdivide()
+    skin = bind_skin(Shape.from_mesh(tube.vertices, tube.faces), robot).skin
+    skin.card["robot_fingerprint"] = robot.fingerprint()
+    save_skin(skin_path(robot.name, "sleeve"), skin)
+    assert [(output.name, output.kind) for output in outputs_of(robot)] == [("tip", "frame"), ("sleeve", "skin")]
+    models = open_models(kind, ModelRequest(robot, 100, None, NONE))
+    assert isinstance(models, TipModels) and models.bones is not None
+    pressures = robot.actuation_max * [0.7, 0.2, 0.4]
+    bones = models.bones.forward(pressures[None]).points[0] / MM_PER_M
+    shown = SkinGrid(skin, 77, 1).shown(bones.astype(np.float32))
+    random = np.random.default_rng(0)
+    triangle, weights = random.integers(len(skin.triangles), size=50), random.dirichlet(np.ones(3), size=50)
+    picked = np.einsum("mc,mcx->mx", weights, shown[skin.triangles[triangle]])
+    features = FeaturePoints.of(skin.parameters(triangle, weights), picked, output=["sleeve"] * 50).on(robot)
+    assert FeatureTerm.of(models.current, features).match(pressures, RigidTransform()).distances.max() / MM_PER_M < 1e-6
 
 
 def test_values_of_the_surface_are_those_of_the_skin_over_it(kept):

@@ -36,8 +36,8 @@ class TipServers(RobotServers[TipModels]):
         hardware = self.hardware(CaptureWatch(), np.asarray)
         self.serve_stream(TIP_UV, pull_mm2(tip), tip.dimensions)
         smoothness_mm2 = self.node.parameters["path_smoothness"]
-        along_line = SurfacePathSolver(self.robot, self.models, self.settings, self.driver, smoothness_mm2)
-        self.serve_goals(hardware, TipPathSolver(self.robot, tip, self.driver, along_line), self._tip)
+        of_points = SurfacePathSolver(self.robot, self.models, self.settings, self.driver, smoothness_mm2)
+        self.serve_goals(hardware, TipPathSolver(self.robot, tip, self.driver, of_points), self._tip)
 
         def predict(still: MeasuredValues) -> Array:
             place = np.zeros(3)

@@ -1,6 +1,7 @@
 """Predictions of a robot with a tip: where its frame stands, on /tf, and the frames along its body, for skins."""
 
 import zlib
+from contextlib import suppress
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -11,8 +12,8 @@ from softform_core.arrays import Array
 from softform_core.forward.history import History
 from softform_core.forward.robot_models import TipModels
 from softform_core.geometry.rigid import RigidTransform
-from softform_core.robots import TIP, Robot
-from softform_core.simulation.newton import find_equilibria
+from softform_core.robots import BONES, ELEMENTS, TIP, Robot
+from softform_core.simulation.newton import NoEquilibriumError, find_equilibria
 from softform_core.simulation.simulated_body import BodyOfBones, TurningBody
 from softform_core.units import MM_PER_M
 from softform_inference.centre_line import CentreLineTopic
@@ -26,8 +27,9 @@ from softform_ros.lifecycle import SoftformLifecycleNode
 class TipPredictions:
     """The frame `ROBOT/tip` on `/tf`: the place by the learned model, the axes by the simulated body.
 
-    Where the body has elements, their frames are published as `predicted_mesh` without triangles, three points each,
-    by the simulation alone: a skin rides on them (`skin.bind`).
+    Where the body has elements, their frames are published as `predicted_mesh` without triangles, three points each: a
+    skin rides on them (`skin.bind`). They are the output `BONES` of models that know it, whose points of a skin can be
+    asked for, and by the simulation alone, as `ELEMENTS`, of others.
 
     The axes are the base's at rest, and turn with the tip as that of the simulation does; sim-to-real does not change
     them. If a body does not tell how its frames turn, they keep the base's rotation. Models with a centre line have it
@@ -75,8 +77,7 @@ class TipPredictions:
         transform = transform_message(robot.base_frame, robot.frame_of(TIP), seconds_from_stamp(stamp), tip)
         self._frames.publish(TFMessage(transforms=[transform]))
         if self._topology is not None and self._meshes.get_subscription_count():
-            assert isinstance(self._body, BodyOfBones)
-            points = self._body.bones(self._unknowns[None])[0].reshape(-1, 3)
+            points = self._bones_at(actuation)
             header = Header(frame_id=robot.base_frame, stamp=stamp)
             mesh = PredictedMesh(
                 header=header, stale=stale, topology=self._topology.id, vertices=packed_vertices(points)
@@ -88,12 +89,21 @@ class TipPredictions:
         if not isinstance(self._body, BodyOfBones):
             return None
         count = int(self._body.bones(self._unknowns[None]).size) // 3
+        output = ELEMENTS if self._models.bones is None else BONES
         return MeshTopology(
             header=Header(frame_id=self._robot.base_frame),
-            id=zlib.crc32(f"bones {self._robot.name} {count}".encode()),
-            output=["bones"],
+            id=zlib.crc32(f"{output} {self._robot.name} {count}".encode()),
+            output=[output],
             vertices=[count],
         )
+
+    def _bones_at(self, actuation: Array) -> Array:
+        """Return the places (P, 3) m of the frames along the body at an effective actuation (m,)."""
+        assert isinstance(self._body, BodyOfBones)
+        if self._models.bones is not None:
+            with suppress(NoEquilibriumError):  # the last ones stay, as the axes do
+                return np.asarray(self._models.bones.forward(actuation[None]).points[0]) / MM_PER_M
+        return self._body.bones(self._unknowns[None])[0].reshape(-1, 3)
 
     def _turn(self, actuation: Array) -> Array:
         """Return the rotation of the tip from rest, (3, 3); the last one where there is no equilibrium."""

@@ -1,6 +1,6 @@
 import { useMotion } from './motion'
 import { clearFaults } from './steering'
-import { robotInfo, robotState, useStore } from './store'
+import { robotState, useStore } from './store'
 
 /** One sentence that says what to do now; gone as soon as it is done. */
 export function Hint({ picture }: { picture: boolean }) {
@@ -50,5 +50,5 @@ function hintOf(store: ReturnType<typeof useStore.getState>): string | null {
     store.manual
   )
     return null
-  return robotInfo(store)?.has_surface === false ? TEACH_TIP : TEACH
+  return store.scene.surface ? TEACH : TEACH_TIP
 }

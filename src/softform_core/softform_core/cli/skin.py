@@ -1,4 +1,4 @@
-"""`softform skin`: bind a mesh to a robot's surface, so that the mesh moves with it and is picked and dragged."""
+"""`softform skin`: bind a mesh to a robot, so that the mesh moves with it and is picked and dragged."""
 
 import re
 from pathlib import Path
@@ -29,9 +29,9 @@ from softform_core.units import MM_PER_M
 def skin(file: Path, robot_name: str, unit: Unit, name: str | None, bones: int | None, samples: int) -> None:
     """Bind a mesh (.ply, .obj, .stl) that lies over the robot at rest, in the robot's frame, as its skin.
 
-    The skin moves with the robot's predicted surface; of a robot without one with the elements of its simulated body.
-    The page shows the newest one, and points that are picked and dragged are its own, or where there is no surface the
-    tip. Look at the picture that is drawn: it shows the mesh over the robot.
+    The skin moves with the robot's predicted surface; of a robot without one with the elements of its body. The page
+    shows the newest one, and points that are picked and dragged are its own. Look at the picture that is drawn: it
+    shows the mesh over the robot.
 
     \b
     Examples:

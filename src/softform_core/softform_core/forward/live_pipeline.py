@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from softform_core.errors import SoftformError
+from softform_core.forward.bones import BonesOnLine
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_models import (
@@ -17,6 +18,7 @@ from softform_core.forward.robot_models import (
 )
 from softform_core.forward.robot_pipeline import SURFACE_POINTS, pipeline_of
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL, load_sim_to_real
+from softform_core.forward.simulated_models import SimulatedBones, has_bones
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.forward.tip_model import load_line, tip_model_in_use, tip_transfer_in_use
 from softform_core.networks.mlp_weights import extract_mlp
@@ -160,7 +162,7 @@ def _identity(file: Path) -> tuple[int, int, int] | None:
 
 
 def learned(request: ModelRequest) -> RobotModels:
-    """Return the learned models of a robot, of its surfaces or its tip and line; offered as `softform.models`.
+    """Return the learned models of a robot, of its surfaces or its tip, line and bones; offered as `softform.models`.
 
     Raises:
         SoftformError: If a model that is asked for is missing or cannot be used.
@@ -170,7 +172,10 @@ def learned(request: ModelRequest) -> RobotModels:
         return LivePipeline(robot, request.points, request.folder, request.sim_to_real)
     tip = tip_model_in_use(robot, request.folder, request.sim_to_real)
     told = NONE if tip.sim_to_real is None else "in use"
-    if not robot.learns_line:
-        return TipModels(tip, told)
-    real = load_line(robot, request.folder, tip_transfer_in_use(robot, request.sim_to_real))
-    return TipModels(tip, told, real, load_line(robot, request.folder))
+    boned = has_bones(robot)
+    if not robot.learns_line:  # what corrects a tip alone does not say where its bones are
+        bones = SimulatedBones(robot) if boned and tip.sim_to_real is None else None
+        return TipModels(tip, told, bones=bones)
+    lines = [load_line(robot, request.folder, tip_transfer_in_use(robot, request.sim_to_real))]
+    lines.append(load_line(robot, request.folder))
+    return TipModels(tip, told, *lines, *(BonesOnLine(robot, line) if boned else None for line in lines))

@@ -7,12 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softform_core.arrays import Array
-from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import DerivedState, ForwardModel
 from softform_core.forward.memory import Memory, State
 from softform_core.geometry.rigid import RigidTransform, centroid, kabsch
 from softform_core.surface.anchors import Anchors
-from softform_core.surface.patch_set import APART
 from softform_core.units import MM_PER_M
 
 
@@ -84,13 +82,7 @@ class TipPoint(ForwardModel):
         return self._model.memory
 
     def at(self, uv: Array) -> "TipPoint":
-        """Return the tip once for each of the parameters (P, 2).
-
-        Raises:
-            SoftformError: If they are of another output (`forward.outputs`), which this model does not predict.
-        """
-        if (uv[:, 0] >= APART).any():
-            raise SoftformError("This model predicts a tip and no centre line.", "Take another kind of model.")
+        """Return the tip once for each of the parameters (P, 2)."""
         if len(uv) == self._count:
             return self
         other = copy(self)

@@ -1,6 +1,5 @@
-"""Several outputs of one robot, such as its tip and its centre line, as one forward model."""
+"""Several outputs of one robot, such as its tip, its centre line and its bones, as one forward model."""
 
-from collections.abc import Sequence
 from copy import copy
 from typing import Self
 
@@ -8,9 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
+from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import DerivedState, ForwardModel
 from softform_core.forward.memory import Memory, State
 from softform_core.surface.patch_set import APART
+
+_ABSENT = (
+    ("This model predicts no tip.", "Take another kind of model."),
+    ("This model predicts a tip and no centre line.", "Take another kind of model."),
+    (
+        "This model does not tell how what a skin rides on moves.",
+        "Launch with model:=fem; a learned model tells it without sim-to-real, or with a centre line that is learned.",
+    ),
+)
 
 
 class Outputs(ForwardModel):
@@ -19,36 +28,44 @@ class Outputs(ForwardModel):
     Without parameters it is the first of them. All share the memory of the first.
 
     Args:
-        parts: The models, over the same inputs.
+        first: The first of them, such as the tip.
+        others: The others, over the same inputs: of the centre line, and of the bones; None of what is not known.
     """
 
-    def __init__(self, parts: Sequence[ForwardModel]) -> None:
-        self._parts, self._inputs = tuple(parts), parts[0].inputs
-        self._chosen: tuple[tuple[ForwardModel, NDArray[np.int64] | slice], ...] = ((parts[0], slice(None)),)
+    def __init__(self, first: ForwardModel, *others: ForwardModel | None) -> None:
+        self._first, self._parts, self._inputs = first, (first, *others), first.inputs
+        self._chosen: tuple[tuple[ForwardModel, NDArray[np.int64] | slice], ...] = ((first, slice(None)),)
 
     @property
     def memory(self) -> Memory:
         """Memory of the body."""
-        return self._parts[0].memory
+        return self._first.memory
 
     def given(self, state: State) -> Self:
         """Return the shapes that follow a state of its memory."""
-        parts = tuple(part.given(state) for part in self._parts)
+        parts = tuple(None if part is None else part.given(state) for part in self._parts)
         if all(part is own for part, own in zip(parts, self._parts, strict=True)):
             return self
         other = copy(self)
-        other._parts, other._chosen = parts, tuple((part.given(state), rows) for part, rows in self._chosen)
+        assert parts[0] is not None
+        other._first, other._parts = parts[0], parts
+        other._chosen = tuple((part.given(state), rows) for part, rows in self._chosen)
         return other
 
     def at(self, uv: Array) -> Self:
-        """Return the points at parameters (M, 2), in their order."""
+        """Return the points at parameters (M, 2), in their order.
+
+        Raises:
+            SoftformError: If they are of a part that is not known.
+        """
         other, place = copy(self), (uv[:, 0] // APART).astype(np.int64)
-        shift = np.array([APART, 0.0])
-        other._chosen = tuple(
-            (self._parts[number].at(uv[rows] - number * shift), rows)
-            for number in np.unique(place).tolist()
-            for rows in [np.flatnonzero(place == number)]
-        )
+        shift, chosen = np.array([APART, 0.0]), []
+        for number in np.unique(place).tolist():
+            if number >= len(self._parts) or (part := self._parts[number]) is None:
+                raise SoftformError(*_ABSENT[number])
+            rows = np.flatnonzero(place == number)
+            chosen.append((part.at(uv[rows] - number * shift), rows))
+        other._chosen = tuple(chosen)
         return other
 
     def forward(self, actuation: Array) -> DerivedState:

@@ -123,40 +123,44 @@ class SurfaceModels(RobotModels):
 
 
 class TipModels(RobotModels):
-    """The models of a robot's tip and, if it is asked for, of its centre line.
+    """The models of a robot's tip and, as far as they are known, of its centre line and its bones.
 
     Args:
         tip: The tip.
         told: What is said of its sim-to-real model.
         line: The centre line at effective actuations, a model whose `at` takes v along it; None without one.
         simulated_line: That of the simulated robot; `line` by default.
+        bones: The places of `Robot.rider_parameters` at effective actuations; None if they are not known.
+        simulated_bones: Those of the simulated robot; `bones` by default.
+
+    Attributes:
+        bones: As given.
+        has_line: Whether they predict a centre line.
     """
 
     def __init__(
-        self, tip: ServedTip, told: str, line: ForwardModel | None = None, simulated_line: ForwardModel | None = None
+        self,
+        tip: ServedTip,
+        told: str,
+        line: ForwardModel | None = None,
+        simulated_line: ForwardModel | None = None,
+        bones: ForwardModel | None = None,
+        simulated_bones: ForwardModel | None = None,
     ) -> None:
-        self.tip, self._told = tip, told
-        self._current = self.simulated = _outputs(tip, line)
+        self.tip, self._told, self.has_line, self.bones = tip, told, line is not None, bones
+        self._current = self.simulated = Outputs(TipPoint(tip), line, bones)
         if tip.sim_to_real is not None:
-            self.simulated = _outputs(tip.without_sim_to_real, simulated_line or line)
-
-    @property
-    def has_line(self) -> bool:
-        """Whether they predict a centre line."""
-        return isinstance(self._current, Outputs)
+            simulated = TipPoint(tip.without_sim_to_real)
+            self.simulated = Outputs(simulated, simulated_line or line, simulated_bones or bones)
 
     @property
     def current(self) -> ForwardModel:
-        """The tip as a model of one point; by parameters (`forward.outputs`) points of the centre line, too."""
+        """The tip as a model of one point; by parameters (`forward.outputs`) points of line and bones, too."""
         return self._current
 
     def description(self) -> dict[str, str]:
         """See `RobotModels.description`."""
         return {"sim-to-real": self._told}
-
-
-def _outputs(tip: ServedTip, line: ForwardModel | None) -> ForwardModel:
-    return TipPoint(tip) if line is None else Outputs((TipPoint(tip), line))
 
 
 class FixedSurface(SurfaceModels):

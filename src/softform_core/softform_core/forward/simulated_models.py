@@ -1,12 +1,13 @@
-"""A simulated robot as a forward model, without a network: points, surface (Eq. 1), tip, line; the kind `fem`."""
+"""A simulated robot as a forward model, without a network: surface (Eq. 1), tip, line, bones; the kind `fem`."""
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
@@ -18,7 +19,7 @@ from softform_core.halton import halton_actuations
 from softform_core.robots import TIP, Robot
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
-from softform_core.simulation.simulated_body import LinedBody, SimulatedBody, rest_points
+from softform_core.simulation.simulated_body import BodyOfBones, LinedBody, SimulatedBody, rest_points
 from softform_core.surface.curve import fit_curve
 from softform_core.units import MM_PER_M
 
@@ -155,6 +156,42 @@ class SimulatedNodes(SimulatedModel):
         return self._lined.moved_line(unknowns, moves)
 
 
+class SimulatedBones(SimulatedModel):
+    """The places of the bones of a body, three each, by its simulator; derivatives by the implicit function theorem.
+
+    Args:
+        robot: A robot whose body is one of bones.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self._boned: BodyOfBones = robot.body.simulator()
+        super().__init__(robot, self._boned)
+        self._chosen: NDArray[np.int64] | slice = slice(None)
+
+    def at(self, uv: Array) -> Self:
+        """Return the places of `Robot.rider_parameters` (M, 2)."""
+        other = copy(self)
+        other._chosen = bone_places(uv)
+        return other
+
+    def _points(self, unknowns: Array) -> Array:
+        return self._boned.bones(unknowns).reshape(len(unknowns), -1, 3)[:, self._chosen]
+
+    def _moved(self, unknowns: Array, moves: Array) -> Array:
+        moved = self._boned.moved_bones(unknowns, moves)
+        return moved.reshape(len(unknowns), -1, *moved.shape[3:])[:, self._chosen]
+
+
+def bone_places(uv: Array) -> NDArray[np.int64]:
+    """Return which places of bones, three each, are those of `Robot.rider_parameters` (M, 2), (M,)."""
+    return uv[:, 1].astype(np.int64)
+
+
+def has_bones(robot: Robot) -> bool:
+    """Return whether a robot without a surface has a simulator that tells its bones."""
+    return not robot.surfaces and robot.body.is_simulated and isinstance(robot.body.simulator(), BodyOfBones)
+
+
 class SimulatedLine(CentreLine):
     """The centre line by the simulator: its nodes, and the curve that passes nearest to them, in which it is linear.
 
@@ -259,4 +296,5 @@ def fem(request: ModelRequest) -> RobotModels:
         )
     if robot.surfaces:
         return FixedSurface(SimulatedSurface(robot, robot.patches.samples(request.points)), "fem")
-    return TipModels(SimulatedTip.of(robot), NONE, SimulatedLine(robot) if robot.learns_line else None)
+    line = SimulatedLine(robot) if robot.learns_line else None
+    return TipModels(SimulatedTip.of(robot), NONE, line, bones=SimulatedBones(robot) if has_bones(robot) else None)

@@ -12,6 +12,9 @@ TIP = "tip"
 CENTRE_LINE = "centre_line"
 """Name of the output that is the robot's centre line."""
 
+BONES, ELEMENTS = "bones", "elements"
+"""What a skin rides on where there is no surface: of a model that tells how it moves, and for pictures alone."""
+
 TIP_MARKER = "tip"
 """Name of the motion-capture marker at that frame."""
 

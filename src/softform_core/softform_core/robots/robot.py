@@ -395,6 +395,17 @@ class Robot(Description):
         patch = [surface.patch for surface in self.surfaces].index(ring.patch)
         return self.patches.joined(patch, ring.parameters)
 
+    def rider_parameters(self, count: int) -> Array:
+        """Parameters (count, 2) of what a skin rides on: the samples of the surface, or three places of each bone.
+
+        Those of bones are for `forward.outputs`, with the number of the place as v (`BodyOfBones.bones`).
+        """
+        from softform_core.surface.patch_set import APART
+
+        if self.surfaces:
+            return self.patches.samples(count)
+        return np.column_stack([np.full(count, 2.0 * APART), np.arange(count)])
+
     @property
     def line_learning(self) -> LineLearning:
         """How its centre line is learned for itself.

@@ -111,7 +111,7 @@ def anchored_parameters(robot: Robot, output: str, uv: Array) -> tuple[Array, An
         SoftformError: If the robot has no such patch, frame or skin, or that no such point.
     """
     if output and output not in named_outputs(robot) and output in skin_names(robot.name):
-        return load_skin(robot.name, output, robot.fingerprint()).anchored(uv, robot.patches)
+        return load_skin(robot.name, output, robot.fingerprint()).anchored(uv, robot.rider_parameters)
     parameters = _output_parameters(robot, output, uv[0])
     return parameters, None if len(parameters) == 1 else Anchors.mean(len(parameters))
 

@@ -15,7 +15,7 @@ from softform_core.arrays import Array
 from softform_core.robots.body import Body
 from softform_core.simulation.newton import find_equilibria
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
-from softform_core.simulation.simulated_body import LinedBody, SimulatedBody, rest_points
+from softform_core.simulation.simulated_body import BodyOfBones, LinedBody, SimulatedBody, rest_points
 
 _NOISE, _STEP = 1e-4, 1e-7
 """Of the largest Newton step: how far off balance derivatives are looked at, and steps of their differences."""
@@ -191,6 +191,21 @@ def its_centre_line_is_told(of: Examined) -> None:
     assert np.array_equal(sampled.constants["along"], along), "data sets have other nodes"
 
 
+def its_bones_are_told(of: Examined) -> None:
+    """The frames of a body of bones have three places each that lie on no line, and move as they say."""
+    simulated = of.simulated
+    if not isinstance(simulated, BodyOfBones):
+        return
+    x = of.off_balance(of.values(1))
+    bones, moves = simulated.bones(x), np.random.default_rng(5).standard_normal((1, x.shape[1], 2))
+    assert bones.ndim == 4 and bones.shape[2:] == (3, 3) and np.isfinite(bones).all(), f"bones of shape {bones.shape}"
+    sides = bones[0, :, 1:] - bones[0, :, :1]
+    assert np.linalg.norm(np.cross(sides[:, 0], sides[:, 1]), axis=1).all(), "the places of a bone lie on a line"
+    moved = simulated.moved_bones(x, moves)
+    assert moved.shape == (*bones.shape, 2), f"moved bones of shape {moved.shape}"
+    _check_moves(simulated.bones, x, moves, moved, 1e-5 * of.scale, "how the bones move")
+
+
 def samples_do_not_feel_each_other(of: Examined) -> None:
     """Several samples at once give what each gives alone, in any order."""
     simulated, values = of.simulated, of.values(3)
@@ -236,6 +251,7 @@ CHECKS: tuple[Check, ...] = (
     derivatives_are_those_of_the_energy,
     points_move_as_they_say,
     its_centre_line_is_told,
+    its_bones_are_told,
     samples_do_not_feel_each_other,
     actuators_move_the_points_as_sensitivities_say,
     realities_differ_where_they_say,

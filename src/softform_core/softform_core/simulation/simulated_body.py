@@ -71,6 +71,9 @@ class BodyOfBones(SimulatedBody, Protocol):
     def bones(self, unknowns: Array) -> Array:
         """Places (n, B, 3, 3) m of B frames: origin, where x points to, and a third one that says the roll about x."""
 
+    def moved_bones(self, unknowns: Array, moves: Array) -> Array:
+        """Derivatives (n, B, 3, 3, k) m of these places as the unknowns (n, m) move by `moves` (n, m, k)."""
+
 
 @runtime_checkable
 class LinedBody(SimulatedBody, Protocol):

@@ -1,10 +1,11 @@
-"""A skin: a mesh whose vertices ride on a robot's surface (paper 002, Sec. III), as bound by `softform skin`.
+"""A skin: a mesh whose vertices ride on a robot's surface or bones (paper 002, Sec. III), bound by `softform skin`.
 
 A place on it is named by (u, v) in the unit square as on a patch: its triangles stand in a map of equal square cells,
 each in one of its own, so that places in all of them have different parameters.
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil, sqrt
@@ -18,7 +19,6 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.surface.anchors import Anchors
 from softform_core.surface.bspline import checked_uv
-from softform_core.surface.patch_set import PatchSet
 
 _MARGIN, _PART = 0.25, 0.5
 """Of a cell: where its triangle begins, and how much of it it takes; what lies near its edges is rounded into it."""
@@ -29,12 +29,12 @@ _MATRICES = "places", "shares", "offsets"
 
 @dataclass(frozen=True, eq=False)
 class Skin:
-    """A mesh on the samples of a robot's surface; lengths in m.
+    """A mesh on the samples of a robot's surface, or on its bones; lengths in m.
 
     Attributes:
         vertices: (V, 3), as it was bound to the robot at rest.
         triangles: (T, 3).
-        anchors: V anchors on the Q points of `PatchSet.samples`.
+        anchors: V anchors on the Q points of `Robot.rider_parameters`.
         card: Provenance, and what it was bound to.
     """
 
@@ -46,7 +46,7 @@ class Skin:
 
     @property
     def samples(self) -> int:
-        """Number Q of surface points that it rides on."""
+        """Number Q of points that it rides on."""
         return int(self.anchors.places.shape[1])
 
     def points(self, surface: Array) -> Array:
@@ -79,8 +79,12 @@ class Skin:
         later /= np.maximum(later.sum(axis=1, keepdims=True), 1.0)
         return triangle, np.column_stack([1.0 - later.sum(axis=1), later])
 
-    def anchored(self, uv: Array, patches: PatchSet) -> tuple[Array, Anchors]:
-        """Return the surface parameters (Q', 2) that places (M, 2) of the skin need, and the places as anchors on them.
+    def anchored(self, uv: Array, rider_parameters: Callable[[int], Array]) -> tuple[Array, Anchors]:
+        """Return the parameters (Q', 2) that places (M, 2) of the skin need, and the places as anchors on them.
+
+        Args:
+            uv: (M, 2) parameters on the skin.
+            rider_parameters: Parameters of so many points that skins of the robot ride on.
 
         Raises:
             SoftformError: As `places`.
@@ -89,16 +93,16 @@ class Skin:
         if key not in self._anchored:  # a point that is dragged is asked for again and again
             if len(self._anchored) >= _KEPT:
                 self._anchored.clear()
-            self._anchored[key] = self._anchored_anew(uv, patches)
+            self._anchored[key] = self._anchored_anew(uv, rider_parameters)
         return self._anchored[key]
 
-    def _anchored_anew(self, uv: Array, patches: PatchSet) -> tuple[Array, Anchors]:
+    def _anchored_anew(self, uv: Array, rider_parameters: Callable[[int], Array]) -> tuple[Array, Anchors]:
         triangle, weights = self.places(uv)
         rows = np.repeat(np.arange(len(uv)), 3)
         columns = self.triangles[triangle].ravel()
         blend = csr_matrix((weights.ravel(), (rows, columns)), shape=(len(uv), len(self.vertices)))
         anchors, needed = self.anchors.blended(blend)
-        return patches.samples(self.samples)[needed], anchors
+        return rider_parameters(self.samples)[needed], anchors
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what a file keeps; `of_arrays` makes a skin of it."""

@@ -13,8 +13,6 @@ from softform_core.forward.conformance import CHECKS, Check
 from softform_core.forward.forward_model import ForwardModel, SplineModel
 from softform_core.forward.live_pipeline import learned
 from softform_core.forward.memory import Memory, PrandtlIshlinskii, State
-from softform_core.forward.one_point import TipPoint
-from softform_core.forward.outputs import Outputs
 from softform_core.forward.robot_models import (
     ModelRequest,
     SurfaceModels,
@@ -125,8 +123,11 @@ def test_a_play_conforms() -> None:
 def test_models_are_found_by_name_and_refused_with_the_reason() -> None:
     robot, rod = load_robot("membrane"), load_robot("tendon_rod")
     assert isinstance(open_models("learned", ModelRequest(robot, 100)), SurfaceModels)
-    assert isinstance(open_models("fem", ModelRequest(load_robot("three_chamber"), 100)).current, TipPoint)
-    assert isinstance(open_models("fem", ModelRequest(rod, 100)).current, Outputs)  # its tip and its centre line
+    fems = [open_models("fem", ModelRequest(one, 100)) for one in (rod, load_robot("three_chamber"))]
+    assert [isinstance(one, TipModels) and (one.has_line, one.bones is not None) for one in fems] == [
+        (True, True),
+        (False, True),
+    ]
     refused: list[tuple[Callable[[], object], str]] = [
         (lambda: open_models("fme", ModelRequest(robot, 100)), "fme"),
         (lambda: open_surface_models("fem", ModelRequest(rod, 100)), "no surface"),

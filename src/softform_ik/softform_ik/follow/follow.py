@@ -14,7 +14,7 @@ from softform_client.actuator_values import values_to_message
 from softform_client.follow_messages import ActuatorPath, FollowGoal, PointPath, goal_from_message
 from softform_core.arrays import Array
 from softform_core.inverse.timing import Schedule, fastest_schedule, timed_schedule
-from softform_core.robots import CENTRE_LINE
+from softform_core.robots import TIP
 from softform_core.units import MM_PER_M
 from softform_ik.follow.motion import Motion, PathMover
 from softform_ik.follow.solver import PathSolver
@@ -190,7 +190,7 @@ class Follow:
 
     def _measured_errors_mm(self, goal: FollowGoal, motion: Motion) -> Array:
         """Return distances of the tip to reached points, mm, NaN where it was not seen or no point was asked for."""
-        if not isinstance(goal.path, PointPath) or goal.path.output == CENTRE_LINE or not motion.stamps:
+        if not isinstance(goal.path, PointPath) or goal.path.output not in ("", TIP) or not motion.stamps:
             return np.full(len(motion.stamps), np.nan)
         seen = np.array([self._tip.near(stamp, _SEEN_WITHIN) for stamp in motion.stamps])
         return np.linalg.norm(seen - goal.path.points[: len(seen)], axis=1) * MM_PER_M

@@ -10,23 +10,25 @@ from softform_core.errors import SoftformError
 from softform_core.forward.one_point import ServedTip
 from softform_core.halton import halton_actuations
 from softform_core.inverse.follow_path import follow_path, start_near
-from softform_core.robots import CENTRE_LINE, Robot
+from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ik.follow.solver import PathSolver, SolvedWaypoint
 
 
 class TipPathSolver(PathSolver):
-    """Leads the tip of a robot along points by N_fk, N_J and, if there is one, N_s2r, and its line as a surface is led.
+    """Leads the tip of a robot along points by N_fk, N_J and, if there is one, N_s2r.
+
+    Points of its line or skin are led as those of a surface are.
 
     Between waypoints it moves straight in its actuations: where a pair of chambers changes sides, one is empty before
     the other is filled.
     """
 
     def __init__(
-        self, robot: Robot, model: ServedTip, driver: DriverWatch, along_line: PathSolver | None = None
+        self, robot: Robot, model: ServedTip, driver: DriverWatch, of_points: PathSolver | None = None
     ) -> None:
         super().__init__(robot)
-        self._model, self._driver, self._along_line = model, driver, along_line
+        self._model, self._driver, self._of_points = model, driver, of_points
 
     def _solve(
         self, goal: FollowGoal, path: PointPath | ShapePath, here: Array | None, should_stop: Callable[[], bool]
@@ -34,8 +36,8 @@ class TipPathSolver(PathSolver):
         assert isinstance(path, PointPath)  # shapes are rejected with the goal
         if goal.model:
             raise SoftformError("The model of a tip is settled when its node starts.", "Launch it with model:=KIND.")
-        if path.output == CENTRE_LINE and self._along_line is not None:
-            yield from self._along_line.solve(goal, here, should_stop)
+        if path.output not in ("", *self.robot.frames) and self._of_points is not None:
+            yield from self._of_points.solve(goal, here, should_stop)
             return
         model = self._model.without_sim_to_real if goal.without_sim_to_real else self._model
         points = path.points[:, : model.dimensions] * MM_PER_M

@@ -15,12 +15,15 @@ from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import seconds_from_stamp
 from softform_studies.console.browser import Tab, chromium, tab
+from softform_studies.console.graphics_picks import compare_picks
 
 _TRIES, _PICKS, _MOVES, _BROWSERS = 3, 200, 60, 4
+_RAYS, _RAYS_AT_SKIN = 10_000, 300
 _OUTPUT = "sheet"
 _SMALL = {"width": 480, "height": 360}
 """Size of each of several pages, which one computer draws here, px."""
 
+_UM_PER_M = 1e6
 _PATIENCE, _WARM_SECONDS = 20.0, 3.0
 
 _PICK = """([x, y]) => {
@@ -36,35 +39,46 @@ _NOTE_MOVES = """addEventListener('pointermove',
 
 
 def picture_figures(address: str) -> dict[str, object]:
-    """Return times of first pictures and picks, and what was asked of other hosts, with meshes that move at 30 Hz."""
+    """Return times of first pictures and picks, and what was asked of other hosts, with meshes that move at 30 Hz.
+
+    Picks by the graphics card are compared with those of a tree on the processor.
+    """
     with chromium() as browser:
-        firsts, picks, outside = [], list[float](), 0
+        firsts, picks, outside, agreement = [], list[float](), 0, None
         for _ in range(_TRIES):
             with tab(browser) as one:
                 firsts.append(one.open(f"http://{address}"))
                 if not picks:
                     picks = _picks(one, _OUTPUT)
+                    agreement = compare_picks(one, _OUTPUT, _RAYS)
                 outside += len(one.outside)
         renderer = _renderer(browser)
+    assert agreement is not None
     return {
         "first_picture_s": round(float(np.median(firsts)), 2),
         "pick_ms_median": round(float(np.median(picks)), 2),
         "pick_ms_p95": round(float(np.percentile(picks, 95)), 2),
+        "graphics_pick_rays": agreement.rays,
+        "graphics_pick_footprint_um": round(_UM_PER_M * agreement.footprint, 3),
+        "graphics_picks_that_differ": agreement.differ,
         "outside_requests": outside,
         "renderer": renderer,
     }
 
 
 def skin_figures(address: str, skin: str) -> dict[str, object]:
-    """Return times of picks on a skin, with meshes that move at 30 Hz."""
+    """Return times of picks on a skin, with meshes that move at 30 Hz, by the processor and by the graphics card."""
+    figures: dict[str, object] = {}
     with chromium() as browser, tab(browser) as one:
         one.open(f"http://{address}")
         one.wait(f"window.softformPicture.place('{skin}', 0.5, 0.5)", "the skin")
-        picks = _picks(one, skin)
-    return {
-        "skin_pick_ms_median": round(float(np.median(picks)), 2),
-        "skin_pick_ms_p95": round(float(np.percentile(picks, 95)), 2),
-    }
+        for name, on in (("skin_pick", "false"), ("skin_graphics_pick", "true")):
+            one.page.evaluate(f"window.softformPicture.pickByGraphics({on})")
+            picks = _picks(one, skin)
+            figures[f"{name}_ms_median"] = round(float(np.median(picks)), 2)
+            figures[f"{name}_ms_p95"] = round(float(np.percentile(picks, 95)), 2)
+        agreement = compare_picks(one, skin, _RAYS_AT_SKIN)
+    return {**figures, "skin_graphics_pick_footprint_um": round(_UM_PER_M * agreement.footprint, 3)}
 
 
 def _renderer(browser: Any) -> str:

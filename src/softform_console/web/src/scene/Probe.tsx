@@ -1,7 +1,9 @@
 import { useFrame, useThree } from '@react-three/fiber'
 import { useEffect } from 'react'
 import * as THREE from 'three'
+import { MeshBVH } from 'three-mesh-bvh'
 import { robotInfo, robotState, useStore } from '../store'
+import { graphics } from './picker'
 import { pictureOf } from './picture'
 
 /** What tests read of the picture: where things are on the screen, px, and when it was drawn first, ms. */
@@ -14,6 +16,17 @@ export interface PictureProbe {
   screen(point: [number, number, number]): [number, number]
   /** Place in the robot's frame of (u, v) of an output, m, of the shape that is shown now, or is foreseen. */
   place(output: string, u: number, v: number, foreseen?: boolean): [number, number, number] | null
+  /** Whether the graphics card casts the rays at large meshes from now on, though the processor may draw. */
+  pickByGraphics(on: boolean): void
+  /** What rays (6 numbers each) meet by the graphics card, and by a tree that is made anew. */
+  picks(rays: number[][]): Record<'graphics' | 'tree', (Pick | null)[]>
+}
+
+/** Triangle, its corners, and the place that is met, in the robot's frame, m. */
+interface Pick {
+  triangle: number
+  corners: number[][]
+  point: number[]
 }
 
 declare global {
@@ -40,6 +53,26 @@ export function Probe() {
         const index = robotInfo(store)?.outputs.findIndex((one) => one.name === output) ?? -1
         const shape = pictureOf(store.robot)[foreseen ? 'foreseen' : 'surface']
         return shape?.pointAt(index, [u, v], new THREE.Vector3())?.toArray() ?? null
+      },
+      pickByGraphics: (on) => void Object.assign(graphics, { renderer: on ? gl : null, always: on }),
+      picks: (given) => {
+        const { surface } = pictureOf(useStore.getState().robot)
+        if (!surface) return { graphics: [], tree: [] }
+        const rays = given.map(
+          (ray) => new THREE.Ray(new THREE.Vector3(...ray.slice(0, 3)), new THREE.Vector3(...ray.slice(3))),
+        )
+        const tree = new MeshBVH(surface.geometry, { indirect: true })
+        const told = (hit: THREE.Intersection | null): Pick | null =>
+          hit && {
+            triangle: hit.faceIndex!,
+            corners: surface.cornersOf(hit.faceIndex!).map((corner) => corner.toArray()),
+            point: hit.point.toArray(),
+          }
+        const before = graphics.renderer
+        graphics.renderer = gl
+        const met = surface.metByGraphics(rays)
+        graphics.renderer = before
+        return { graphics: met.map(told), tree: rays.map((ray) => told(tree.raycastFirst(ray, THREE.DoubleSide))) }
       },
     }
     window.softformPicture = probe

@@ -13,6 +13,7 @@ import { Captured } from './Captured'
 import { connectDrags, endDrags } from './drag'
 import { Frames } from './Frames'
 import { Motion } from './Motion'
+import { graphics } from './picker'
 import { onPicture } from './picture'
 import { Pins } from './Pins'
 import { Probe } from './Probe'
@@ -40,7 +41,10 @@ export default function Scene() {
       events={noEvents}
       gl={{ antialias: !software }}
       flat
-      onCreated={({ gl }) => void (gl.localClippingEnabled = true)}
+      onCreated={({ gl }) => {
+        gl.localClippingEnabled = true
+        graphics.renderer = !software && gl.extensions.has('EXT_color_buffer_float') ? gl : null
+      }}
     >
       <color attach="background" args={[background]} />
       <XR store={vr}>

@@ -80,15 +80,15 @@ function fit(camera: THREE.PerspectiveCamera, controls: OrbitControls, side: Sid
 /** Sphere round the robot in the world, whose y is the robot's z. */
 function bounds(): { centre: THREE.Vector3; radius: number } {
   const store = useStore.getState()
-  const size = robotInfo(store)?.size ?? 0.3
-  const surface = pictureOf(store.robot).surface
+  const info = robotInfo(store)
+  const size = info?.size ?? 0.3
   const box = boundsOf(store)
   const centre = box.getCenter(new THREE.Vector3())
   return {
     centre: new THREE.Vector3(centre.x, centre.z, -centre.y),
     radius: Math.max(
       0.5 * box.getSize(new THREE.Vector3()).length(),
-      0.9 * size * Number(!surface?.hasTriangles),
+      0.9 * size * Number(!info?.has_surface), // what stands upright bends to all sides
       0.2 * size,
     ),
   }

@@ -76,4 +76,5 @@ function entry(ray: THREE.Ray, box: THREE.Box3): number {
 
 const scratch = new THREE.Vector3()
 const corners = [new THREE.Vector3(), new THREE.Vector3(), new THREE.Vector3()]
-const NOWHERE = new THREE.Object3D()
+/** For intersections with a mesh whose object in the scene is not known here. */
+export const NOWHERE = new THREE.Object3D()

@@ -5,7 +5,7 @@ import * as THREE from 'three'
 import { useMotion, type Stroke } from '../motion'
 import { planPath } from '../planning'
 import { addPin, beginGesture, changePin, mayOperate, removePin } from '../steering'
-import { robotInfo, robotState, useStore, type Pin } from '../store'
+import { note, robotInfo, robotState, useStore, type Pin } from '../store'
 import { pictureOf } from './picture'
 
 /** What a pointer can have in hand, in the robot's frame, m. */
@@ -130,8 +130,13 @@ export function pickSurface(event: ThreeEvent<PointerEvent>): void {
   const { output, uv } = surface.whereOn(event.faceIndex, point)
   const picked = robotInfo(store)?.outputs[output]
   const frame = robotState(store)?.frames.find((one) => one.name === picked?.name)
-  if (frame) pickFrame(event, frame.name, frame.place)
-  else if (picked) pick(event, { output: picked.name, u: uv[0], v: uv[1] }, point.toArray())
+  if (frame) {
+    note(
+      'info',
+      `This skin shows the robot alone: its ${frame.name} is dragged. Launched with model:=fem its points are.`,
+    )
+    pickFrame(event, frame.name, frame.place)
+  } else if (picked) pick(event, { output: picked.name, u: uv[0], v: uv[1] }, point.toArray())
 }
 
 /** Press on a frame of the robot. */

@@ -2,11 +2,15 @@ import * as THREE from 'three'
 import { MeshBVH } from 'three-mesh-bvh'
 import { colourValues } from '../colours'
 import type { SceneFrame, Topology } from '../frames'
-import { Clusters } from './clusters'
+import { Clusters, NOWHERE } from './clusters'
+import { graphics, noteCast, Picker, quickerCaster, type Caster } from './picker'
 import { placeOf, uvAt, type Place, type Uv } from './uv'
 
 /** Grey of a surface that is not coloured, linear. */
 const PLAIN = 0.3
+
+/** Triangles from which a graphics card may cast the rays: clusters of fewer take no time to speak of. */
+const MANY = 20_000
 
 const vertex = new THREE.Vector3()
 
@@ -17,8 +21,10 @@ export class Surface {
   uncertainty: Float32Array | null = null
   stamp = 0
   stale = true
+  /** What rays are cast at: clusters by the processor, or a large mesh by the graphics card; whether each has moved. */
   private clusters: Clusters | null = null
-  private clustersAreOld = true
+  private picker: Picker | null = null
+  private moved: Record<Caster, boolean> = { processor: true, graphics: true }
   private readonly places = new Map<string, Place | null>()
 
   constructor(readonly topology: Topology) {
@@ -47,7 +53,7 @@ export class Surface {
     this.uncertainty = frame.scalar
     this.stamp = frame.stamp
     this.stale = frame.stale
-    this.clustersAreOld = true
+    this.moved = { processor: true, graphics: true }
   }
 
   /** Colour the vertices by values of m, up to `top`; null: by nothing. */
@@ -62,10 +68,37 @@ export class Surface {
   /** The first place with x up to `cut` that a ray meets, in the geometry's frame. */
   firstHit(ray: THREE.Ray, cut = Infinity): THREE.Intersection | null {
     if (!this.hasTriangles) return null
+    const isLarge = this.topology.triangles.length >= 3 * MANY
+    const caster = isLarge ? quickerCaster() : 'processor'
+    const [counts, begun] = [isLarge && this.moved[caster], performance.now()]
+    const hit = caster === 'graphics' ? this.metByGraphics([ray], cut)[0] : this.metByProcessor(ray, cut)
+    if (counts) noteCast(caster, performance.now() - begun)
+    return hit
+  }
+
+  private metByProcessor(ray: THREE.Ray, cut: number): THREE.Intersection | null {
     this.clusters ??= new Clusters(this.geometry)
-    if (this.clustersAreOld) this.clusters.refresh()
-    this.clustersAreOld = false
+    if (this.moved.processor) this.clusters.refresh()
+    this.moved.processor = false
     return this.clusters.firstHit(ray, cut)
+  }
+
+  /** The same of several rays by the graphics card. */
+  metByGraphics(rays: THREE.Ray[], cut = Infinity): (THREE.Intersection | null)[] {
+    const { renderer } = graphics
+    if (renderer && this.picker?.renderer !== renderer) {
+      this.picker = new Picker(renderer, this.topology.triangles, this.topology.vertices)
+      this.moved.graphics = true
+    }
+    if (this.moved.graphics) this.picker?.moveTo(this.positions)
+    this.moved.graphics = false
+    const met = this.picker?.met(rays, cut) ?? []
+    return rays.map((ray, i) => {
+      const place = met[i]
+      if (!place) return null
+      const point = this.at(place, this.positions, new THREE.Vector3())
+      return { distance: point.distanceTo(ray.origin), faceIndex: place.triangle, point, object: NOWHERE }
+    })
   }
 
   /** x of a share of the surface's width, m. */
@@ -87,11 +120,16 @@ export class Surface {
 
   /** Output index and (u, v) of a point of a triangle. */
   whereOn(triangle: number, point: THREE.Vector3): { output: number; uv: Uv } {
-    const corners = [0, 1, 2].map((k) => this.topology.triangles[3 * triangle + k])
-    const [a, b, c] = corners.map((corner) => new THREE.Vector3().fromArray(this.positions, 3 * corner))
+    const [a, b, c] = this.cornersOf(triangle)
     const weights = THREE.Triangle.getBarycoord(point, a, b, c, new THREE.Vector3()) ?? new THREE.Vector3(1, 0, 0)
     const uv = uvAt(this.topology, { triangle, weights: weights.toArray() })
-    return { output: this.topology.output[corners[0]], uv }
+    return { output: this.topology.output[this.topology.triangles[3 * triangle]], uv }
+  }
+
+  /** Where the corners of a triangle are now. */
+  cornersOf(triangle: number): THREE.Vector3[] {
+    const corners = this.topology.triangles.subarray(3 * triangle, 3 * triangle + 3)
+    return Array.from(corners, (corner) => new THREE.Vector3().fromArray(this.positions, 3 * corner))
   }
 
   /** Where (u, v) of an output is now; null where the mesh has no such output. */
@@ -112,8 +150,10 @@ export class Surface {
       place = placeOf(this.topology, output, uv)
       this.places.set(key, place)
     }
-    if (!place) return null
-    const { triangle, weights } = place
+    return place && this.at(place, values, out)
+  }
+
+  private at({ triangle, weights }: Place, values: Float32Array, out: THREE.Vector3): THREE.Vector3 {
     const corners = this.topology.triangles.subarray(3 * triangle, 3 * triangle + 3)
     out.set(0, 0, 0)
     weights.forEach((weight, k) => out.addScaledVector(vertex.fromArray(values, 3 * corners[k]), weight))
@@ -122,6 +162,7 @@ export class Surface {
 
   dispose(): void {
     this.geometry.dispose()
+    this.picker?.dispose()
   }
 }
 

@@ -153,7 +153,16 @@ class RodProblem:
 
     def bones(self, unknowns: Array) -> Array:
         """As `BodyOfBones`, of the elements: from begin to end, and beside the begin along the first director."""
+        return self._bones(self._placed(unknowns))
+
+    def moved_bones(self, unknowns: Array, moves: Array) -> Array:
+        """As `BodyOfBones`, (n, E, 3, 3, k) m: an element moves the end of its own bone and all of those behind it."""
         placed = self._placed(unknowns)
+        places = self._bones(placed).reshape(len(unknowns), -1, 3)
+        before = (np.arange(self.rod.elements)[:, None] + np.array([0, 1, 0])).ravel()
+        return self._moved(placed, places, before, moves).reshape(len(unknowns), -1, 3, 3, moves.shape[2])
+
+    def _bones(self, placed: Placed) -> Array:
         end, behind = ends(self.rod, placed)
         begin = np.concatenate([np.zeros_like(behind[:, :1]), behind[:, :-1]], axis=1)
         aside = begin + self.rod.length[:, None] * placed.directors[:, :-1, :, 0]
@@ -183,13 +192,20 @@ class RodProblem:
     def moved_line(self, unknowns: Array, moves: Array) -> Array:
         """As `LinedBody`, (n, N, 3, k) m: each node is moved by the bends of all elements before it."""
         placed = self._placed(unknowns)
+        return self._moved(placed, self._line(placed), (self._nodes + 1) // 2, moves)
+
+    def _moved(self, placed: Placed, places: Array, before: NDArray[np.int64], moves: Array) -> Array:
+        """Return how places (n, N, 3) m move, (n, N, 3, k) m, of which (N,) elements lie `before` each.
+
+        Unknowns that a kind of rod has beside its bends move none of them.
+        """
         own = twists(self.rod.length, placed.directors[:, :-1], placed.turns, placed.bends[..., 3])
         shift, turn = own[:, None, :, :3].swapaxes(3, 4), own[:, None, :, 3:].swapaxes(3, 4)
-        arms = self._line(placed)[:, :, None] - ends(self.rod, placed)[0][:, None]  # (n, N, E, 3)
-        is_before = (np.arange(self.rod.elements) < (self._nodes[:, None] + 1) // 2)[:, :, None, None]
+        arms = places[:, :, None] - ends(self.rod, placed)[0][:, None]  # (n, N, E, 3)
+        is_before = (np.arange(self.rod.elements) < before[:, None])[:, :, None, None]
         by_bends = np.where(is_before, shift + crossed(turn, arms[:, :, :, None]), 0.0)[:, :, :, self.rod.strains]
         by_unknowns = by_bends.reshape(*arms.shape[:2], -1, 3).swapaxes(2, 3)
-        return np.asarray(by_unknowns @ moves[:, None])
+        return np.asarray(by_unknowns @ moves[:, None, : by_unknowns.shape[3]])
 
     @property
     def _nodes(self) -> NDArray[np.int64]:
