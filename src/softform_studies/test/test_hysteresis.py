@@ -61,7 +61,7 @@ def small() -> Prepared:
     """What a race on `remembered` shapes needs."""
     shapes, bends = remembered()
     plan = replace(Plan(), tests=15, tests_apart=15, ours=60, steps=300)
-    return Prepared(shapes, bends, described_rod().bends(shapes.q_current)[:, None], described_rod(), plan)
+    return Prepared(shapes, bends, described_rod().bends(shapes.q_current)[:, None], described_rod(), plan, {})
 
 
 def test_sinkhorns_iteration_ends_at_the_best_bijection():

@@ -44,7 +44,8 @@ class History:
 
     Attributes:
         turns: The turns of each degree of freedom; the first is where it was when the driver began to measure.
-        is_known: Whether what was before that cannot matter: each has moved through `WIPES` of its range since.
+        is_known: Whether what was before that cannot matter: each has moved through `WIPES` of its range since, an
+            actuator through that share of what the degrees of freedom use of it.
         of_actuators: The turns of each actuator; empty where the actuators are the degrees of freedom.
     """
 
@@ -98,9 +99,11 @@ class HistoryKeeper:
         self._m = robot.degrees_of_freedom
         span = robot.actuation_max - robot.actuation_min
         self._has_others = len(turning_names(robot)) > self._m
+        wipes = WIPES * span
         if self._has_others:
-            span = np.concatenate([span, robot.actuator_max - robot.actuator_min])
-        self._least, self._wipes = (_LEAST_TURN * span).tolist(), WIPES * span
+            whole = robot.actuator_max - robot.actuator_min
+            span, wipes = np.concatenate([span, whole]), np.concatenate([wipes, WIPES * _used(robot, whole)])
+        self._least, self._wipes = (_LEAST_TURN * span).tolist(), wipes
         self._lowest, self._highest = np.full(len(span), np.inf), np.full(len(span), -np.inf)
         self._turns: Turns = ()
         self._mean, self._stamp = np.empty(0), 0.0
@@ -128,6 +131,13 @@ class HistoryKeeper:
         before = self._turns or ((),) * len(newest)
         each = zip(before, newest.tolist(), self._least, strict=True)
         self._turns = tuple(_turned(turns, (stamp, value), least) for turns, value, least in each)
+
+
+def _used(robot: Robot, whole: Array) -> Array:
+    """Return how much of the ranges (k,) of the actuators the degrees of freedom use together, at most."""
+    ends = (np.diag(end - robot.rest_actuation) + robot.rest_actuation for end in (robot.actuation_min, robot.actuation_max))
+    low, high = (robot.actuators_of(end) for end in ends)
+    return np.minimum(whole, np.abs(high - low).sum(axis=0))
 
 
 def _moments(each: Turns) -> list[float]:

@@ -56,9 +56,13 @@ class FrictionFreeRod:
         body: The robot's body.
         lines: Of the robot.
         parameters: Of the rod.
+
+    Attributes:
+        parameters: Of the rod.
     """
 
     def __init__(self, body: Any, lines: CentreLines, parameters: Parameters) -> None:
+        self.parameters = parameters
         log_modulus, poisson, log_density, log_compliance, *offsets = parameters.values
         section = body.section
         material = Material(
