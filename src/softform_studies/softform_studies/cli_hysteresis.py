@@ -1,4 +1,4 @@
-"""Command `softform bench hysteresis`."""
+"""Commands `softform bench hysteresis` and `softform bench one-move`."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -28,8 +28,8 @@ def hysteresis(
     """Shapes that remember: paper 004's decoder of clouds against what else tells them, and against ours.
 
     All learn from clouds of two depth cameras and are judged by clouds and by the true surface, centre line and tip:
-    single moves, split as printed and without leakage, and six trajectories. About two hours on two cores; finished models are
-    kept in runs/bench_hysteresis, and the same command goes on from there.
+    single moves, split as printed and without leakage, and six trajectories. About two hours on two cores; finished
+    models are kept in runs/bench_hysteresis, and the same command goes on from there.
 
     \b
     Examples:
@@ -52,3 +52,35 @@ def hysteresis(
     )
     folder, executor = runs_dir() / "bench_hysteresis", make_executor(jobs)
     report_figures(run(path, plan, folder, executor, lambda line: click.echo(line, err=True)), json_path)
+
+
+@click.command("one-move")
+@click.option("--shapes", type=PATH, help="Store of `histories`.  [default: data/tendon_robot/histories.zarr]")
+@click.option("--robots", default=48, show_default=True, type=click.IntRange(min=2), help="Each with its own target.")
+@click.option("--learned", default=831, show_default=True, type=click.IntRange(min=60), help="Shapes to learn from.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of pasts and targets.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes.  [default: one for each core]")
+@json_option
+def one_move(
+    shapes: Path | None, robots: int, learned: int, seed: int, jobs: int | None, json_path: str | None
+) -> None:
+    """How near the tip of a robot that remembers is after one move, and after three corrections.
+
+    Robots of the reality `printed`, each behind four random moves, are sent to where a tip has been: by a model of the
+    present configuration alone, as it is usual, and through the state: straight, from below, past the target and back,
+    by way of home, or by the way that promises most. What each takes is told in seconds.
+
+    \b
+    Examples:
+      ./softform histories --robot tendon_robot
+      ./softform bench one-move --json -
+    """  # noqa: D301
+    from softform_core.executors import make_executor
+    from softform_core.paths import data_dir, runs_dir
+    from softform_studies.hysteresis.laboratory import Plan
+    from softform_studies.hysteresis.one_move import one_move as run
+
+    path = data_dir() / "tendon_robot" / "histories.zarr" if shapes is None else shapes
+    plan = Plan(learned=learned, ours=learned, printed=False, curve=(), weights=())
+    folder, executor = runs_dir() / "bench_hysteresis", make_executor(jobs)
+    report_figures(run(path, plan, robots, seed, folder, executor, lambda line: click.echo(line, err=True)), json_path)

@@ -135,7 +135,9 @@ class HistoryKeeper:
 
 def _used(robot: Robot, whole: Array) -> Array:
     """Return how much of the ranges (k,) of the actuators the degrees of freedom use together, at most."""
-    ends = (np.diag(end - robot.rest_actuation) + robot.rest_actuation for end in (robot.actuation_min, robot.actuation_max))
+    ends = (
+        np.diag(end - robot.rest_actuation) + robot.rest_actuation for end in (robot.actuation_min, robot.actuation_max)
+    )
     low, high = (robot.actuators_of(end) for end in ends)
     return np.minimum(whole, np.abs(high - low).sum(axis=0))
 

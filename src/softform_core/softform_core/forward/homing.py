@@ -1,4 +1,4 @@
-"""The way home of a robot whose past is not known: behind it, what was before cannot matter any more. Not in the papers.
+"""The way home of a robot whose past is not known: behind it, what was before does not matter. Not in the papers.
 
 Each degree of freedom goes there and back alone, so that no more than its own actuators are ever strained, and far
 enough that a body with hysteresis forgets (`history.WIPES`).

@@ -29,7 +29,7 @@ _TOWARDS_PRIOR, _GAINS = (0.0, 0.15, 0.3), (0.8, 0.95, 1.1)
 """Where the fit of a centre line may begin: the rod's at a configuration moved towards the prior one, and scaled."""
 _CHUNK = 256
 _VERSION = 1
-"""Of how the rod is identified, how lines are fitted and models trained: what was kept by another one does not count."""
+"""Of how lines are fitted and models trained: what was kept by another version does not count."""
 
 
 @dataclass(frozen=True)

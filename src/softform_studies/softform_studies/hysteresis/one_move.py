@@ -1,4 +1,4 @@
-"""`softform bench one-move`: how near a tip is after one move, planned memory-free and through the state; then in a loop.
+"""`softform bench one-move`: how near a tip is after one move, memory-free and through the state; then in a loop.
 
 Robots of the reality that remembers, each with a past of its own, are sent to places where the tip of the true robot
 has been. All ways begin at the same moment of the same robots.
@@ -55,7 +55,9 @@ def one_move(
     ours = Task(("ours",), "ours", most=plan.ours)
     free = Task(("memory_free_curve",), "memory_free_curve", most=plan.ours)
     of_home = Task(("from_home",), "memory_free_curve", most=plan.ours, from_home=True)
-    models = {one.key[0]: CurveTips.of(runner.lines, runner.curve(one), runner.known(one)) for one in (ours, free, of_home)}
+    models = {
+        one.key[0]: CurveTips.of(runner.lines, runner.curve(one), runner.known(one)) for one in (ours, free, of_home)
+    }
     random = np.random.default_rng([seed, 7])
     robot = load_robot(shapes.robot)
     reality = load_reality("printed", robot)
@@ -143,7 +145,7 @@ def closed_loop(
     model: PathModel, robot: Robot, robots: Robots, past: Array, targets: Array, see: Callable[[Array], Array],
     rounds: int = ROUNDS,
 ) -> Loop:  # fmt: skip
-    """Plan, measure, and correct what is foretold by what is missing; each round comes by way of home, as the plan does.
+    """Plan, measure, and correct what is foretold by what is missing; each round comes by way of home, as the first.
 
     So each finds the same body. Whoever was not measured best in the last round goes back to the best, the same way.
     """
@@ -172,7 +174,7 @@ def closed_loop(
 
 
 def best_fit(robot: Robot, robots: Robots, begin: Array, targets: Array) -> Array:
-    """Return the least errors (n,) mm found by slopes of the true robots, by way of home, from configurations (n, k)."""
+    """Return the least errors (n,) mm that slopes of the true robots find by way of home, from configurations (n, k)."""
     n, k = begin.shape
     at, working, least = begin, begin > 0.0, np.full(n, np.inf)
     for _ in range(_BEST_ROUNDS):

@@ -171,10 +171,8 @@ def planned(
     return Plans(chosen, np.array(configurations), np.array(expected), np.array(seconds))
 
 
-def _found(
-    model: PathModel, robot: Robot, coarse: Array, past: Array, target: Array, way: Way
-) -> tuple[Array, float]:
-    """Return the configuration (k,) m by which a robot with a past (h, k) comes nearest by a way, and what to expect."""
+def _found(model: PathModel, robot: Robot, coarse: Array, past: Array, target: Array, way: Way) -> tuple[Array, float]:
+    """Return the configuration (k,) m by which a robot with a past (h, k) comes nearest by a way, and its error."""
 
     def tips(asked: Array) -> tuple[Array, Array]:
         paths = led_on(robot, np.broadcast_to(past, (len(asked), *past.shape)), way, asked)
