@@ -20,6 +20,10 @@ _SMOOTHING_S = 0.2
 """Time constant of the mean of measured values, s: peaks of their noise are no turns."""
 _LEAST_TURN = 0.002
 """Shortest way back that counts as a turn, as a share of the range; shorter ones are noise."""
+_JUMP = 20.0
+"""Speed of a motor, over its slew rate, that none has: its position was lost, as when a tendon leaves its drum."""
+_NO_JUMP = 0.05
+"""Way, as a share of the range, that noise and late measurements explain at any speed."""
 WIPES = 0.4
 """Travel after which a body has forgotten what was before, as a share of the range."""
 
@@ -104,9 +108,16 @@ class HistoryKeeper:
             whole = robot.actuator_max - robot.actuator_min
             span, wipes = np.concatenate([span, whole]), np.concatenate([wipes, WIPES * _used(robot, whole)])
         self._least, self._wipes = (_LEAST_TURN * span).tolist(), wipes
-        self._lowest, self._highest = np.full(len(span), np.inf), np.full(len(span), -np.inf)
+        is_motor = np.array([unit == "m" for unit in robot.actuator_units])  # air is vented at any speed
+        self._speed = np.where(is_motor, _JUMP * robot.slew_rate, np.inf)
+        self._slack = _NO_JUMP * (robot.actuator_max - robot.actuator_min)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Know nothing of what was before."""
+        self._lowest, self._highest = np.full_like(self._wipes, np.inf), np.full_like(self._wipes, -np.inf)
         self._turns: Turns = ()
-        self._mean, self._stamp = np.empty(0), 0.0
+        self._mean, self._last, self._stamp = np.empty(0), np.empty(0), 0.0
 
     @property
     def history(self) -> History:
@@ -116,7 +127,15 @@ class HistoryKeeper:
         return History(turns[: self._m], is_known, turns[self._m :])
 
     def note(self, values: Array, stamp: float) -> None:
-        """Take the newest measured values (k,) of the actuators, of a moment in s since the epoch."""
+        """Take the newest measured values (k,) of the actuators, of a moment in s since the epoch.
+
+        Where a motor has jumped its position is lost, and with it what its tendon did: the history begins anew.
+        """
+        if self._turns and stamp > self._stamp:
+            most = self._speed * (stamp - self._stamp) + self._slack
+            if (np.abs(values - self._last) > most).any():
+                self._forget()
+        self._last = values
         passed, self._stamp = stamp - self._stamp, stamp
         if not self._turns:
             self._mean = values

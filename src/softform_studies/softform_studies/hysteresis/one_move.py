@@ -174,7 +174,7 @@ def closed_loop(
 
 
 def best_fit(robot: Robot, robots: Robots, begin: Array, targets: Array) -> Array:
-    """Return the least errors (n,) mm that slopes of the true robots find by way of home, from configurations (n, k)."""
+    """Return the least errors (n,) mm that slopes of the true robots find, by way of home, from configurations."""
     n, k = begin.shape
     at, working, least = begin, begin > 0.0, np.full(n, np.inf)
     for _ in range(_BEST_ROUNDS):
