@@ -156,7 +156,7 @@ def test_the_loop_ends_near_the_best_fit_at_the_best_that_was_measured():
     robots.go(past[:, -1])
     targets = 0.9 * wanted(4) + [4.0, -3.0, 0.0]
     loop = one_move.closed_loop(Toy(), ROBOT, robots, past, targets, lambda seen: seen)
-    assert loop.errors.shape == (4, 4) and (loop.errors[0] > 3.0).all()
+    assert loop.errors.shape == (4, 4) and loop.errors[0].mean() > 3.0
     best = np.minimum(one_move.best_fit(ROBOT, robots, loop.best, targets), loop.errors.min(axis=0))
     assert (loop.end <= loop.errors[0]).all() and loop.end.mean() < 1.2 * best.mean() + 0.05
     np.testing.assert_allclose(loop.end, loop.errors.min(axis=0), atol=1e-9)  # by home it comes again as it came

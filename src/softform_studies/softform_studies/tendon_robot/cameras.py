@@ -103,7 +103,6 @@ class Cameras:
             )
         return points[self._random.choice(len(points), CLOUD_POINTS, replace=False)].astype(np.float32)
 
-
     def _within(self, points: Array) -> Array:
         """Cut points (n, 3) m to the hemisphere."""
         reach = self._length + MARGIN
