@@ -26,7 +26,9 @@ from softform_studies.tendon_robot.execution import path_body
 _MOVES = 4
 """Configurations that each robot was led through before."""
 ROUNDS = 3
-_BEST_ROUNDS = 5
+_BEST_ROUNDS = 4
+_WORKING = 2
+"""Tendons that a configuration pulls at most."""
 _PROBE = 2e-4  # m, of slopes of the true robot
 _STEP = 0.001  # m, the largest of the search for the best fit
 
@@ -175,18 +177,31 @@ def closed_loop(
 
 def best_fit(robot: Robot, robots: Robots, begin: Array, targets: Array) -> Array:
     """Return the least errors (n,) mm that slopes of the true robots find, by way of home, from configurations."""
-    n, k = begin.shape
+    n, each = len(begin), np.arange(len(begin))
     at, working, least = begin, begin > 0.0, np.full(n, np.inf)
+    moved_ones = np.argsort(~working, axis=1, kind="stable")[:, :_WORKING]
     for _ in range(_BEST_ROUNDS):
-        moved = np.concatenate([at, *(at + _PROBE * np.eye(k)[column] * working for column in range(k))])
-        every = robots.of(np.tile(np.arange(n), k + 1))
-        tips = executed(every, Plans(["by_home"] * len(moved), moved, moved[:, 0], moved[:, 0]))[0].reshape(k + 1, n, 3)
+        probes = []
+        for column in moved_ones.T:
+            probe = at.copy()
+            probe[each, column] += _PROBE * working[each, column]
+            probes.append(probe)
+        moved = np.concatenate([at, *probes])
+        every = robots.of(np.tile(each, 1 + len(probes)))
+        plans = Plans(["by_home"] * len(moved), moved, moved[:, 0], moved[:, 0])
+        tips = executed(every, plans)[0].reshape(-1, n, 3)
         least = np.minimum(least, _off(tips[0], targets))
         slopes = np.moveaxis(tips[1:] - tips[0], 0, 2) / (MM_PER_M * _PROBE)
-        square = slopes.swapaxes(1, 2) @ slopes + 0.1 * np.eye(k)
+        square = slopes.swapaxes(1, 2) @ slopes + 0.1 * np.eye(len(probes))
         step = np.linalg.solve(square, slopes.swapaxes(1, 2) @ (targets - tips[0])[..., None])[..., 0] / MM_PER_M
         step *= np.minimum(1.0, _STEP / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-12))
-        at = np.where(working, np.clip(at + step, _PROBE, robot.actuator_max), 0.0)
+        for number, column in enumerate(moved_ones.T):
+            at = at.copy()
+            at[each, column] = np.where(
+                working[each, column],
+                np.clip(at[each, column] + step[:, number], _PROBE, robot.actuator_max[column]),
+                0.0,
+            )
     return least
 
 

@@ -1,9 +1,9 @@
 """Brings tips of robots that remember to targets, by several ways of approaching: which lets a closed loop converge.
 
-A plan by the simulator alone gives pulls; the robot goes there, its tip is measured, and the pulls are corrected by the
-simulator's Jacobian, as a closed loop does. To where the correction says, the robot may go straight, which reverses
-some tendons; by way of home, so that each tendon is always tightened from slack; or from below, so that those which
-have to be let go are let go further and tightened again.
+A plan by the simulator alone gives pulls; the robot goes there, its tip is measured, and the pulls are corrected, by
+the simulator's Jacobian first, and then by what each move has taught of the robot's own. To where the correction says,
+the robot may go straight, which reverses some tendons; by way of home, so that each tendon is always tightened from
+slack; or from below, so that those which have to be let go are let go further and tightened again.
 """
 
 import copy
@@ -33,6 +33,8 @@ _LARGEST_STEP = 0.003
 """Of a correction, m of any tendon."""
 _DAMPING = 2.0
 """Of a correction: root of the squared error, in mm, that 1 mm of each pull is worth."""
+_TELLING = 2e-4
+"""Shortest way of the pulls that teaches slopes, m."""
 
 See = Callable[[Array], Array]
 """What measures tips (n, 3) m of true ones."""
@@ -97,24 +99,48 @@ def planned_tips(simulator: SimulatedBody, robot: Robot, configurations: Array) 
     return simulator.points(unknowns)[:, tip], moves[:, tip]
 
 
-def corrected(
-    simulator: SimulatedBody, robot: Robot, configurations: Array, working: NDArray[np.bool_], missing: Array
-) -> Array:
+def corrected(robot: Robot, configurations: Array, working: NDArray[np.bool_], slopes: Array, missing: Array) -> Array:
     """Return configurations (n, k) m by which the tips would move by `missing` (n, 3) m, only `working` ones changed.
 
-    One damped step of Gauss and Newton with the simulator's Jacobian.
+    One damped step of Gauss and Newton with the slopes (n, 3, k) of the tips.
     """
-    slopes = planned_tips(simulator, robot, configurations)[1] * working[:, None, :]
+    slopes = slopes * working[:, None, :]
     square = slopes.swapaxes(1, 2) @ slopes + _DAMPING**2 * np.eye(working.shape[1])
     step = np.linalg.solve(square, slopes.swapaxes(1, 2) @ missing[..., None])[..., 0]
     step *= np.minimum(1.0, _LARGEST_STEP / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-12))
     return np.where(working, np.clip(configurations + step, _LEAST, robot.actuator_max), 0.0)
 
 
-def closed_loop(
-    robots: Robots, begin: Array, targets: Array, how: Approach, rounds: int, see: See
-) -> tuple[Array, Array]:
-    """Return true errors (rounds + 1, n) mm of tips after the plan and each correction, and the last configurations.
+def learned(slopes: Array, way: Array, moved: Array) -> Array:
+    """Return slopes (n, 3, k) that explain how tips moved (n, 3) m on a way (n, k) m, changed least (Broyden).
+
+    Of a way that is too short to tell from noise nothing is learned.
+    """
+    length = np.square(way).sum(axis=1)
+    share = np.where(length > _TELLING**2, 1.0 / np.maximum(length, _TELLING**2), 0.0)
+    lacking = moved - (slopes @ way[..., None])[..., 0]
+    return np.asarray(slopes + lacking[..., None] * way[:, None] * share[:, None, None])
+
+
+@dataclass(frozen=True, eq=False)
+class Closed:
+    """A closed loop of n robots.
+
+    Attributes:
+        errors: (rounds + 1, n) mm, true, after the plan and each correction.
+        end: (n,) mm, true, where they are left: who was measured better before has gone back there, the same way.
+        last: (n, k) m, the configurations of the last round.
+    """
+
+    errors: Array
+    end: Array
+    last: Array
+
+
+def closed_loop(robots: Robots, begin: Array, targets: Array, how: Approach, rounds: int, see: See) -> Closed:
+    """Correct a plan so many times, and end at the best that was measured.
+
+    The slopes are the simulator's to begin with; each move teaches what the robot's are.
 
     Args:
         robots: Where they are.
@@ -124,11 +150,22 @@ def closed_loop(
         rounds: Of corrections.
         see: What measures the tips.
     """
-    simulator, working, asked = robots.robot.body.simulator(), begin > 0.0, begin
-    errors = []
+    working, asked = begin > 0.0, begin
+    slopes = planned_tips(robots.robot.body.simulator(), robots.robot, begin)[1]
+    errors, measured, configurations = [], [], []
     for last in range(rounds + 1):
         tips = robots.approach(asked, how)
+        seen = see(tips)
         errors.append(MM_PER_M * np.linalg.norm(tips - targets, axis=1))
+        if measured:
+            slopes = learned(slopes, asked - configurations[-1], seen - measured[-1])
+        measured.append(seen)
+        configurations.append(asked)
         if last < rounds:
-            asked = corrected(simulator, robots.robot, asked, working, targets - see(tips))
-    return np.array(errors), asked
+            asked = corrected(robots.robot, asked, working, slopes, targets - seen)
+    best = np.linalg.norm(np.array(measured) - targets, axis=2).argmin(axis=0)
+    end, back = errors[-1].copy(), np.flatnonzero(best < rounds)
+    if back.size:
+        there = np.array(configurations)[best[back], back]
+        end[back] = MM_PER_M * np.linalg.norm(robots.of(back).approach(there, how) - targets[back], axis=1)
+    return Closed(np.array(errors), end, configurations[-1])

@@ -37,12 +37,14 @@ class Shown:
     Attributes:
         report: Picture.
         errors: (rounds + 1, n) mm by approach: of the plan, and after each correction.
+        ends: (n,) mm by approach, where the robot is left: at the best round that was measured.
         best: (n,) mm, the least error that was found for each target.
         way: (n,) mm between the tips at one configuration by way of home and of another one.
     """
 
     report: Path
     errors: dict[Approach, Array]
+    ends: dict[Approach, Array]
     best: Array
     way: Array
 
@@ -52,7 +54,8 @@ class Shown:
             "targets": len(self.best),
             "tip_by_way_mm": [float(self.way.mean()), float(self.way.std())],
             "mean_error_mm": {how: errors.mean(axis=1).tolist() for how, errors in self.errors.items()},
-            "worse_than_begun": {how: int((errors[-1] > errors[0]).sum()) for how, errors in self.errors.items()},
+            "end_mm": {how: float(end.mean()) for how, end in self.ends.items()},
+            "worse_than_begun": {how: int((end > self.errors[how][0]).sum()) for how, end in self.ends.items()},
             "best_fit_mm": float(self.best.mean()),
             "report": str(self.report),
         }
@@ -88,16 +91,19 @@ def show(robot_name: str, reality_name: str, seed: int, say: Say) -> Iterator[Sh
     way = MM_PER_M * np.linalg.norm(by_way["home"] - by_way["another"], axis=1)
     say(f"by way of another configuration the tip ends {way.mean():.1f} +- {way.std():.1f} mm from where home leads it")
     errors: dict[Approach, Array] = {}
+    ends: dict[Approach, Array] = {}
     best = np.full(TARGETS, np.inf)
     for how in APPROACHES:
         robots = Robots(body, robot, reality, TARGETS)
         robots.go(priors)
-        rounds = _BEST_ROUNDS if how == "by_home" else ROUNDS
-        found, _ = closed_loop(robots, plans, targets, how, rounds, see)
-        best = np.minimum(best, found.min(axis=0))
-        errors[how] = found[: ROUNDS + 1]
+        begun = robots.of(np.arange(TARGETS))
+        found = closed_loop(robots, plans, targets, how, ROUNDS, see)
+        best = np.minimum(best, found.errors.min(axis=0))
+        errors[how], ends[how] = found.errors, found.end
+        if how == "by_home":  # what more rounds would find
+            best = np.minimum(best, closed_loop(begun, plans, targets, how, _BEST_ROUNDS, see).errors.min(axis=0))
         means = ", then ".join(f"{one.mean():.1f}" for one in errors[how])
-        say(f"closing the loop {how.replace('_', ' ')}: {means} mm")
+        say(f"closing the loop {how.replace('_', ' ')}: {means} mm; left at {found.end.mean():.1f} mm")
     cameras, widest = Cameras(robot, skin.faces, seed, seed), int(way.argmax())
     clouds = {
         name: Pair(line[widest], cameras.cloud(skin.vertices(line[widest], directors[widest])))
@@ -106,4 +112,4 @@ def show(robot_name: str, reality_name: str, seed: int, say: Say) -> Iterator[Sh
     report = new_run_folder("demo") / "report.png"
     draw_report(report, clouds, float(way[widest]), errors, best, way)
     say(f"report: {report}")
-    yield Shown(report, errors, best, way)
+    yield Shown(report, errors, ends, best, way)
