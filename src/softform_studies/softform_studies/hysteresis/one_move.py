@@ -19,18 +19,13 @@ from softform_rig.reality import load_reality
 from softform_studies.hysteresis.laboratory import Plan, prepare
 from softform_studies.hysteresis.state_ik import WAYS, CurveTips, PathModel, Plans, Way, led_on, planned, via
 from softform_studies.hysteresis.tasks import Runner, Task
-from softform_studies.tendon_robot.approaches import Robots
+from softform_studies.tendon_robot.approaches import Robots, best_fit
 from softform_studies.tendon_robot.configurations import nominal_configurations
 from softform_studies.tendon_robot.execution import path_body
 
 _MOVES = 4
 """Configurations that each robot was led through before."""
 ROUNDS = 3
-_BEST_ROUNDS = 4
-_WORKING = 2
-"""Tendons that a configuration pulls at most."""
-_PROBE = 2e-4  # m, of slopes of the true robot
-_STEP = 0.001  # m, the largest of the search for the best fit
 
 Report = Callable[[str], None]
 
@@ -86,7 +81,7 @@ def one_move(
         return tips + MM_PER_M * reality.motion_capture.noise * random.standard_normal(tips.shape)
 
     loop = closed_loop(models["ours"], robot, led, past, targets, see)
-    best = best_fit(robot, led, loop.best, targets)
+    best = best_fit(led, loop.best, targets / MM_PER_M)
     best = np.minimum(best, loop.errors.min(axis=0))
     found["closed_loop"] = {
         "rounds_mm": [_mean(one) for one in loop.errors],
@@ -173,36 +168,6 @@ def closed_loop(
         end[back] = _off(executed(robots.of(back), plans)[0], targets[back])
         spent[back] += spent[back] / (rounds + 1)
     return Loop(np.array(off), end, best, spent)
-
-
-def best_fit(robot: Robot, robots: Robots, begin: Array, targets: Array) -> Array:
-    """Return the least errors (n,) mm that slopes of the true robots find, by way of home, from configurations."""
-    n, each = len(begin), np.arange(len(begin))
-    at, working, least = begin, begin > 0.0, np.full(n, np.inf)
-    moved_ones = np.argsort(~working, axis=1, kind="stable")[:, :_WORKING]
-    for _ in range(_BEST_ROUNDS):
-        probes = []
-        for column in moved_ones.T:
-            probe = at.copy()
-            probe[each, column] += _PROBE * working[each, column]
-            probes.append(probe)
-        moved = np.concatenate([at, *probes])
-        every = robots.of(np.tile(each, 1 + len(probes)))
-        plans = Plans(["by_home"] * len(moved), moved, moved[:, 0], moved[:, 0])
-        tips = executed(every, plans)[0].reshape(-1, n, 3)
-        least = np.minimum(least, _off(tips[0], targets))
-        slopes = np.moveaxis(tips[1:] - tips[0], 0, 2) / (MM_PER_M * _PROBE)
-        square = slopes.swapaxes(1, 2) @ slopes + 0.1 * np.eye(len(probes))
-        step = np.linalg.solve(square, slopes.swapaxes(1, 2) @ (targets - tips[0])[..., None])[..., 0] / MM_PER_M
-        step *= np.minimum(1.0, _STEP / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-12))
-        for number, column in enumerate(moved_ones.T):
-            at = at.copy()
-            at[each, column] = np.where(
-                working[each, column],
-                np.clip(at[each, column] + step[:, number], _PROBE, robot.actuator_max[column]),
-                0.0,
-            )
-    return least
 
 
 def _off(tips: Array, targets: Array) -> Array:

@@ -31,10 +31,16 @@ _LEAST = 5e-4
 """Least pull of a tendon that works, m: a slack one would be corrected no more."""
 _LARGEST_STEP = 0.003
 """Of a correction, m of any tendon."""
-_DAMPING = 2.0
+_DAMPING = 1.0
 """Of a correction: root of the squared error, in mm, that 1 mm of each pull is worth."""
 _TELLING = 2e-4
 """Shortest way of the pulls that teaches slopes, m."""
+_WORKING = 2
+"""Tendons that a configuration pulls at most."""
+_TRIALS, _PROBE = 4, 2e-4
+"""Of the search for the best fit: rounds, and the way that tells a slope, m."""
+_WORTH = 2e-3
+"""By how much a round before must have been better, m, to go back to it: a body that softens does not come again."""
 
 See = Callable[[Array], Array]
 """What measures tips (n, 3) m of true ones."""
@@ -102,13 +108,23 @@ def planned_tips(simulator: SimulatedBody, robot: Robot, configurations: Array) 
 def corrected(robot: Robot, configurations: Array, working: NDArray[np.bool_], slopes: Array, missing: Array) -> Array:
     """Return configurations (n, k) m by which the tips would move by `missing` (n, 3) m, only `working` ones changed.
 
-    One damped step of Gauss and Newton with the slopes (n, 3, k) of the tips.
+    One damped step of Gauss and Newton with the slopes (n, 3, k) of the tips. A tendon whose range ends stays there,
+    and the others make of it what they can.
     """
+    asked = configurations + _step(slopes, working, missing)
+    ends = np.where(working & ((asked > robot.actuator_max) | (asked < _LEAST)), asked, configurations)
+    held = np.clip(ends, _LEAST, robot.actuator_max) - configurations
+    is_free = working & (ends == configurations)
+    left = missing - (slopes @ np.where(is_free, 0.0, held * working)[..., None])[..., 0]
+    step = np.where(is_free, _step(slopes, is_free, left), held)
+    step *= np.minimum(1.0, _LARGEST_STEP / np.maximum(np.abs(step * working).max(axis=1, keepdims=True), 1e-12))
+    return np.where(working, np.clip(configurations + step, _LEAST, robot.actuator_max), 0.0)
+
+
+def _step(slopes: Array, working: NDArray[np.bool_], missing: Array) -> Array:
     slopes = slopes * working[:, None, :]
     square = slopes.swapaxes(1, 2) @ slopes + _DAMPING**2 * np.eye(working.shape[1])
-    step = np.linalg.solve(square, slopes.swapaxes(1, 2) @ missing[..., None])[..., 0]
-    step *= np.minimum(1.0, _LARGEST_STEP / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-12))
-    return np.where(working, np.clip(configurations + step, _LEAST, robot.actuator_max), 0.0)
+    return np.asarray(np.linalg.solve(square, slopes.swapaxes(1, 2) @ missing[..., None])[..., 0])
 
 
 def learned(slopes: Array, way: Array, moved: Array) -> Array:
@@ -163,9 +179,33 @@ def closed_loop(robots: Robots, begin: Array, targets: Array, how: Approach, rou
         configurations.append(asked)
         if last < rounds:
             asked = corrected(robots.robot, asked, working, slopes, targets - seen)
-    best = np.linalg.norm(np.array(measured) - targets, axis=2).argmin(axis=0)
-    end, back = errors[-1].copy(), np.flatnonzero(best < rounds)
+    seen_errors = np.linalg.norm(np.array(measured) - targets, axis=2)
+    best = seen_errors.argmin(axis=0)
+    end, back = errors[-1].copy(), np.flatnonzero(seen_errors[-1] > seen_errors.min(axis=0) + _WORTH)
     if back.size:
         there = np.array(configurations)[best[back], back]
         end[back] = MM_PER_M * np.linalg.norm(robots.of(back).approach(there, how) - targets[back], axis=1)
     return Closed(np.array(errors), end, configurations[-1])
+
+
+def best_fit(robots: Robots, begin: Array, targets: Array) -> Array:
+    """Return the least errors (n,) mm that the tips can have by way of home from where the robots are; these stay.
+
+    Found by slopes of the true robots, from configurations (n, k) m near it: every trial begins at the same moment, so
+    that no robot creeps or softens by it.
+    """
+    n, each = len(begin), np.arange(len(begin))
+    at, working, least = begin, begin > 0.0, np.full(n, np.inf)
+    columns = np.argsort(~working, axis=1, kind="stable")[:, :_WORKING].T
+    for _ in range(_TRIALS):
+        probes = [at.copy() for _ in columns]
+        for probe, column in zip(probes, columns, strict=True):
+            probe[each, column] -= _PROBE * working[each, column]
+        moved = np.concatenate([at, *probes])
+        tips = robots.of(np.tile(each, len(moved) // n)).approach(moved, "by_home").reshape(-1, n, 3)
+        least = np.minimum(least, MM_PER_M * np.linalg.norm(tips[0] - targets, axis=1))
+        slopes = np.zeros((n, 3, begin.shape[1]))
+        for column, tip in zip(columns, tips[1:], strict=True):
+            slopes[each, :, column] = np.where(working[each, column][:, None], (tips[0] - tip) / _PROBE, 0.0)
+        at = corrected(robots.robot, at, working, slopes, targets - tips[0])
+    return least

@@ -15,15 +15,13 @@ from softform_core.robots import load_robot
 from softform_core.run_folder import new_run_folder
 from softform_core.units import MM_PER_M
 from softform_rig.reality import load_reality
-from softform_studies.tendon_robot.approaches import APPROACHES, Approach, Robots, closed_loop, planned_tips
+from softform_studies.tendon_robot.approaches import APPROACHES, Approach, Robots, best_fit, closed_loop, planned_tips
 from softform_studies.tendon_robot.cameras import Cameras
 from softform_studies.tendon_robot.configurations import check_tendons, nominal_configurations
 from softform_studies.tendon_robot.execution import path_body
 from softform_studies.tendon_robot.report import Pair, draw_report
 
 TARGETS, ROUNDS = 24, 3
-_BEST_ROUNDS = 8
-"""Of the closed loop whose smallest error counts as the best that the tendons can do."""
 _USUAL, _REMEMBERING = "default", "printed"
 """Reality that commands take if none is named, and the one that stands for it here: its shape depends on its path."""
 
@@ -100,8 +98,8 @@ def show(robot_name: str, reality_name: str, seed: int, say: Say) -> Iterator[Sh
         found = closed_loop(robots, plans, targets, how, ROUNDS, see)
         best = np.minimum(best, found.errors.min(axis=0))
         errors[how], ends[how] = found.errors, found.end
-        if how == "by_home":  # what more rounds would find
-            best = np.minimum(best, closed_loop(begun, plans, targets, how, _BEST_ROUNDS, see).errors.min(axis=0))
+        if how == "by_home":
+            best = np.minimum(best, best_fit(begun, found.last, targets))
         means = ", then ".join(f"{one.mean():.1f}" for one in errors[how])
         say(f"closing the loop {how.replace('_', ' ')}: {means} mm; left at {found.end.mean():.1f} mm")
     cameras, widest = Cameras(robot, skin.faces, seed, seed), int(way.argmax())
