@@ -11,7 +11,7 @@ from softform_core.robots import load_robot
 from softform_rig.reality import load_reality
 from softform_studies.hysteresis import memories, one_move, state_ik
 from softform_studies.hysteresis.state_ik import LEAST, WAYS, led_on, planned, seconds_of, via
-from softform_studies.tendon_robot.approaches import Robots, best_fit
+from softform_studies.tendon_robot.approaches import Robots
 
 ROBOT = load_robot("tendon_robot")
 GAINS = np.array([[6.0, -3.0, -3.0, 2.0], [0.0, 5.2, -5.2, 3.0], [-1.0, -1.0, -1.0, -0.5]]) * 1e3  # mm / m
@@ -157,7 +157,7 @@ def test_the_loop_ends_near_the_best_fit_at_the_best_that_was_measured():
     targets = 0.9 * wanted(4) + [4.0, -3.0, 0.0]
     loop = one_move.closed_loop(Toy(), ROBOT, robots, past, targets, lambda seen: seen)
     assert loop.errors.shape == (4, 4) and loop.errors[0].mean() > 3.0
-    best = np.minimum(best_fit(robots, loop.best, 1e-3 * targets), loop.errors.min(axis=0))
+    best = np.minimum(one_move.best_fit(robots, loop.best, 1e-3 * targets), loop.errors.min(axis=0))
     assert (loop.end <= loop.errors[0]).all() and loop.end.mean() < 1.2 * best.mean() + 0.05
     np.testing.assert_allclose(loop.end, loop.errors.min(axis=0), atol=1e-9)  # by home it comes again as it came
     assert (loop.seconds > 4 * 6.0).all()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.executors import Executor
@@ -17,15 +18,23 @@ from softform_core.robots import Robot, load_robot
 from softform_core.units import MM_PER_M
 from softform_rig.reality import load_reality
 from softform_studies.hysteresis.laboratory import Plan, prepare
-from softform_studies.hysteresis.state_ik import WAYS, CurveTips, PathModel, Plans, Way, led_on, planned, via
+from softform_studies.hysteresis.state_ik import LEAST, WAYS, CurveTips, PathModel, Plans, Way, led_on, planned, via
 from softform_studies.hysteresis.tasks import Runner, Task
-from softform_studies.tendon_robot.approaches import Robots, best_fit
+from softform_studies.tendon_robot.approaches import Robots
 from softform_studies.tendon_robot.configurations import nominal_configurations
 from softform_studies.tendon_robot.execution import path_body
 
 _MOVES = 4
 """Configurations that each robot was led through before."""
 ROUNDS = 3
+
+_WORKING = 2
+"""Tendons that a configuration pulls at most."""
+_TRIALS, _PROBE = 4, 2e-4
+"""Of the search for the best fit: rounds, and the way that tells a slope, m."""
+_LARGEST_STEP = 0.003  # m of any tendon
+_DAMPING = 1.0
+"""Of a step: root of the squared error, in mm, that 1 mm of each pull is worth."""
 
 Report = Callable[[str], None]
 
@@ -168,6 +177,51 @@ def closed_loop(
         end[back] = _off(executed(robots.of(back), plans)[0], targets[back])
         spent[back] += spent[back] / (rounds + 1)
     return Loop(np.array(off), end, best, spent)
+
+
+def best_fit(robots: Robots, begin: Array, targets: Array) -> Array:
+    """Return the least errors (n,) mm that the tips can have by way of home from where the robots are; these stay.
+
+    Found by slopes of the true robots, from configurations (n, k) m near it: every trial begins at the same moment, so
+    that no robot creeps or softens by it.
+    """
+    n, each = len(begin), np.arange(len(begin))
+    at, working, least = begin, begin > 0.0, np.full(n, np.inf)
+    columns = np.argsort(~working, axis=1, kind="stable")[:, :_WORKING].T
+    for _ in range(_TRIALS):
+        probes = [at.copy() for _ in columns]
+        for probe, column in zip(probes, columns, strict=True):
+            probe[each, column] -= _PROBE * working[each, column]
+        moved = np.concatenate([at, *probes])
+        tips = robots.of(np.tile(each, len(moved) // n)).approach(moved, "by_home").reshape(-1, n, 3)
+        least = np.minimum(least, MM_PER_M * np.linalg.norm(tips[0] - targets, axis=1))
+        slopes = np.zeros((n, 3, begin.shape[1]))
+        for column, tip in zip(columns, tips[1:], strict=True):
+            slopes[each, :, column] = np.where(working[each, column][:, None], (tips[0] - tip) / _PROBE, 0.0)
+        at = _nearer(robots.robot, at, working, slopes, targets - tips[0])
+    return least
+
+
+def _nearer(robot: Robot, configurations: Array, working: NDArray[np.bool_], slopes: Array, missing: Array) -> Array:
+    """Return configurations (n, k) m by which the tips would move by `missing` (n, 3) m, only `working` ones changed.
+
+    One damped step of Gauss and Newton with the slopes (n, 3, k) of the tips. A tendon whose range ends stays there,
+    and the others make of it what they can.
+    """
+    asked = configurations + _step(slopes, working, missing)
+    ends = np.where(working & ((asked > robot.actuator_max) | (asked < LEAST)), asked, configurations)
+    held = np.clip(ends, LEAST, robot.actuator_max) - configurations
+    is_free = working & (ends == configurations)
+    left = missing - (slopes @ np.where(is_free, 0.0, held * working)[..., None])[..., 0]
+    step = np.where(is_free, _step(slopes, is_free, left), held)
+    step *= np.minimum(1.0, _LARGEST_STEP / np.maximum(np.abs(step * working).max(axis=1, keepdims=True), 1e-12))
+    return np.where(working, np.clip(configurations + step, LEAST, robot.actuator_max), 0.0)
+
+
+def _step(slopes: Array, working: NDArray[np.bool_], missing: Array) -> Array:
+    slopes = slopes * working[:, None, :]
+    square = slopes.swapaxes(1, 2) @ slopes + _DAMPING**2 * np.eye(working.shape[1])
+    return np.asarray(np.linalg.solve(square, slopes.swapaxes(1, 2) @ missing[..., None])[..., 0])
 
 
 def _off(tips: Array, targets: Array) -> Array:

@@ -1,9 +1,9 @@
 """Brings tips of robots that remember to targets, by several ways of approaching: which lets a closed loop converge.
 
-A plan by the simulator alone gives pulls; the robot goes there, its tip is measured, and the pulls are corrected, by
-the simulator's Jacobian first, and then by what each move has taught of the robot's own. To where the correction says,
-the robot may go straight, which reverses some tendons; by way of home, so that each tendon is always tightened from
-slack; or from below, so that those which have to be let go are let go further and tightened again.
+A plan by the simulator alone gives pulls; the robot goes there, its tip is measured, and the pulls are corrected by the
+simulator's Jacobian, as a closed loop does. To where the correction says, the robot may go straight, which reverses
+some tendons; by way of home, so that each tendon is always tightened from slack; or from below, so that those which
+have to be let go are let go further and tightened again.
 """
 
 import copy
@@ -31,16 +31,8 @@ _LEAST = 5e-4
 """Least pull of a tendon that works, m: a slack one would be corrected no more."""
 _LARGEST_STEP = 0.003
 """Of a correction, m of any tendon."""
-_DAMPING = 1.0
+_DAMPING = 2.0
 """Of a correction: root of the squared error, in mm, that 1 mm of each pull is worth."""
-_TELLING = 2e-4
-"""Shortest way of the pulls that teaches slopes, m."""
-_WORKING = 2
-"""Tendons that a configuration pulls at most."""
-_TRIALS, _PROBE = 4, 2e-4
-"""Of the search for the best fit: rounds, and the way that tells a slope, m."""
-_WORTH = 2e-3
-"""By how much a round before must have been better, m, to go back to it: a body that softens does not come again."""
 
 See = Callable[[Array], Array]
 """What measures tips (n, 3) m of true ones."""
@@ -105,58 +97,24 @@ def planned_tips(simulator: SimulatedBody, robot: Robot, configurations: Array) 
     return simulator.points(unknowns)[:, tip], moves[:, tip]
 
 
-def corrected(robot: Robot, configurations: Array, working: NDArray[np.bool_], slopes: Array, missing: Array) -> Array:
+def corrected(
+    simulator: SimulatedBody, robot: Robot, configurations: Array, working: NDArray[np.bool_], missing: Array
+) -> Array:
     """Return configurations (n, k) m by which the tips would move by `missing` (n, 3) m, only `working` ones changed.
 
-    One damped step of Gauss and Newton with the slopes (n, 3, k) of the tips. A tendon whose range ends stays there,
-    and the others make of it what they can.
+    One damped step of Gauss and Newton with the simulator's Jacobian.
     """
-    asked = configurations + _step(slopes, working, missing)
-    ends = np.where(working & ((asked > robot.actuator_max) | (asked < _LEAST)), asked, configurations)
-    held = np.clip(ends, _LEAST, robot.actuator_max) - configurations
-    is_free = working & (ends == configurations)
-    left = missing - (slopes @ np.where(is_free, 0.0, held * working)[..., None])[..., 0]
-    step = np.where(is_free, _step(slopes, is_free, left), held)
-    step *= np.minimum(1.0, _LARGEST_STEP / np.maximum(np.abs(step * working).max(axis=1, keepdims=True), 1e-12))
+    slopes = planned_tips(simulator, robot, configurations)[1] * working[:, None, :]
+    square = slopes.swapaxes(1, 2) @ slopes + _DAMPING**2 * np.eye(working.shape[1])
+    step = np.linalg.solve(square, slopes.swapaxes(1, 2) @ missing[..., None])[..., 0]
+    step *= np.minimum(1.0, _LARGEST_STEP / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-12))
     return np.where(working, np.clip(configurations + step, _LEAST, robot.actuator_max), 0.0)
 
 
-def _step(slopes: Array, working: NDArray[np.bool_], missing: Array) -> Array:
-    slopes = slopes * working[:, None, :]
-    square = slopes.swapaxes(1, 2) @ slopes + _DAMPING**2 * np.eye(working.shape[1])
-    return np.asarray(np.linalg.solve(square, slopes.swapaxes(1, 2) @ missing[..., None])[..., 0])
-
-
-def learned(slopes: Array, way: Array, moved: Array) -> Array:
-    """Return slopes (n, 3, k) that explain how tips moved (n, 3) m on a way (n, k) m, changed least (Broyden).
-
-    Of a way that is too short to tell from noise nothing is learned.
-    """
-    length = np.square(way).sum(axis=1)
-    share = np.where(length > _TELLING**2, 1.0 / np.maximum(length, _TELLING**2), 0.0)
-    lacking = moved - (slopes @ way[..., None])[..., 0]
-    return np.asarray(slopes + lacking[..., None] * way[:, None] * share[:, None, None])
-
-
-@dataclass(frozen=True, eq=False)
-class Closed:
-    """A closed loop of n robots.
-
-    Attributes:
-        errors: (rounds + 1, n) mm, true, after the plan and each correction.
-        end: (n,) mm, true, where they are left: who was measured better before has gone back there, the same way.
-        last: (n, k) m, the configurations of the last round.
-    """
-
-    errors: Array
-    end: Array
-    last: Array
-
-
-def closed_loop(robots: Robots, begin: Array, targets: Array, how: Approach, rounds: int, see: See) -> Closed:
-    """Correct a plan so many times, and end at the best that was measured.
-
-    The slopes are the simulator's to begin with; each move teaches what the robot's are.
+def closed_loop(
+    robots: Robots, begin: Array, targets: Array, how: Approach, rounds: int, see: See
+) -> tuple[Array, Array]:
+    """Return true errors (rounds + 1, n) mm of tips after the plan and each correction, and the last configurations.
 
     Args:
         robots: Where they are.
@@ -166,46 +124,11 @@ def closed_loop(robots: Robots, begin: Array, targets: Array, how: Approach, rou
         rounds: Of corrections.
         see: What measures the tips.
     """
-    working, asked = begin > 0.0, begin
-    slopes = planned_tips(robots.robot.body.simulator(), robots.robot, begin)[1]
-    errors, measured, configurations = [], [], []
+    simulator, working, asked = robots.robot.body.simulator(), begin > 0.0, begin
+    errors = []
     for last in range(rounds + 1):
         tips = robots.approach(asked, how)
-        seen = see(tips)
         errors.append(MM_PER_M * np.linalg.norm(tips - targets, axis=1))
-        if measured:
-            slopes = learned(slopes, asked - configurations[-1], seen - measured[-1])
-        measured.append(seen)
-        configurations.append(asked)
         if last < rounds:
-            asked = corrected(robots.robot, asked, working, slopes, targets - seen)
-    seen_errors = np.linalg.norm(np.array(measured) - targets, axis=2)
-    best = seen_errors.argmin(axis=0)
-    end, back = errors[-1].copy(), np.flatnonzero(seen_errors[-1] > seen_errors.min(axis=0) + _WORTH)
-    if back.size:
-        there = np.array(configurations)[best[back], back]
-        end[back] = MM_PER_M * np.linalg.norm(robots.of(back).approach(there, how) - targets[back], axis=1)
-    return Closed(np.array(errors), end, configurations[-1])
-
-
-def best_fit(robots: Robots, begin: Array, targets: Array) -> Array:
-    """Return the least errors (n,) mm that the tips can have by way of home from where the robots are; these stay.
-
-    Found by slopes of the true robots, from configurations (n, k) m near it: every trial begins at the same moment, so
-    that no robot creeps or softens by it.
-    """
-    n, each = len(begin), np.arange(len(begin))
-    at, working, least = begin, begin > 0.0, np.full(n, np.inf)
-    columns = np.argsort(~working, axis=1, kind="stable")[:, :_WORKING].T
-    for _ in range(_TRIALS):
-        probes = [at.copy() for _ in columns]
-        for probe, column in zip(probes, columns, strict=True):
-            probe[each, column] -= _PROBE * working[each, column]
-        moved = np.concatenate([at, *probes])
-        tips = robots.of(np.tile(each, len(moved) // n)).approach(moved, "by_home").reshape(-1, n, 3)
-        least = np.minimum(least, MM_PER_M * np.linalg.norm(tips[0] - targets, axis=1))
-        slopes = np.zeros((n, 3, begin.shape[1]))
-        for column, tip in zip(columns, tips[1:], strict=True):
-            slopes[each, :, column] = np.where(working[each, column][:, None], (tips[0] - tip) / _PROBE, 0.0)
-        at = corrected(robots.robot, at, working, slopes, targets - tips[0])
-    return least
+            asked = corrected(simulator, robots.robot, asked, working, targets - see(tips))
+    return np.array(errors), asked

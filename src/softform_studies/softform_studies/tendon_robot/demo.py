@@ -15,13 +15,15 @@ from softform_core.robots import load_robot
 from softform_core.run_folder import new_run_folder
 from softform_core.units import MM_PER_M
 from softform_rig.reality import load_reality
-from softform_studies.tendon_robot.approaches import APPROACHES, Approach, Robots, best_fit, closed_loop, planned_tips
+from softform_studies.tendon_robot.approaches import APPROACHES, Approach, Robots, closed_loop, planned_tips
 from softform_studies.tendon_robot.cameras import Cameras
 from softform_studies.tendon_robot.configurations import check_tendons, nominal_configurations
 from softform_studies.tendon_robot.execution import path_body
 from softform_studies.tendon_robot.report import Pair, draw_report
 
 TARGETS, ROUNDS = 24, 3
+_BEST_ROUNDS = 8
+"""Of the closed loop whose smallest error counts as the best that the tendons can do."""
 _USUAL, _REMEMBERING = "default", "printed"
 """Reality that commands take if none is named, and the one that stands for it here: its shape depends on its path."""
 
@@ -35,14 +37,12 @@ class Shown:
     Attributes:
         report: Picture.
         errors: (rounds + 1, n) mm by approach: of the plan, and after each correction.
-        ends: (n,) mm by approach, where the robot is left: at the best round that was measured.
         best: (n,) mm, the least error that was found for each target.
         way: (n,) mm between the tips at one configuration by way of home and of another one.
     """
 
     report: Path
     errors: dict[Approach, Array]
-    ends: dict[Approach, Array]
     best: Array
     way: Array
 
@@ -52,8 +52,7 @@ class Shown:
             "targets": len(self.best),
             "tip_by_way_mm": [float(self.way.mean()), float(self.way.std())],
             "mean_error_mm": {how: errors.mean(axis=1).tolist() for how, errors in self.errors.items()},
-            "end_mm": {how: float(end.mean()) for how, end in self.ends.items()},
-            "worse_than_begun": {how: int((end > self.errors[how][0]).sum()) for how, end in self.ends.items()},
+            "worse_than_begun": {how: int((errors[-1] > errors[0]).sum()) for how, errors in self.errors.items()},
             "best_fit_mm": float(self.best.mean()),
             "report": str(self.report),
         }
@@ -89,19 +88,16 @@ def show(robot_name: str, reality_name: str, seed: int, say: Say) -> Iterator[Sh
     way = MM_PER_M * np.linalg.norm(by_way["home"] - by_way["another"], axis=1)
     say(f"by way of another configuration the tip ends {way.mean():.1f} +- {way.std():.1f} mm from where home leads it")
     errors: dict[Approach, Array] = {}
-    ends: dict[Approach, Array] = {}
     best = np.full(TARGETS, np.inf)
     for how in APPROACHES:
         robots = Robots(body, robot, reality, TARGETS)
         robots.go(priors)
-        begun = robots.of(np.arange(TARGETS))
-        found = closed_loop(robots, plans, targets, how, ROUNDS, see)
-        best = np.minimum(best, found.errors.min(axis=0))
-        errors[how], ends[how] = found.errors, found.end
-        if how == "by_home":
-            best = np.minimum(best, best_fit(begun, found.last, targets))
+        rounds = _BEST_ROUNDS if how == "by_home" else ROUNDS
+        found, _ = closed_loop(robots, plans, targets, how, rounds, see)
+        best = np.minimum(best, found.min(axis=0))
+        errors[how] = found[: ROUNDS + 1]
         means = ", then ".join(f"{one.mean():.1f}" for one in errors[how])
-        say(f"closing the loop {how.replace('_', ' ')}: {means} mm; left at {found.end.mean():.1f} mm")
+        say(f"closing the loop {how.replace('_', ' ')}: {means} mm")
     cameras, widest = Cameras(robot, skin.faces, seed, seed), int(way.argmax())
     clouds = {
         name: Pair(line[widest], cameras.cloud(skin.vertices(line[widest], directors[widest])))
@@ -110,4 +106,4 @@ def show(robot_name: str, reality_name: str, seed: int, say: Say) -> Iterator[Sh
     report = new_run_folder("demo") / "report.png"
     draw_report(report, clouds, float(way[widest]), errors, best, way)
     say(f"report: {report}")
-    yield Shown(report, errors, ends, best, way)
+    yield Shown(report, errors, best, way)
