@@ -13,9 +13,9 @@ def home(namespace: str, frame: str, json_path: str | None) -> None:
     """Lead the robot of a running stack there and back until what it did before cannot matter, and leave it at rest.
 
     A body that remembers is foretold wrongly after a restart of its driver: nobody knows what it did before. Each
-    degree of freedom goes through nearly half of its range and back, alone, while the others rest; look first that
-    nothing is in its way. Ctrl-C leaves the robot where it is. Exits with 1 if it ends with an error, with 2 if it
-    could not be asked for.
+    degree of freedom goes through nearly half of its range and back, or all of it where an actuator needs that, alone,
+    while the others rest; look first that nothing is in its way. Ctrl-C leaves the robot where it is. Exits with 1 if
+    it ends with an error, with 2 if it could not be asked for.
 
     \b
     Examples:
