@@ -118,8 +118,8 @@ def collect_tips(
                     f"The marker '{TIP_MARKER}' was not seen {missed} times in a row.",
                     "Look at the cameras and the marker's name. The same command goes on from here.",
                 )
-    names = [robot.actuation_names, list(_COORDINATES[: robot.tip_dimensions])]
-    samples, _ = import_captured_tips(robot, table, *names, "m", robot.actuation_units[0], output, in_order=True)
+    columns, unit = list(_COORDINATES[: robot.tip_dimensions]), robot.actuation_units[0]
+    samples, _ = import_captured_tips(robot, table, robot.actuation_names, columns, "m", unit, output, in_order=True)
     return tips - len(samples.tips)
 
 

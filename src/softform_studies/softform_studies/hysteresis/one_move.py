@@ -155,8 +155,11 @@ def closed_loop(
 
     So each finds the same body. Whoever was not measured best in the last round goes back to the best, the same way.
     """
-    ways, off, offset = ("by_home",), [], np.zeros_like(targets)
-    seen, asked, spent = [], [], np.zeros(len(targets))
+    ways: tuple[Way, ...] = ("by_home",)
+    off: list[Array] = []
+    seen: list[Array] = []
+    asked: list[Array] = []
+    offset, spent = np.zeros_like(targets), np.zeros(len(targets))
     for _ in range(rounds + 1):
         plans = planned(model, robot, past, targets - offset, ways)
         foretold = model.tips(led_on(robot, past, "by_home", plans.configurations))
