@@ -159,7 +159,7 @@ def test_the_loop_ends_near_the_best_fit_at_the_best_that_was_measured():
     assert loop.errors.shape == (4, 4) and loop.errors[0].mean() > 3.0
     best = np.minimum(one_move.best_fit(robots, loop.best, 1e-3 * targets), loop.errors.min(axis=0))
     assert (loop.end <= loop.errors[0]).all() and loop.end.mean() < 1.2 * best.mean() + 0.05
-    np.testing.assert_allclose(loop.end, loop.errors.min(axis=0), atol=1e-9)  # by home it comes again as it came
+    assert (loop.end <= loop.errors.min(axis=0) + 0.5 + 1e-9).all()  # what is hardly better is not gone back to
     assert (loop.seconds > 4 * 6.0).all()
 
 

@@ -130,7 +130,13 @@ def seconds_of(robot: Robot, way: Way, here: Array, configurations: Array) -> Ar
 
 
 def planned(
-    model: PathModel, robot: Robot, past: Array, targets: Array, ways: Sequence[Way] = WAYS, price: float = PRICE
+    model: PathModel,
+    robot: Robot,
+    past: Array,
+    targets: Array,
+    ways: Sequence[Way] = WAYS,
+    price: float = PRICE,
+    near: Array | None = None,
 ) -> Plans:
     """Return the best way of each of n robots to its target, and the configuration at its end.
 
@@ -141,6 +147,7 @@ def planned(
         targets: (n, 3) mm.
         ways: That may be taken.
         price: mm that a second is worth.
+        near: (n, k) m, configurations about which alone is searched, as where a loop corrects; None: everywhere.
 
     Raises:
         SoftformError: If a past or a target is not finite.
@@ -152,10 +159,11 @@ def planned(
         )
     if not np.isfinite(targets).all():
         raise SoftformError("A target is not finite.", "Give three coordinates of each, in mm.")
-    coarse = nominal_configurations(robot, _LEVELS, _HELICAL)
+    everywhere = nominal_configurations(robot, _LEVELS, _HELICAL)
+    begins = [everywhere] * len(past) if near is None else [one[None] for one in near]
     each = [
-        [_found(model, robot, coarse, before, target, way) for way in ways]
-        for before, target in zip(past, targets, strict=True)
+        [_found(model, robot, begin, before, target, way) for way in ways]
+        for begin, before, target in zip(begins, past, targets, strict=True)
     ]
     chosen, expected, seconds, configurations = [], [], [], []
     for before, found in zip(past, each, strict=True):
