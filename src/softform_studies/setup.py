@@ -38,6 +38,7 @@ setup(
             "targets = softform_studies.cli_bench:targets",
             "foreign = softform_studies.cli_foreign:foreign",
             "hysteresis = softform_studies.cli_hysteresis:hysteresis",
+            "one-move = softform_studies.cli_hysteresis:one_move",
         ],
         "softform.bench.ik": [
             "prediction = softform_studies.ik.ik_prediction:prediction",

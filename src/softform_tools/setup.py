@@ -23,6 +23,7 @@ setup(
             "docs = softform_tools.cli_docs:docs",
             "doctor = softform_tools.doctor:doctor",
             "follow = softform_tools.commands.follow:follow",
+            "home = softform_tools.commands.home:home",
             "install-service = softform_tools.cli_install_service:install_service",
             "plan = softform_tools.commands.plan:plan",
             "reach = softform_tools.commands.reach:reach",

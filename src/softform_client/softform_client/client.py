@@ -26,6 +26,7 @@ from softform_client.reach_messages import goal_to_message as reach_message
 from softform_client.reach_messages import target_to_message
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.forward.homing import homing_path
 from softform_core.robots import Robot, load_robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.shape import Shape
@@ -308,6 +309,25 @@ class ShapeClient:
             accept_unreachable=accept_unreachable,
         )
         return self._call(self._following, lambda stamp: follow_message(goal, self._frame, stamp), on_feedback, epoch)
+
+    def home(
+        self, *, epoch: int = 0, on_feedback: Callable[[FollowWaypoints.Feedback], None] | None = None
+    ) -> FollowWaypoints.Result:
+        """Lead the robot there and back until what it did before cannot matter, and wait until it is at rest.
+
+        Each degree of freedom goes alone. A client without Python sends the same values to `follow_waypoints`.
+
+        Args:
+            epoch: As of `reach`.
+            on_feedback: Called with each feedback message, from the client's thread.
+
+        Returns:
+            The result message, with the actuator values of the way.
+
+        Raises:
+            As `follow` does; and SoftformError if no way makes the robot's past known.
+        """
+        return self.follow(ActuatorPath(homing_path(self.robot())), epoch=epoch, on_feedback=on_feedback)
 
     def plan(
         self,

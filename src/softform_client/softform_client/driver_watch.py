@@ -33,7 +33,8 @@ _SILENT_TIMES = 3.0
 
 UNKNOWN_PAST = (
     "This body remembers what its actuators did before the driver began to measure, which is not known, so the true "
-    f"errors may be larger than the predicted ones: move each actuator through {100.0 * WIPES:.0f} % of its range once."
+    "errors may be larger than the predicted ones: ./softform home (or ShapeClient.home) moves each actuator through "
+    f"{100.0 * WIPES:.0f} % of its range once."
 )
 
 

@@ -13,6 +13,7 @@ import click
 from softform_core.cli.shared import robot_names
 from softform_core.errors import SoftformError
 from softform_core.paths import DEFAULT_ROBOT
+from softform_core.robots import load_robot
 from softform_core.text import LONGEST_MESSAGE, printable
 
 _POLL_SECONDS = 0.2
@@ -54,6 +55,9 @@ def collect(as_json: bool, **asked: Any) -> None:
     Ctrl-C again ends. However it ends, the same command again goes on where it stopped; a larger --frames adds to what
     is there. It ends by itself before the disk is full, and when the robot has drifted (--reference-every).
 
+    Of a robot that has a tip and no surface, tips are collected, by the marker `tip`: each is a row of a table beside
+    the store data/ROBOT/tips.zarr, which is made of it in the end, for `train s2r`.
+
     A frame that shows too little, noise, an old scan, exchanged markers or a shape that this actuation does not make is
     taken anew, and rejected with its number and reason if that does not help.
 
@@ -64,6 +68,7 @@ def collect(as_json: bool, **asked: Any) -> None:
       ./softform collect --via mocap                 markers instead of scans; begins with a rest frame
       ./softform collect --attach --via mocap --frames 5000 --reference-every 100      for hours, unattended
       ./softform collect --attach --by-hand          a person scans, and says when the robot may move
+      ./softform collect --robot three_chamber --via mocap --frames 343      tips, as many as paper 001 took
       ./softform collect --attach                    on the stack that runs: `./softform launch softform rig:=false`
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from tqdm import tqdm
@@ -74,6 +79,14 @@ def collect(as_json: bool, **asked: Any) -> None:
     from softform_core.frames.store import open_recording
 
     request = CollectRequest(**asked)
+    if not load_robot(request.robot).surfaces:
+        from softform_collect.tips import collect as run_tips
+
+        path, missed = run_tips(request, lambda line: tqdm.write(line, file=sys.stderr))
+        told = {"store": str(path), "tips": request.frames - missed, "not_seen": missed}
+        words = f"{path}: {request.frames - missed} tips, {missed} not seen. Learn: ./softform train s2r --robot NAME"
+        click.echo(json.dumps(told) if as_json else words.replace("NAME", request.robot))
+        return
     if request.by_hand and (request.via != "scanner" or not sys.stdin.isatty()):
         raise SoftformError(
             "--by-hand asks a person with a scanner.", "Give it at a terminal, and collect --via scanner."

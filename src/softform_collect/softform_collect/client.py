@@ -110,7 +110,7 @@ def collect(request: CollectRequest, say: Say, ask: Ask) -> Path:
     store = open_to_continue(path, robot, request.seed, source, request.via)
     if store is not None and len(store) >= request.frames and not len(missing_frames(store, request.frames)):
         return path
-    with _stack(request, path, 0 if store is None else len(store.sessions), say):
+    with virtual_stack(request, path, 0 if store is None else len(store.sessions), say):
         return _send_until_done(request, "softform", str(path), say, ask)
 
 
@@ -166,8 +166,10 @@ def _next_frame(path: Path, frames: int) -> int | None:
 
 
 @contextmanager
-def _stack(request: CollectRequest, path: Path, sessions: int, say: Say) -> Iterator[None]:
-    """Run the stack on the virtual rig and record it beside the store."""
+def virtual_stack(
+    request: CollectRequest, path: Path, sessions: int, say: Say, solvers: bool = False
+) -> Iterator[None]:
+    """Run the stack on the virtual rig and record it beside the store; with its solvers, where they move the robot."""
     folder, bag = new_run_folder("collect"), free_bag(path)
     enter_domain_of_its_own()
     os.environ[OUTPUT_ROOT] = str(path.parent)  # what the user of this command may write to, its own stack may, too
@@ -176,7 +178,7 @@ def _stack(request: CollectRequest, path: Path, sessions: int, say: Say) -> Iter
         "reality": request.reality,
         "seed": str(request.seed + sessions + 1),  # a session that goes on must not repeat the noise of the last
         "motion_capture": str(request.via == "mocap").lower(),
-        "solvers": "false",
+        "solvers": str(solvers).lower(),
         "run_dir": str(folder),
         "record": str(request.record).lower(),
         "bag": str(bag) if request.record else "",

@@ -19,6 +19,7 @@ from softform_core.paths import models_of
 from softform_core.robots import load_robot
 from softform_core.simulation.store import SampleStatus, open_simulation
 from softform_core.stores.past import REMEMBERED
+from softform_core.training.tip_samples import read_tip_samples
 from softform_core.training.tips import train_kinematics
 
 DESCRIPTION = """
@@ -255,6 +256,29 @@ def test_rows_in_order_are_each_kept_with_what_was_before_them(folder, samples):
     expected = np.stack([padded[row : row + REMEMBERED] for row in seen])
     np.testing.assert_allclose(store.past, expected, rtol=1e-9)
     assert "different tips" in bring(folder, table).output and "--in-order" in bring(folder, table).output
+
+
+def test_captured_tips_become_what_s2r_learns_from_each_row_a_measurement_with_its_past(folder, samples):
+    actuations, tips = samples[0][[0, 1, 2, 1, 3, 1] * 10], samples[1][[0, 1, 2, 1, 3, 1] * 10]
+    tips = tips + 1e-4 * np.random.default_rng(0).standard_normal(tips.shape)
+    tips[2] = np.nan  # one that was gone through without being seen
+    table, robot = write(folder / "mocap.csv", actuations, tips), load_robot(folder / "foreign.yaml")
+    assert "nothing to choose" in bring(folder, table, "--captured", "--repeats", "mean").output
+    brought = bring(folder, table, "--captured", "--in-order")
+    assert brought.exit_code == 0 and "59 captured tips, with their past" in brought.output
+    assert "left out: line 4" in brought.output and "train s2r" in brought.output
+    found, provenance = read_tip_samples(folder / "tips.zarr", robot)
+    seen = np.delete(np.arange(60), 2)
+    np.testing.assert_allclose(found.actuation, actuations[seen], rtol=1e-9)
+    np.testing.assert_allclose(found.tips, tips[seen], atol=1e-12)
+    padded = np.concatenate([np.full((REMEMBERED, 3), np.nan), actuations])
+    np.testing.assert_allclose(found.past, np.stack([padded[row : row + REMEMBERED] for row in seen]), rtol=1e-9)
+    assert provenance["source"].startswith("mocap.csv")
+    again = bring(folder, table, "--captured")
+    assert again.exit_code != 0 and "is there already" in again.output  # what was captured is never written over
+    shutil.rmtree(folder / "tips.zarr")
+    assert "without their past" in bring(folder, table, "--captured").output
+    assert read_tip_samples(folder / "tips.zarr", robot)[0].past is None
 
 
 def test_columns_with_commas_in_their_names_are_named_in_quotes(folder, samples):

@@ -25,7 +25,7 @@ from softform_interfaces.msg import ServoState
 from softform_ros.goal_error import GoalCode
 from softform_ros.histories import history_message
 
-SAID = "move each actuator through 40 % of its range once"
+SAID = "./softform home (or ShapeClient.home) moves each actuator through 40 % of its range once"
 SHAPE = Shape(np.zeros((4, 3)))
 ENDED = GoalCode.NONE, ""
 SERVED = [

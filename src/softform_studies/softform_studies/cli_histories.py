@@ -14,6 +14,7 @@ from softform_core.robots import load_robot
 @click.option("--reality", default="printed", show_default=True, help="That depends on its path: a name, or a .yaml.")
 @click.option("--levels", type=click.IntRange(min=1), default=29, show_default=True, help="Of a straight tendon.")
 @click.option("--helical-levels", type=click.IntRange(min=1), default=162, show_default=True)
+@click.option("--singles", is_flag=True, help="Single moves alone, without the walk and the trajectories.")
 @click.option("--output", type=PATH, help="Zarr store.  [default: data/ROBOT/histories.zarr]")
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes.  [default: one for each core]")
 @click.option("--seed", default=0, show_default=True, help="Of the orders, the cameras and their noise.")
@@ -23,6 +24,7 @@ def histories(
     reality: str,
     levels: int,
     helical_levels: int,
+    singles: bool,
     output: Path | None,
     jobs: int | None,
     seed: int,
@@ -38,7 +40,7 @@ def histories(
     \b
     Examples:
       ./softform histories --robot tendon_robot --json -
-      ./softform histories --robot tendon_robot --levels 8 --helical-levels 8 --output small.zarr
+      ./softform histories --robot tendon_robot --levels 8 --helical-levels 24 --singles --output singles.zarr
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from softform_core.executors import make_executor
     from softform_rig.reality import load_reality
@@ -53,6 +55,7 @@ def histories(
     path_body(robot, described)
     path = data_dir() / robot.name / "histories.zarr" if output is None else output
     runs = planned_runs(nominal_configurations(robot, levels, helical_levels), seed)
+    runs = runs[:3] if singles else runs
     count = sum(int(run.is_recorded.sum()) for run in runs)
     with click.progressbar(length=count, label=f"{count} shapes") as bar:
         found = record(path, robot, described, runs, seed, make_executor(jobs), bar.update)

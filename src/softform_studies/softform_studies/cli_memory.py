@@ -32,9 +32,10 @@ def memory(
 
     Realities are drawn at random (seeds S, S + 1, …). `felt` says how much of what a body feels stays unexplained, as
     root mean squares over half the range, medians of the draws: memory-free, by one play, by the memory that is
-    learned. `felt_by_law` says it apart for plays, which are the learner's own, and for Bouc and Wen's law. With
-    --surfaces sim-to-real is learned memory-free, with the memory, and told what the body felt. Finished draws are kept
-    in runs/bench_memory; the same command goes on from there.
+    learned. `one_move` says how far what is felt is from what is wanted after one move, commanded memory-free and
+    through the state. `felt_by_law` says it apart for plays, which are the learner's own, and for Bouc and Wen's law.
+    With --surfaces sim-to-real is learned memory-free, with the memory, and told what the body felt. Finished draws are
+    kept in runs/bench_memory; the same command goes on from there.
 
     \b
     Examples:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_studies.hysteresis import losses, memories
 from softform_studies.hysteresis.centre_lines import CentreLines
@@ -61,7 +62,7 @@ def small() -> Prepared:
     """What a race on `remembered` shapes needs."""
     shapes, bends = remembered()
     plan = replace(Plan(), tests=15, tests_apart=15, ours=60, steps=300)
-    return Prepared(shapes, bends, described_rod().bends(shapes.q_current)[:, None], described_rod(), plan)
+    return Prepared(shapes, bends, described_rod().bends(shapes.q_current)[:, None], described_rod(), plan, {})
 
 
 def test_sinkhorns_iteration_ends_at_the_best_bijection():
@@ -146,6 +147,13 @@ def test_the_rod_without_friction_is_identified():
         return float(np.abs(lines().lines(rod.bends(configurations)).points - truth).max())
 
     assert off(found) < 0.25 * off(described_rod()) and said
+
+
+def test_clouds_of_another_robot_or_in_metres_are_told():
+    shapes = remembered()[0]
+    for foreign in (3.0 * shapes.cloud[:4], 1e-3 * shapes.cloud[:4]):
+        with pytest.raises(SoftformError, match="from the nearest rod of this kind"):
+            identified(load_robot(ROBOT).body, lines(), shapes.q_current[:4], foreign, lambda line: None)
 
 
 def test_plays_and_turning_points_keep_what_they_should():

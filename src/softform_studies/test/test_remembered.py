@@ -26,8 +26,9 @@ def test_what_is_felt_depends_on_what_was_before() -> None:
 def test_several_plays_leave_less_than_one_whatever_the_law(seed: int) -> None:
     """Of several plays with creep and sensors that remember, Bouc and Wen's law, and plays with creep."""
     robot = load_robot("membrane")
-    left = felt_errors(robot, draw_reality(robot, seed), 40, seed)
+    left, moved = felt_errors(robot, draw_reality(robot, seed), 40, seed)
     assert left["learned"] < 0.75 * left["one_play"] < 0.75 * left["memory_free"]
+    assert moved["state"] < 0.6 * moved["memory_free"]  # after one move to what is wanted
 
 
 def test_the_command_prints_medians_and_goes_on_where_it_stopped(tmp_path, monkeypatch) -> None:
@@ -47,7 +48,8 @@ def test_the_command_prints_medians_and_goes_on_where_it_stopped(tmp_path, monke
 def test_half_of_what_a_memory_is_worth_is_a_half() -> None:
     def draw(free: float, learned: float, told: float) -> dict:
         errors = {"before_mm": 4.0, "memory_free_mm": free, "learned_mm": learned, "told_mm": told}
-        return {"law": "none", "felt": dict.fromkeys(("memory_free", "one_play", "learned"), 0.01), **errors}
+        felt = dict.fromkeys(("memory_free", "one_play", "learned"), 0.01)
+        return {"law": "none", "felt": felt, "one_move": {"memory_free": 0.01, "state": 0.01}, **errors}
 
     figures = remembered_figures([draw(1.0, 0.75, 0.5), draw(1.0, 0.95, 0.9), {"error": "no"}])
     assert figures["closed"] == {"draws": 1, "median": 0.5}
@@ -60,9 +62,11 @@ def test_what_is_felt_is_told_by_law() -> None:
     """The plays that a learner has, too, say nothing of Bouc and Wen's law."""
 
     def draw(law: str, left: float) -> dict:
-        return {"law": law, "felt": dict.fromkeys(("memory_free", "one_play", "learned"), left)}
+        moved = {"memory_free": left, "state": 0.25 * left}
+        return {"law": law, "felt": dict.fromkeys(("memory_free", "one_play", "learned"), left), "one_move": moved}
 
     laws = ("plays, 1 creep", "plays", "bouc_wen, 2 creep by Eyring, sensors", "1 creep")
     figures = remembered_figures([draw(law, left) for law, left in zip(laws, (0.01, 0.03, 0.05, 0.002), strict=True)])
+    assert figures["one_move"]["fall"] == 0.75
     found = {law: (one["draws"], one["learned"]) for law, one in figures["felt_by_law"].items()}
     assert found == {"bouc_wen": (1, 0.05), "none": (1, 0.002), "plays": (2, 0.02)}

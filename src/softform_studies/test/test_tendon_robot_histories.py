@@ -1,7 +1,9 @@
 """Shapes with histories: the paper's numbers of configurations, the cameras' chain, the store, and one small run."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -155,3 +157,16 @@ def test_a_camera_that_sees_too_little_is_told(shapes):
     assert cameras.cloud(vertices).shape == (512, 3)
     with pytest.raises(SoftformError, match="512 are needed"):
         cameras.cloud(vertices + [0.0, 0.0, 0.5])
+
+
+def test_a_dead_camera_is_named_and_nothing_is_recorded_of_the_other_side_alone():
+    skin, line = ROBOT.body.skin(), straight_line(ROBOT)
+    vertices = skin.vertices(*(one[None] for one in line))[0]
+    for dead in (0, 1):
+        cameras = Cameras(ROBOT, skin.faces, 0, 0)
+        assert len(cameras.cloud(vertices)) == 512
+        found = cameras.cameras[dead].scanner.scan(vertices, skin.faces)
+        nothing = replace(found, points=found.points[:0])
+        cameras.cameras[dead] = replace(cameras.cameras[dead], scanner=SimpleNamespace(scan=lambda *_, n=nothing: n))
+        with pytest.raises(SoftformError, match=f"Camera {dead + 1} of 2 sees 0 points"):
+            cameras.cloud(vertices)

@@ -67,6 +67,9 @@ def _columns(given: str | None, default: list[str]) -> list[str]:
     type=click.Choice(["mean", "first", "keep"]),
     help="Of an actuation that comes again with another tip: the mean, the first, or each.  [default: refused]",
 )
+@click.option(
+    "--captured", is_flag=True, help="Tips of the real robot, for `train s2r`.  [output: data/ROBOT/tips.zarr]"
+)
 @_OUTPUT
 def tips(
     table: Path,
@@ -78,6 +81,7 @@ def tips(
     tip: str | None,
     displaced_from: str | None,
     repeats: "Repeats | None",
+    captured: bool,
     output: Path | None,
 ) -> None:
     """Import actuations and places of the tip, a row each, in the robot's frame.
@@ -85,17 +89,34 @@ def tips(
     Rows that come twice are left out, and those without a tip, or whose tip stands for none: it comes under other
     actuations, too, far from the tips nearby. The same command again goes on where it was stopped.
 
+    With --captured they are measured on the real robot, by a motion-capture system or a camera of your own, and each is
+    kept; give --in-order where rows follow one another as they were executed, so that its memory is learned, too.
+
     \b
     Examples:
       ./softform import tips fem.csv --robot mine.yaml --unit mm --actuation-unit kPa --actuation p1,p2,p3 --tip x,y,z
       ./softform train fk --robot mine.yaml        N_fk, and N_J from the derivative of N_fk
+      ./softform import tips mocap.csv --captured --in-order --robot mine.yaml --unit m --actuation-unit Pa
+      ./softform train s2r --robot mine.yaml       N_s2r, from what was captured
     """  # noqa: D301
-    from softform_core.importing.tips import import_tips
+    from softform_core.importing.tips import import_captured_tips, import_tips
 
     robot = load_robot(robot_name, needs="tip")
-    path = data_dir() / robot.name / "simulation.zarr" if output is None else output
+    kind = "tips" if captured else "simulation"
+    path = data_dir() / robot.name / f"{kind}.zarr" if output is None else output
     names = _columns(actuation, robot.actuation_names), _columns(tip, ["x", "y", "z"][: robot.tip_dimensions])
     rest = None if displaced_from is None else numbers(displaced_from, "--displaced-from")
+    if captured:
+        if repeats is not None:
+            raise click.UsageError("Captured tips are all kept: --repeats has nothing to choose.")
+        samples, absent = import_captured_tips(
+            robot, table, *names, unit, actuation_unit, path, displaced_from=rest, in_order=in_order
+        )
+        click.echo(f"{path}: {len(samples.tips)} captured tips, {'with' if in_order else 'without'} their past.")
+        if absent:
+            click.echo(f"  without a tip, or with one that stands for none, left out: {absent}")
+        click.echo(f"Learn from them: ./softform train s2r --robot {robot.given_as}")
+        return
     with going_on(path):
         store = import_tips(
             robot, table, *names, unit, actuation_unit, path, displaced_from=rest, repeats=repeats, in_order=in_order

@@ -19,7 +19,7 @@ class _Commands(RegisteredCommands):
         "Capture and learn": ("calibrate-cameras", "print-code", "register", "collect", "train", "refresh"),
         "Launch": ("launch", "rig", "commission", "status"),
         "Command a stack that runs": (
-            *("reach", "follow", "plan", "stream", "capture", "run", "release", "stop", "reset"),
+            *("home", "reach", "follow", "plan", "stream", "capture", "run", "release", "stop", "reset"),
         ),
         "Record": ("record", "replay"),
         "Look and judge": ("shape", "evaluate", "bench", "study", "histories", "figures"),

@@ -20,6 +20,10 @@ _SMOOTHING_S = 0.2
 """Time constant of the mean of measured values, s: peaks of their noise are no turns."""
 _LEAST_TURN = 0.002
 """Shortest way back that counts as a turn, as a share of the range; shorter ones are noise."""
+_JUMP = 20.0
+"""Speed of a motor, over its slew rate, that none has: its position was lost, as when a tendon leaves its drum."""
+_NO_JUMP = 0.05
+"""Way, as a share of the range, that noise and late measurements explain at any speed."""
 WIPES = 0.4
 """Travel after which a body has forgotten what was before, as a share of the range."""
 
@@ -44,7 +48,8 @@ class History:
 
     Attributes:
         turns: The turns of each degree of freedom; the first is where it was when the driver began to measure.
-        is_known: Whether what was before that cannot matter: each has moved through `WIPES` of its range since.
+        is_known: Whether what was before that cannot matter: each has moved through `WIPES` of its range since, an
+            actuator through that share of what the degrees of freedom use of it.
         of_actuators: The turns of each actuator; empty where the actuators are the degrees of freedom.
     """
 
@@ -98,12 +103,21 @@ class HistoryKeeper:
         self._m = robot.degrees_of_freedom
         span = robot.actuation_max - robot.actuation_min
         self._has_others = len(turning_names(robot)) > self._m
+        wipes = WIPES * span
         if self._has_others:
-            span = np.concatenate([span, robot.actuator_max - robot.actuator_min])
-        self._least, self._wipes = (_LEAST_TURN * span).tolist(), WIPES * span
-        self._lowest, self._highest = np.full(len(span), np.inf), np.full(len(span), -np.inf)
+            whole = robot.actuator_max - robot.actuator_min
+            span, wipes = np.concatenate([span, whole]), np.concatenate([wipes, WIPES * _used(robot, whole)])
+        self._least, self._wipes = (_LEAST_TURN * span).tolist(), wipes
+        is_motor = np.array([unit == "m" for unit in robot.actuator_units])  # air is vented at any speed
+        self._speed = np.where(is_motor, _JUMP * robot.slew_rate, np.inf)
+        self._slack = _NO_JUMP * (robot.actuator_max - robot.actuator_min)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Know nothing of what was before."""
+        self._lowest, self._highest = np.full_like(self._wipes, np.inf), np.full_like(self._wipes, -np.inf)
         self._turns: Turns = ()
-        self._mean, self._stamp = np.empty(0), 0.0
+        self._mean, self._last, self._stamp = np.empty(0), np.empty(0), 0.0
 
     @property
     def history(self) -> History:
@@ -113,7 +127,15 @@ class HistoryKeeper:
         return History(turns[: self._m], is_known, turns[self._m :])
 
     def note(self, values: Array, stamp: float) -> None:
-        """Take the newest measured values (k,) of the actuators, of a moment in s since the epoch."""
+        """Take the newest measured values (k,) of the actuators, of a moment in s since the epoch.
+
+        Where a motor has jumped its position is lost, and with it what its tendon did: the history begins anew.
+        """
+        if self._turns and stamp > self._stamp:
+            most = self._speed * (stamp - self._stamp) + self._slack
+            if (np.abs(values - self._last) > most).any():
+                self._forget()
+        self._last = values
         passed, self._stamp = stamp - self._stamp, stamp
         if not self._turns:
             self._mean = values
@@ -128,6 +150,15 @@ class HistoryKeeper:
         before = self._turns or ((),) * len(newest)
         each = zip(before, newest.tolist(), self._least, strict=True)
         self._turns = tuple(_turned(turns, (stamp, value), least) for turns, value, least in each)
+
+
+def _used(robot: Robot, whole: Array) -> Array:
+    """Return how much of the ranges (k,) of the actuators the degrees of freedom use together, at most."""
+    ends = (
+        np.diag(end - robot.rest_actuation) + robot.rest_actuation for end in (robot.actuation_min, robot.actuation_max)
+    )
+    low, high = (robot.actuators_of(end) for end in ends)
+    return np.minimum(whole, np.abs(high - low).sum(axis=0))
 
 
 def _moments(each: Turns) -> list[float]:

@@ -1,4 +1,4 @@
-"""A table of actuations and tips as a simulation's store."""
+"""A table of actuations and tips as a simulation's store, or as one of captured tips."""
 
 import re
 from collections.abc import Sequence
@@ -14,9 +14,11 @@ from softform_core.errors import SoftformError
 from softform_core.importing.checks import check_columns, check_scale, groups, in_si, numbers_in_si, read_actuations
 from softform_core.importing.table import Table
 from softform_core.importing.write import write_samples
+from softform_core.provenance import now
 from softform_core.robots import Robot
 from softform_core.simulation.store import SimulationStore
 from softform_core.stores.past import pasts
+from softform_core.training.tip_samples import TipSamples, write_tip_samples
 from softform_core.units import MM_PER_M
 
 Repeats = Literal["mean", "first", "keep"]
@@ -78,6 +80,79 @@ def import_tips(
     """
     if in_order and repeats is not None:
         raise SoftformError("Rows in order are all kept: repeats has nothing to choose.", "Leave --repeats out.")
+    table, lines, actuations, tips, past = _read_rows(
+        robot, path, actuation, tip, unit, actuation_unit, displaced_from, in_order
+    )
+    kept, told = np.arange(len(lines)), dict[str, object](taken=None, actuations=0)
+    if not in_order:
+        kept, tips, told = _merged(robot, table, actuations, tips, lines, repeats)
+
+    def read(samples: NDArray[np.int64]) -> dict[str, Array]:
+        return {"tip": tips[samples]}
+
+    settings: dict[str, object] = {
+        "source": path.name,
+        "source_sha256": table.sha256,
+        "columns": [*actuation, *tip],
+        "unit": unit,
+        "actuation_unit": actuation_unit,
+        "displaced_from": None if displaced_from is None else list(displaced_from),
+        "in_order": in_order,
+        "repeats": told,
+        "left_out": len(lines) - len(kept),
+        "without_tip": _without_tip(table, lines),
+    }
+    shapes = {"tip": (robot.tip_dimensions,)}
+    return write_samples(
+        robot, actuations[kept], shapes, {}, read, settings, output, block=_BLOCK, past=past, progress=progress
+    )
+
+
+def import_captured_tips(
+    robot: Robot,
+    path: Path,
+    actuation: Sequence[str],
+    tip: Sequence[str],
+    unit: str,
+    actuation_unit: str,
+    output: Path,
+    *,
+    displaced_from: Sequence[float] | None = None,
+    in_order: bool = False,
+) -> tuple[TipSamples, str]:
+    """Bring a table of captured tips into a store that `./softform train s2r` takes; each row is a measurement.
+
+    Args:
+        robot: Robot with a tip.
+        path: The table, as of `import_tips`.
+        actuation: Columns of the actuations.
+        tip: Columns of the tip.
+        unit: Of the tip, and of `displaced_from`: m or mm.
+        actuation_unit: Of the actuations.
+        output: The store.
+        displaced_from: Place of the tip at rest, if the columns are displacements from it.
+        in_order: Whether rows follow one another as they were executed: then what was commanded before each is kept,
+            so that a body that remembers is learned with its memory.
+
+    Returns:
+        What was written, and which rows had no tip, in words.
+
+    Raises:
+        SoftformError: If the table cannot be this robot's, or the store is there already or cannot be written.
+    """
+    table, lines, actuations, tips, past = _read_rows(
+        robot, path, actuation, tip, unit, actuation_unit, displaced_from, in_order
+    )
+    samples = TipSamples(actuations, tips, past)
+    write_tip_samples(output, robot, samples, {"source": f"{path.name} ({table.sha256[:12]})", "created": now()})
+    return samples, _without_tip(table, lines)
+
+
+def _read_rows(
+    robot: Robot, path: Path, actuation: Sequence[str], tip: Sequence[str], unit: str, actuation_unit: str,
+    displaced_from: Sequence[float] | None, in_order: bool,
+) -> tuple[Table, NDArray[np.int64], Array, Array, Array | None]:  # fmt: skip
+    """Return the table; of rows with a tip their numbers, actuations (n, m), tips (n, d) m and, in order, the past."""
     check_columns(robot, "--tip", tip, ["x", "y", "z"][: robot.tip_dimensions])
     named = [*actuation, *tip]
     if twice := [name for name in named if named.count(name) > 1]:
@@ -99,29 +174,12 @@ def import_tips(
     else:
         _check_places(robot, path, tip, actuations, tips)
     check_scale(robot, table, tips)
-    kept, told = np.arange(len(lines)), dict[str, object](taken=None, actuations=0)
-    if not in_order:
-        kept, tips, told = _merged(robot, table, actuations, tips, lines, repeats)
+    return table, lines, actuations, tips, past
 
-    def read(samples: NDArray[np.int64]) -> dict[str, Array]:
-        return {"tip": tips[samples]}
 
-    settings: dict[str, object] = {
-        "source": path.name,
-        "source_sha256": table.sha256,
-        "columns": [*actuation, *tip],
-        "unit": unit,
-        "actuation_unit": actuation_unit,
-        "displaced_from": None if displaced_from is None else list(displaced_from),
-        "in_order": in_order,
-        "repeats": told,
-        "left_out": len(lines) - len(kept),
-        "without_tip": table.rows(np.flatnonzero(absent)) if absent.any() else "",
-    }
-    shapes = {"tip": (robot.tip_dimensions,)}
-    return write_samples(
-        robot, actuations[kept], shapes, {}, read, settings, output, block=_BLOCK, past=past, progress=progress
-    )
+def _without_tip(table: Table, lines: NDArray[np.int64]) -> str:
+    absent = np.setdiff1d(np.arange(len(table)), lines)
+    return table.rows(absent) if absent.size else ""
 
 
 def _absent(robot: Robot, actuations: Array, tips: Array) -> NDArray[np.bool_]:

@@ -101,11 +101,15 @@ class Recipe(TrainingRecipe):
     chosen_on: tuple[int, ...] = ()
 
 
-CHOSEN_ON = (*range(4), 100, 101, 102, 111, 175, 209, *range(300, 312), *range(400, 440), *range(500, 506), 953)
+CHOSEN_ON = (
+    *(*range(4), 100, 101, 102, 111, 175, 209, *range(300, 312), *range(400, 440), *range(500, 506)),
+    *(*range(600, 624), 953),
+)
 """Seeds of the realities, and of the frames of `default`, on which settings of ours were chosen.
 
 300 to 311: the correction of the actuation, and (to 306) how far a model ages; 400 to 439: the displacement prior that
-ships was learned from them; 504, of the manipulator: what alike actuators share.
+ships was learned from them; 504, of the manipulator: what alike actuators share; 600 to 623: plays and creep of the
+memory (`training.memory_model`).
 """
 
 PAPER = Recipe("paper", 300, 300, 1e-3, 8)

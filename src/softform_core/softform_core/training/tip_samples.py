@@ -55,7 +55,7 @@ TIP_SAMPLES = StoreKind(
     schema="softform/tip-samples",
     version=1,
     attributes=("source", "created"),
-    made_by="./softform python -m softform_studies.waypoints.capture_tips",
+    made_by="./softform import tips --captured",
     misshapen=_misshapen,
 )
 

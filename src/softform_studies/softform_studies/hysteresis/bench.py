@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ import numpy as np
 from softform_core.arrays import Array
 from softform_core.executors import Executor
 from softform_core.threads import one_thread
-from softform_studies.hysteresis.laboratory import QUICK, Plan, Prepared, prepare
+from softform_studies.hysteresis.laboratory import Plan, Prepared, prepare
 from softform_studies.hysteresis.losses import seen_floor_m2, whole_skin_floor_m2
 from softform_studies.hysteresis.tasks import Runner, Task, tasks
+from softform_studies.sim_to_real.kept import Ledger
 
 _BATCH, _ALONE = 1000, 200
 PAPER = {
@@ -31,12 +33,15 @@ PAPER = {
 """What paper 004 prints of its robot (Sec. VI-D); its Chamfer's distances are squared, and so in m²."""
 
 
-def hysteresis(path: Path, quick: bool, executor: Executor, report: Callable[[str], None]) -> dict[str, Any]:
-    """Race all models.
+def hysteresis(
+    path: Path, plan: Plan, folder: Path, executor: Executor, report: Callable[[str], None]
+) -> dict[str, Any]:
+    """Race all models; those that `folder` holds, of the same shapes and plan, are not trained again.
 
     Args:
         path: Store of `softform histories`.
-        quick: Whether few shapes and short training will do.
+        plan: How much is done.
+        folder: Where what is found is kept, model by model.
         executor: Trains the models.
         report: Called with lines on the way.
 
@@ -45,22 +50,28 @@ def hysteresis(path: Path, quick: bool, executor: Executor, report: Callable[[st
         least Chamfer's distance that can be told: of what the cameras see of the shapes to judge by, and of all skin.
 
     Raises:
-        SoftformError: If there are no such shapes, or too few.
+        SoftformError: If there are no such shapes, or too few, or the folder cannot be written.
     """
-    prepared = prepare(path, QUICK if quick else Plan(), executor, report)
+    prepared, ledger = prepare(path, plan, executor, report, folder), Ledger(folder / "race.jsonl")
     figures: dict[str, Any] = {
         "shapes": len(prepared.shapes),
+        "plan": asdict(plan),
         "sampling_floor_m2": round(seen_floor_m2(prepared.shapes.cloud[prepared.rows("printed")[2]]), 5),
         "whole_skin_floor_m2": round(whole_skin_floor_m2(prepared.shapes.area), 5),
         "fitted_centre_lines": _fits(prepared),
         "paper": PAPER,
     }
-    for key, found, said in executor.run(partial(Runner, prepared), tasks(prepared)):
+    listed = {task.key: {**prepared.settings, "task": asdict(task)} for task in tasks(prepared)}
+    missing = [task for task in tasks(prepared) if ledger.find(listed[task.key]) is None]
+    report(f"{len(missing)} of {len(listed)} models are to be trained")
+    for key, found, said in executor.run(partial(Runner, prepared), missing):
         report(said)
+        ledger.keep(listed[key], found)
+    for key, settings in listed.items():
         place = figures
         for name in key[:-1]:
             place = place.setdefault(name, {})
-        place[key[-1]] = found
+        place[key[-1]] = ledger.find(settings)
     with one_thread():
         figures["ms_per_shape"] = _times(prepared)
     return figures

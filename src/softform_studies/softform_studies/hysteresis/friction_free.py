@@ -26,6 +26,8 @@ TRAINED_ON = 30
 _SLACK = -0.05  # m, pull of a tendon that is paid out further than any bend takes
 _POLLS, _SMALLEST = 30, 0.05
 _EVERY = 4  # point of a cloud is compared
+_FAR = 0.15
+"""Distance of clouds from the best rod, as a share of the robot's length, beyond which they are not its."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +58,13 @@ class FrictionFreeRod:
         body: The robot's body.
         lines: Of the robot.
         parameters: Of the rod.
+
+    Attributes:
+        parameters: Of the rod.
     """
 
     def __init__(self, body: Any, lines: CentreLines, parameters: Parameters) -> None:
+        self.parameters = parameters
         log_modulus, poisson, log_density, log_compliance, *offsets = parameters.values
         section = body.section
         material = Material(
@@ -127,7 +133,11 @@ def identified(
     clouds: NDArray[np.float32],
     report: Callable[[str], None],
 ) -> FrictionFreeRod:
-    """Return the rod whose skin comes next to clouds (n, M, 3) mm at configurations (n, k) m, by pattern search."""
+    """Return the rod whose skin comes next to clouds (n, M, 3) mm at configurations (n, k) m, by pattern search.
+
+    Raises:
+        SoftformError: If no rod comes near them: they are another robot's.
+    """
     measured = torch.as_tensor(clouds[:, ::_EVERY])
 
     def cost(values: Array) -> float:
@@ -151,5 +161,10 @@ def identified(
                     values, best, improved = tried, found, True
                     break
         scale *= 1.0 if improved else 0.5
+    if not best**0.5 <= _FAR * MM_PER_M * body.size:
+        raise SoftformError(
+            f"The clouds are {best**0.5:.0f} mm (RMS) from the nearest rod of this kind.",
+            "They are of another robot, in another unit, or in another frame: look at one of them.",
+        )
     report(f"  rod without friction: {best**0.5:.2f} mm (RMS) from {len(clouds)} clouds after {polls} polls")
     return FrictionFreeRod(body, lines, Parameters(values))

@@ -1,10 +1,11 @@
 """What the models of the race share: shapes, splits, fitted centre lines, the rod without friction; and its tasks."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -15,9 +16,10 @@ from softform_core.errors import SoftformError
 from softform_core.executors import Executor
 from softform_core.robots import load_robot
 from softform_studies.hysteresis.centre_lines import CentreLines
-from softform_studies.hysteresis.friction_free import TRAINED_ON, FrictionFreeRod, identified
+from softform_studies.hysteresis.friction_free import TRAINED_ON, FrictionFreeRod, Parameters, identified
 from softform_studies.hysteresis.memories import split_rows
 from softform_studies.hysteresis.ours import surrogate
+from softform_studies.sim_to_real.kept import kept_arrays
 from softform_studies.tendon_robot.shapes import RecordedShapes, read_shapes
 
 Split = Literal["printed", "by_current", "by_prior", "trajectories"]
@@ -26,6 +28,8 @@ SPLITS: tuple[Split, ...] = ("printed", "by_current", "by_prior")
 _TOWARDS_PRIOR, _GAINS = (0.0, 0.15, 0.3), (0.8, 0.95, 1.1)
 """Where the fit of a centre line may begin: the rod's at a configuration moved towards the prior one, and scaled."""
 _CHUNK = 256
+_VERSION = 1
+"""Of how lines are fitted and models trained: what was kept by another version does not count."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,7 @@ class Prepared:
         candidates: (n, c, W) where the fit of a cloud may begin, a measured or a predicted one.
         rod: That rod.
         plan: How much is done.
+        settings: What all of this was made of: what is kept of it has the same.
     """
 
     shapes: RecordedShapes
@@ -78,6 +83,7 @@ class Prepared:
     candidates: Array
     rod: FrictionFreeRod
     plan: Plan
+    settings: Mapping[str, Any]
 
     @property
     def paths(self) -> Array:
@@ -107,11 +113,13 @@ def rows_of(
     return random.permutation(learned)[: plan.learned], random.permutation(validated)[: plan.validated], judged
 
 
-def prepare(path: Path, plan: Plan, executor: Executor, report: Callable[[str], None]) -> Prepared:
+def prepare(path: Path, plan: Plan, executor: Executor, report: Callable[[str], None], folder: Path) -> Prepared:
     """Read shapes, identify the rod without friction on clouds that no split judges by, and fit centre lines.
 
+    What was found is kept in `folder`, and taken from there where shapes and plan are the same.
+
     Raises:
-        SoftformError: If there are no such shapes, or too few.
+        SoftformError: If there are no such shapes, or too few, or the folder cannot be written.
     """
     shapes = read_shapes(path)
     singles = int(np.isin(shapes.part, (0, 1, 2)).sum())
@@ -120,12 +128,24 @@ def prepare(path: Path, plan: Plan, executor: Executor, report: Callable[[str], 
             f"{path} has {singles} shapes after single moves; {3 * plan.tests} are needed at least.",
             "Make more by `./softform histories` with more --levels.",
         )
+    content = sha256(shapes.cloud.tobytes() + shapes.q_current.tobytes() + shapes.past.tobytes()).hexdigest()[:16]
+    settings = {"version": _VERSION, "robot": shapes.robot, "shapes": content, "plan": asdict(plan)}
+    report(f"{len(shapes)} shapes; the rod without friction, and centre lines of their clouds")
+    kept = kept_arrays(folder, settings, lambda: _found(shapes, plan, executor, report))
+    body = load_robot(shapes.robot).body
+    rod = FrictionFreeRod(body, CentreLines(body), Parameters(kept["parameters"]))
+    return Prepared(shapes, kept["bends"], kept["candidates"], rod, plan, settings)
+
+
+def _found(
+    shapes: RecordedShapes, plan: Plan, executor: Executor, report: Callable[[str], None]
+) -> Mapping[str, Array]:
+    """Return the rod's parameters, and bends and candidates as of `Prepared`."""
     body = load_robot(shapes.robot).body
     lines = CentreLines(body)
     judged = np.concatenate([rows_of(shapes, split, plan)[2] for split in (*SPLITS, "trajectories")])
     known = np.setdiff1d(rows_of(shapes, "printed", plan)[0], judged)
     chosen = np.random.default_rng(2).permutation(known)[:TRAINED_ON]
-    report(f"{len(shapes)} shapes; the rod without friction")
     rod = identified(body, lines, shapes.q_current[chosen], shapes.cloud[chosen], report)
     used = np.unique(
         np.concatenate([one for split in (*SPLITS, "trajectories") for one in rows_of(shapes, split, plan)])
@@ -139,7 +159,7 @@ def prepare(path: Path, plan: Plan, executor: Executor, report: Callable[[str], 
     bends = np.full_like(candidates[:, 0], np.nan)
     for rows, found in executor.run(partial(_fitter, shapes.robot), parts):
         bends[rows] = found
-    return Prepared(shapes, bends, candidates, rod, plan)
+    return {"parameters": rod.parameters.values, "bends": bends, "candidates": candidates}
 
 
 def _candidates(prior: Callable[[torch.Tensor], torch.Tensor], shapes: RecordedShapes) -> Array:

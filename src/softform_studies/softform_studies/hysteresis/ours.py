@@ -81,12 +81,23 @@ class Process:
         self._known = [one.astype(np.float32) for one in self._scaled(features)]
         self._squares = [(one**2).sum(axis=1) for one in self._known]
         self._weights = (torch.linalg.solve(covariance, outputs).numpy() * self._spread).astype(np.float32)
+        self._inverse = torch.linalg.inv(covariance).numpy()
 
     def _scaled(self, features: Array) -> tuple[Array, Array]:
         return features[:, : self._alone] / self._lengths[: self._alone], features / self._lengths[self._alone :]
 
     def mean(self, features: Array) -> Array:
         """Return the expected outputs (n, m)."""
+        return np.asarray(self._kernel(features) @ self._weights, dtype=np.float64)
+
+    def deviation(self, features: Array) -> Array:
+        """Return the standard deviation (n,) of what is expected, over that of the outputs; without their noise."""
+        kernel = self._kernel(features).astype(np.float64)
+        told = ((kernel @ self._inverse) * kernel).sum(axis=1)
+        return np.asarray(np.sqrt(np.maximum(float(self._shares.sum()) - told, 0.0)))
+
+    def _kernel(self, features: Array) -> NDArray[np.float32]:
+        """Covariance (n, l) with what was learned from."""
         kernel = np.zeros((len(features), len(self._weights)), dtype=np.float32)
         for share, scaled, known, square in zip(
             self._shares, self._scaled(features), self._known, self._squares, strict=True
@@ -94,7 +105,7 @@ class Process:
             asked = scaled.astype(np.float32)
             apart = (asked**2).sum(axis=1)[:, None] + square - 2.0 * asked @ known.T
             kernel += share * np.exp(-0.5 * apart)
-        return np.asarray(kernel @ self._weights, dtype=np.float64)
+        return kernel
 
 
 def _covariance(features: Tensor, alone: int, index: Tensor, logs: Tensor) -> Tensor:
@@ -139,6 +150,10 @@ class Ours:
     def bends(self, paths: Array) -> Array:
         """Return the bends (n, 2 C + 1) at the end of paths (n, h, k) m."""
         return self._felt.bends(paths) + self._process.mean(self._features(paths)[0])
+
+    def deviation(self, paths: Array) -> Array:
+        """Return how little is known (n,) at the end of paths (n, h, k) m: 0 where it was learned from."""
+        return self._process.deviation(self._features(paths)[0])
 
     def _features(self, paths: Array) -> tuple[Array, NDArray[np.int64]]:
         """Features (n, k (3 + r)), what is felt first, and the group of each: the straight tendons share a length."""

@@ -129,15 +129,17 @@ class Runner:
         """Return the trained model of a task that tells centre lines."""
         if task.model == "physics":
             return _OfPresent(self._prepared.rod.bends)
-        learned, validated, _ = self._rows(task)
-        bends = self._prepared.bends
-        known = Known(
-            self._paths[learned], bends[learned], self._paths[validated], bends[validated], self._prepared.plan.steps
-        )
+        known = self.known(task)
         if task.model != "ours":
             return CURVES[task.model](known)
         prior = surrogate(self._prepared.rod.bends, np.unique(self._shapes.q_current, axis=0))
         return Ours(prior, known)
+
+    def known(self, task: Task) -> Known:
+        """Return what a model that tells centre lines learns from, and is validated by."""
+        learned, validated, _ = self._rows(task)
+        paths, bends = self._paths, self._prepared.bends
+        return Known(paths[learned], bends[learned], paths[validated], bends[validated], self._prepared.plan.steps)
 
     def carrier(self, learned: Rows) -> Carrier:
         """Return what makes clouds about lines, of the shapes that a model learned from."""

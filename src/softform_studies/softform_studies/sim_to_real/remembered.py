@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.executors import Executor
-from softform_core.forward.memory import PrandtlIshlinskii
+from softform_core.forward.memory import NO_MEMORY, Commands, Memory, PrandtlIshlinskii
 from softform_core.robots import Robot
 from softform_core.stores.past import pasts
 from softform_core.threads import one_thread
@@ -40,6 +40,13 @@ _NOISE = 0.01
 _WIDTHS = np.linspace(0.0, 0.2, 41)
 """Widths of one play that are tried, over half the range."""
 _JUDGED = 60
+_VERSION = 2
+"""Of what is measured: what was kept of another one does not count."""
+_MOVES = 20
+"""Moves to wanted actuations that are judged."""
+_ROUNDS = 20
+_INWARD = 0.8
+"""Share of the range, about its middle, in which they lie: through the state a command goes beyond what is wanted."""
 
 Found = dict[str, Any]
 
@@ -61,8 +68,11 @@ def felt_actuations(robot: Robot, reality: Reality, commanded: Array) -> Array:
     return robot.actuation_of(np.array(rows))
 
 
-def felt_errors(robot: Robot, reality: Reality, frames: int, seed: int) -> dict[str, float]:
-    """Return root mean squares of what is left of what is felt, over half the range: by nothing, one play, and ours."""
+def felt_errors(robot: Robot, reality: Reality, frames: int, seed: int) -> tuple[dict[str, float], dict[str, float]]:
+    """Return root mean squares of what is left of what is felt, over half the range: by nothing, one play, and ours.
+
+    And the same of what is wanted after one move, commanded memory-free and through the state, by ours.
+    """
     commanded = random_actuations(robot, frames + _JUDGED, seed)
     middle, half = (0.5 * (robot.actuation_max + sign * robot.actuation_min) for sign in (1.0, -1.0))
     felt = felt_actuations(robot, reality, commanded) / half
@@ -71,15 +81,15 @@ def felt_errors(robot: Robot, reality: Reality, frames: int, seed: int) -> dict[
     k = len(half)
     affine = np.concatenate([np.full(k, UNKNOWN[1]), np.diag(np.full(k, UNKNOWN[0])).ravel()])
 
-    def fitted(model_of: Callable[[Array, Array], ActuationModel], expected: Array) -> tuple[float, float]:
-        """What is left at the frames, as likelihood has it, and at the others."""
+    def fitted(model_of: Callable[[Array, Array], ActuationModel], expected: Array) -> tuple[float, float, Array]:
+        """What is left at the frames, as likelihood has it, and at the others; and the unknowns."""
         nothing, n = np.zeros(0), frames
         still = np.zeros((n, k)), nothing, np.broadcast_to(np.eye(k), (n, k, k)) / _NOISE**2, np.zeros((n, k))
         told = QuadraticMisfit(seen, *still[1:], np.zeros((n, k, 0)), np.zeros((0, 0)), nothing)
         model = model_of(commanded[:n], past[:n])
         unknowns, _, misfit = model.improved(np.zeros(len(expected)), nothing, told, expected, nothing)
         left = model_of(commanded[n:], past[n:]).effective(unknowns) - felt[n:]
-        return misfit, float(np.sqrt(np.square(left).mean()))
+        return misfit, float(np.sqrt(np.square(left).mean())), unknowns
 
     def played(width: float, at: Array, before: Array) -> PerceptronModel:
         play = PrandtlIshlinskii.play(width * half)
@@ -90,7 +100,58 @@ def felt_errors(robot: Robot, reality: Reality, frames: int, seed: int) -> dict[
 
     plays = [fitted(partial(played, width), affine) for width in _WIDTHS]
     learned = fitted(remembering, remembering(commanded[:1], past[:1]).expected(affine))
-    return {"memory_free": plays[0][1], "one_play": min(plays)[1], "learned": learned[1]}
+    told = {"memory_free": plays[0][1], "one_play": min(plays)[1], "learned": learned[1]}
+    model = remembering(commanded[:1], past[:1])
+    of_behind, memory = model.parts(learned[2])[0], model.memory(learned[2]) or NO_MEMORY
+    wanted = middle + _INWARD * (random_actuations(robot, _MOVES, seed + 1) - middle)
+    moved = {
+        name: _off_after_moves(robot, reality, commanded[:frames], wanted, correction, remembered)
+        for name, correction, remembered in (
+            ("memory_free", partial(_felt_behind, middle, half, plays[0][2]), NO_MEMORY),
+            ("state", partial(_felt_behind, middle, half, of_behind), memory),
+        )
+    }
+    return told, moved
+
+
+def _felt_behind(middle: Array, half: Array, unknowns: Array, actuation: Array) -> Array:
+    """Return what is felt (m,) of an actuation (m,) that the memory leaves."""
+    return half * PerceptronModel(actuation[None], middle, half).effective(unknowns)[0]
+
+
+def _off_after_moves(
+    robot: Robot, reality: Reality, before: Array, wanted: Array, correction: Callable[[Array], Array], memory: Memory
+) -> float:
+    """Return the root mean square, over half the range, of what is felt beside what is wanted, move after move.
+
+    Args:
+        robot: The robot.
+        reality: Its body.
+        before: (n, m) what was commanded before.
+        wanted: (w, m), one after the other, each in one move.
+        correction: What is felt of what the memory leaves.
+        memory: What the commands count with.
+    """
+    devices, body = SettledDevices(reality, robot), memory_of(reality, robot)
+    low, high = robot.actuation_min, robot.actuation_max
+    half = 0.5 * (high - low)
+
+    def felt(commanded: Array) -> Array:
+        return robot.actuation_of(body.feel(devices.settle(robot.actuators_of(commanded), HELD_S), HELD_S))
+
+    rest = robot.rest_actuation
+    state = rest if memory is NO_MEMORY else cast(PrandtlIshlinskii, memory).at_rest(rest)
+    commands = Commands(memory, state, (low, high))
+    for one in before:
+        felt(one)
+        commands.state = memory.advance(commands.state, one)
+    off = []
+    for one in wanted:
+        left = one
+        for _ in range(_ROUNDS):  # the inverse of a correction that is near the identity
+            left = left + (one - correction(left))
+        off.append((felt(commands.command(left)) - one) / half)
+    return float(np.sqrt(np.square(off).mean()))
 
 
 def measure_remembered(
@@ -108,7 +169,7 @@ def measure_remembered(
     """
     learners, ledger = Learners.of(robot, 0), Ledger(folder / "remembered.jsonl")
     realities = {seed: draw_reality(robot, seed) for seed in seeds}
-    common = {**learners.identity, **asdict(settings)}
+    common = {**learners.identity, **asdict(settings), "version": _VERSION}
     keys = {seed: {**common, "seed": seed, "reality": one.model_dump(mode="json")} for seed, one in realities.items()}
     found = {seed: kept for seed, key in keys.items() if (kept := ledger.find(key)) is not None}
     missing = [seed for seed in seeds if "error" in found.get(seed, {"error": ""})]
@@ -122,7 +183,8 @@ def measure_remembered(
 def _measurer(robot: Robot, learners: Learners, settings: RememberedSettings) -> Callable[[int], tuple[int, Found]]:
     def measure(seed: int) -> tuple[int, Found]:
         reality = draw_reality(robot, seed)
-        found: Found = {"law": law_of(reality), "felt": felt_errors(robot, reality, settings.frames, seed)}
+        felt, moved = felt_errors(robot, reality, settings.frames, seed)
+        found: Found = {"law": law_of(reality), "felt": felt, "one_move": moved}
         try:
             with one_thread():
                 if settings.surfaces:
@@ -181,7 +243,7 @@ def remembered_figures(draws: Sequence[Found]) -> dict[str, Any]:
     by_law: dict[str, list[Found]] = {}
     for draw in measured:
         by_law.setdefault(hysteresis_of(draw["law"]), []).append(draw)
-    figures: dict[str, Any] = {"draws": len(measured), "felt": _felt(measured)}
+    figures: dict[str, Any] = {"draws": len(measured), "felt": _felt(measured), "one_move": _one_move(measured)}
     figures["felt_by_law"] = {law: {"draws": len(some), **_felt(some)} for law, some in sorted(by_law.items())}
     if all("before_mm" in draw for draw in measured):
         cuts = ("memory_free", "learned", "told")
@@ -201,6 +263,13 @@ def hysteresis_of(law: str) -> str:
 
 def _felt(draws: Sequence[Found]) -> dict[str, float]:
     return {name: _median([draw["felt"][name] for draw in draws]) for name in ("memory_free", "one_play", "learned")}
+
+
+def _one_move(draws: Sequence[Found]) -> dict[str, float]:
+    """Medians after one move, and of the share by which the error falls, over draws that remember anything."""
+    pairs = [draw["one_move"] for draw in draws if draw["law"] != "none"]
+    falls = {"fall": _median([1.0 - one["state"] / one["memory_free"] for one in pairs])} if pairs else {}
+    return {name: _median([one[name] for one in pairs]) for name in ("memory_free", "state") if pairs} | falls
 
 
 def _median(values: list[float]) -> float:

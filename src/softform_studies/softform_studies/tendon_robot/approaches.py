@@ -6,6 +6,7 @@ some tendons; by way of home, so that each tendon is always tightened from slack
 have to be let go are let go further and tightened again.
 """
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -57,6 +58,13 @@ class Robots:
         self.unknowns, self.state = self.body.new(self.count)
         self.at = np.zeros((self.count, len(self.robot.actuators)))
         self.go(self.at)
+
+    def of(self, rows: NDArray[np.int64]) -> "Robots":
+        """Return others that are where some of these are, and have their past; these stay."""
+        found = copy.copy(self)
+        found.count, found.at, found.unknowns = len(rows), self.at[rows], self.unknowns[rows]
+        found.state = self.state.part(rows)
+        return found
 
     def go(self, configurations: Array) -> Array:
         """Go straight to configurations (n, k) m and stand there; returns the true tips (n, 3) m."""

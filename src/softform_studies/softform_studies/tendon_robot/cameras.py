@@ -33,6 +33,8 @@ _CORNERS = np.array([(0.04, 0.04, 0.0), (-0.04, 0.04, 0.0), (-0.04, -0.04, 0.0),
 """Of the printed structure at the base, m."""
 MARGIN = 0.02
 """Epsilon, m."""
+_FEWEST = 50
+"""Points of the robot that a camera which works sees at least; of a straight one it sees some hundreds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,18 +84,29 @@ class Cameras:
         """Return 512 points (512, 3) m in the robot's frame of a skin with vertices (V, 3) m.
 
         Raises:
-            SoftformError: If the cameras see fewer.
+            SoftformError: If the cameras see fewer, or one of them hardly anything.
         """
-        seen = [each.motion.apply(each.scanner.scan(vertices, self._faces).points) for each in self.cameras]
+        seen = [
+            self._within(each.motion.apply(each.scanner.scan(vertices, self._faces).points)) for each in self.cameras
+        ]
+        for number, one in enumerate(seen, 1):
+            if len(one) < _FEWEST:  # the other one's side alone would be a shape of its own
+                raise SoftformError(
+                    f"Camera {number} of {len(seen)} sees {len(one)} points of the robot.",
+                    "See whether it is on, uncovered, and still where it was calibrated.",
+                )
         points = np.concatenate(seen)
-        reach = self._length + MARGIN
-        points = points[(np.vecdot(points, points) <= reach**2) & (points[:, 2] >= -MARGIN)]
         if len(points) < CLOUD_POINTS:
             raise SoftformError(
                 f"The cameras see {len(points)} points of the robot; {CLOUD_POINTS} are needed.",
                 "Look whether one is covered, or turned away.",
             )
         return points[self._random.choice(len(points), CLOUD_POINTS, replace=False)].astype(np.float32)
+
+    def _within(self, points: Array) -> Array:
+        """Cut points (n, 3) m to the hemisphere."""
+        reach = self._length + MARGIN
+        return points[(np.vecdot(points, points) <= reach**2) & (points[:, 2] >= -MARGIN)]
 
 
 def _looking_at(eye: Array, middle: Array) -> RigidTransform:

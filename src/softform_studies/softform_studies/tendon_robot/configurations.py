@@ -18,7 +18,7 @@ from softform_studies.tendon_robot.shapes import PARTS, REMEMBERED, Part
 STRAIGHT_LEVELS, HELICAL_LEVELS = 29, 162
 _CHAINS = 300
 """Most robots that share the work of a set of nominal configurations; each begins rested, at home."""
-_LEAST_LENGTH = 8
+_LEAST_LENGTH = 3
 """Recorded shapes of each of them."""
 WALK, WALKS = 1200, 48
 TRAJECTORIES, LEGS = 6, 5

@@ -173,12 +173,14 @@ def write_shapes(path: Path, robot: Robot, shapes: RecordedShapes, provenance: d
 
 
 def read_shapes(path: Path, robot: Robot | None = None) -> RecordedShapes:
-    """Read a store of shapes; of just this robot if one is given.
+    """Read a store of shapes; of just this robot if one is given, else of the one that it names, as described now.
 
     Raises:
         SoftformError: If there is none, it is damaged, or of another robot.
     """
     group = open_group(path, SHAPES, robot, writable=False)
+    if robot is None:
+        group = open_group(path, SHAPES, load_robot(str(group.attrs["robot"])), writable=False)
 
     def read(name: str) -> NDArray[Any]:
         array = group[name]
