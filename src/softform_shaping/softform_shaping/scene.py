@@ -1,0 +1,96 @@
+"""The rig of two grippers, an object and a depth camera, without arms: what moves, what is seen, what is true."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from softform_core.arrays import Array
+from softform_core.geometry.rigid import RigidTransform
+from softform_shaping.camera import DepthCamera, Picture, Solid, box_solid, looking_at
+from softform_shaping.model import HeldModel
+from softform_shaping.objects import ShapedObject
+from softform_shaping.true_object import TrueObject
+
+__all__ = ["Scene", "make_scene"]
+
+_GREEN = (40, 190, 60)
+_JAW = 0.008
+_DISTANCE = 0.6
+"""Of the camera, m; a longer object is looked at from farther."""
+_CAMERA_SHIFT, _CAMERA_TURN = 0.003, 0.005
+"""Standard deviations of what the camera's pose is off by, m and rad."""
+
+
+@dataclass(eq=False)
+class Scene:
+    """The rig.
+
+    Attributes:
+        truth: The object.
+        camera: With its true pose.
+        believed: Its pose as calibrated.
+        jaws: The grippers at the grasp, and the centres they turn about, (2, 3) m.
+        random: Of what the camera sees.
+    """
+
+    truth: TrueObject
+    camera: DepthCamera
+    believed: RigidTransform
+    jaws: list[Solid]
+    centres: Array
+    random: np.random.Generator
+    colour: tuple[int, int, int]
+
+    def move(self, poses: Array) -> None:
+        """Bring the grippers to poses (12,); errors as of `TrueObject.move`."""
+        self.truth.move(poses)
+
+    def look(self) -> Picture:
+        """What the camera sees now."""
+        return self.camera.look(self.solids(), self.random)
+
+    def solids(self) -> list[Solid]:
+        """What there is to see: the object, then both grippers."""
+        vertices, faces = self.truth.skin
+        jaws = []
+        for index, (jaw, centre) in enumerate(zip(self.jaws, self.centres, strict=True)):
+            shift, turn = self.truth.poses[6 * index : 6 * index + 3], self.truth.poses[6 * index + 3 : 6 * index + 6]
+            places = Rotation.from_rotvec(turn).apply(jaw.vertices - centre) + centre + shift
+            jaws.append(jaw._replace(vertices=places))
+        return [Solid(vertices, faces, self.colour), *jaws]
+
+
+def make_scene(described: ShapedObject, model: HeldModel, seed: int, truth: dict[str, Any] | None = None) -> Scene:
+    """A rig with an object at its grasp, drawn by a seed: the camera's pose, and where the object is stiff.
+
+    Args:
+        described: The object.
+        model: Of it; its nodes are the points that the truth is asked for.
+        seed: Of all that is drawn.
+        truth: Further fields of the object's reality.
+    """
+    random = np.random.default_rng(seed)
+    changes: dict[str, Any] = {"uneven_seed": seed} if "uneven" in described.truth else {}
+    true = TrueObject(described, model.rest_nodes, {**changes, **(truth or {})})
+    low, high = model.rest_nodes.min(axis=0), model.rest_nodes.max(axis=0)
+    middle = 0.5 * (low + high)
+    distance = max(_DISTANCE, 2.2 * float((high - low).max()))
+    eye = middle + [0.45 * distance, -0.9 * distance, 0.0]
+    pose = looking_at(eye, middle, np.array([1.0, 0.0, 0.0]))
+    wrong = Rotation.from_rotvec(_CAMERA_TURN * random.standard_normal(3)).as_matrix()
+    believed = RigidTransform(wrong @ pose.rotation, pose.translation + _CAMERA_SHIFT * random.standard_normal(3))
+    jaws = []
+    for held, outwards in zip(model.held, (-1.0, 1.0), strict=True):
+        begin, end = model.rest_nodes[held].min(axis=0), model.rest_nodes[held].max(axis=0)
+        begin, end = begin - _JAW, end + _JAW
+        begin[2], end[2] = (begin[2] - 0.05, end[2] - _JAW) if outwards < 0.0 else (begin[2] + _JAW, end[2] + 0.05)
+        jaws.append(box_solid(begin, end, _GREEN))
+    return Scene(true, DepthCamera(pose), believed, jaws, grasp_centres(described), random, described.colour)
+
+
+def grasp_centres(described: ShapedObject) -> Array:
+    """Centres (2, 3) m that the grippers turn about: the middles of their boxes."""
+    loads = getattr(described.body, "loads", [])
+    return np.array([0.5 * np.add(load.begin, load.end) for load in loads])
