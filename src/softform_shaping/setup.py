@@ -17,6 +17,8 @@ setup(
     license="Apache-2.0",
     entry_points={
         "softform.bench": ["shaping = softform_shaping.cli_shaping:shaping"],
-        "softform.demos": ["sponge = softform_shaping.demo:show"],
+        "softform.demos.objects": [
+            f"{name} = softform_shaping.demo:show" for name in ("sponge", "thin_foam", "convoluted_foam", "noodle")
+        ],
     },
 )

@@ -43,7 +43,7 @@ class Ours:
         lost: Share of the cloud beyond the reach from which it is not believed to be the object.
     """
 
-    firmness: float = 0.3
+    firmness: float = 3.0
     depth_noise: float = 0.002
     independent: int = 25
     camera: tuple[float, float] = (0.004, 0.006)

@@ -8,6 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from softform_core.arrays import Array
 from softform_core.geometry.rigid import RigidTransform
+from softform_shaping.arms import TwoArms, two_small_arms
 from softform_shaping.camera import DepthCamera, Picture, Solid, box_solid, looking_at
 from softform_shaping.model import HeldModel
 from softform_shaping.objects import ShapedObject
@@ -33,6 +34,8 @@ class Scene:
         believed: Its pose as calibrated.
         jaws: The grippers at the grasp, and the centres they turn about, (2, 3) m.
         random: Of what the camera sees.
+        colour: Of the object.
+        arms: Carry the grippers; without them these are where they are told to be.
     """
 
     truth: TrueObject
@@ -42,10 +45,20 @@ class Scene:
     centres: Array
     random: np.random.Generator
     colour: tuple[int, int, int]
+    arms: TwoArms | None = None
 
-    def move(self, poses: Array) -> None:
-        """Bring the grippers to poses (12,); errors as of `TrueObject.move`."""
+    def move(self, poses: Array) -> Array:
+        """Bring the grippers to poses (12,), or as near as the arms come, and return where they are.
+
+        Raises:
+            NoEquilibriumError: If the object finds no shape there.
+            SoftformError: If the arms hold.
+        """
+        if self.arms is not None:
+            self.arms.go(poses)
+            poses = self.arms.poses
         self.truth.move(poses)
+        return self.truth.poses
 
     def look(self) -> Picture:
         """What the camera sees now."""
@@ -62,18 +75,18 @@ class Scene:
         return [Solid(vertices, faces, self.colour), *jaws]
 
 
-def make_scene(described: ShapedObject, model: HeldModel, seed: int, truth: dict[str, Any] | None = None) -> Scene:
+def make_scene(described: ShapedObject, model: HeldModel, seed: int, with_arms: bool = False) -> Scene:
     """A rig with an object at its grasp, drawn by a seed: the camera's pose, and where the object is stiff.
 
     Args:
         described: The object.
         model: Of it; its nodes are the points that the truth is asked for.
         seed: Of all that is drawn.
-        truth: Further fields of the object's reality.
+        with_arms: Whether arms carry the grippers.
     """
     random = np.random.default_rng(seed)
     changes: dict[str, Any] = {"uneven_seed": seed} if "uneven" in described.truth else {}
-    true = TrueObject(described, model.rest_nodes, {**changes, **(truth or {})})
+    true = TrueObject(described, model.rest_nodes, changes)
     low, high = model.rest_nodes.min(axis=0), model.rest_nodes.max(axis=0)
     middle = 0.5 * (low + high)
     distance = max(_DISTANCE, 2.2 * float((high - low).max()))
@@ -87,7 +100,9 @@ def make_scene(described: ShapedObject, model: HeldModel, seed: int, truth: dict
         begin, end = begin - _JAW, end + _JAW
         begin[2], end[2] = (begin[2] - 0.05, end[2] - _JAW) if outwards < 0.0 else (begin[2] + _JAW, end[2] + 0.05)
         jaws.append(box_solid(begin, end, _GREEN))
-    return Scene(true, DepthCamera(pose), believed, jaws, grasp_centres(described), random, described.colour)
+    centres = grasp_centres(described)
+    arms = two_small_arms(centres) if with_arms else None
+    return Scene(true, DepthCamera(pose), believed, jaws, centres, random, described.colour, arms)
 
 
 def grasp_centres(described: ShapedObject) -> Array:

@@ -85,7 +85,7 @@ def shape_object(
     picture = scene.look()
     hue = dominant_hue(picture)
     intrinsics = scene.camera.intrinsics
-    poses, done, travel, ended = scene.truth.poses.copy(), [], 0.0, "iterations"
+    poses, done, travel, ended = scene.truth.poses, [], 0.0, "iterations"
     for number in range(most):
         began = time.process_time()
         try:
@@ -111,11 +111,10 @@ def shape_object(
             if np.isfinite(stress_limit) and model.stresses(model.shape(wanted, model.shape(poses))).max() > stress_limit:
                 ended = "stress"
                 break
-            scene.move(wanted)
+            before, poses = poses, scene.move(wanted)
         except SoftformError as error:
             ended = str(error)
             break
-        travel += float(np.linalg.norm(variation.reshape(2, 2, 3)[:, 0], axis=1).sum())
-        poses = wanted
+        travel += float(np.linalg.norm((poses - before).reshape(2, 2, 3)[:, 0], axis=1).sum())
         picture = scene.look()
     return Shaped(done, ended, travel)
