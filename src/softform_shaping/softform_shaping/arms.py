@@ -121,7 +121,9 @@ def joint_velocities(
     low = np.maximum.reduce(
         [-limits.velocity, (limits.lower - joints) / seconds, before - limits.acceleration * seconds]
     )
-    high = np.minimum.reduce([limits.velocity, (limits.upper - joints) / seconds, before + limits.acceleration * seconds])
+    high = np.minimum.reduce(
+        [limits.velocity, (limits.upper - joints) / seconds, before + limits.acceleration * seconds]
+    )
     # A joint that comes to its end faster than it can brake may leave it by what braking takes, and no further.
     blocked = low > high
     braked = before - np.clip(before, -limits.acceleration * seconds, limits.acceleration * seconds)
@@ -150,7 +152,8 @@ class Going(NamedTuple):
     short_turn: float
 
 
-_PERIOD, _GAIN, _LONGEST = 0.02, 8.0, 6.0
+_PERIOD, _GAIN, _LONGEST = 0.02, 8.0, 4.0
+_STILL = 1e-2
 _NEAR = 1e-4, 1e-3
 """m and rad within which a pose counts as reached."""
 
@@ -207,18 +210,16 @@ class TwoArms:
         """
         if self.is_held:
             raise SoftformError("The arms hold, with their brakes on.", "Look why, and release them.")
-        goals = [
-            self._flange_at(side, poses[6 * side : 6 * side + 6]) for side in range(2)
-        ]
+        goals = [self._flange_at(side, poses[6 * side : 6 * side + 6]) for side in range(2)]
         for period in range(int(_LONGEST / _PERIOD)):
-            gaps = [_gap(arm.flange(joints), goal) for arm, joints, goal in zip(self.arms, self.joints, goals, strict=True)]
+            gaps = [
+                _gap(arm.flange(joints), goal) for arm, joints, goal in zip(self.arms, self.joints, goals, strict=True)
+            ]
             shift, turn = (max(float(np.linalg.norm(gap[part])) for gap in gaps) for part in (slice(3), slice(3, 6)))
-            slow = float(np.abs(self.velocities).max()) < 1e-2
-            if slow and ((shift < _NEAR[0] and turn < _NEAR[1]) or period > 10):
-                if shift < _NEAR[0] and turn < _NEAR[1]:
-                    break
-                if period * _PERIOD > 1.0:  # it stands, and not there: a limit
-                    break
+            is_there = shift < _NEAR[0] and turn < _NEAR[1]
+            stands = float(np.abs(self.velocities).max()) < _STILL
+            if stands and (is_there or period * _PERIOD > 0.5):  # it stands, and not there: at a limit
+                break
             for side, gap in enumerate(gaps):
                 arm, joints = self.arms[side], self.joints[side]
                 wanted = joint_velocities(

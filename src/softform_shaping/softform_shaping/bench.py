@@ -137,9 +137,7 @@ def outcome(shaped: Shaped) -> dict[str, Any]:
     }
 
 
-def shaping(
-    names: Sequence[str], seeds: int, executor: Executor, report: Callable[[str], None]
-) -> dict[str, Any]:
+def shaping(names: Sequence[str], seeds: int, executor: Executor, report: Callable[[str], None]) -> dict[str, Any]:
     """Do tasks with both controllers on drawn rigs.
 
     Args:

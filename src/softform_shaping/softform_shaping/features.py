@@ -10,7 +10,14 @@ import numpy as np
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 
-__all__ = ["Components", "Past", "cumulative_variance", "explained_variance", "inverse_interaction", "principal_components"]
+__all__ = [
+    "Components",
+    "Past",
+    "cumulative_variance",
+    "explained_variance",
+    "inverse_interaction",
+    "principal_components",
+]
 
 
 @dataclass(frozen=True, eq=False)

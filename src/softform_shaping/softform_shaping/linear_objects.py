@@ -15,8 +15,8 @@ __all__ = ["LinearObject", "curve_length", "measured", "printed_radius"]
 
 _FEWEST = 200
 _BINS, _SAMPLES = 60, 200
-_SMOOTH = 0.5
-"""Of the B-spline, pixels."""
+_SMOOTH, _STEP = 0.5, 0.5
+"""Of the B-spline, and of the way to its ends, pixels."""
 _TRIMMED = 0.05
 """Share at each end where the silhouette is cut by a gripper."""
 
@@ -90,11 +90,12 @@ def measured(mask: NDArray[np.bool_], depth: NDArray[np.float32], intrinsics: In
     # A ray that touches the cylinder is w pixels off the one through its axis: R = (z + R) sin(atan(w / f)).
     sine = np.sin(np.arctan(width[inner] / intrinsics.focal))
     radius = float(np.median(depth_there[inner] * sine / (1.0 - sine)))
-    ways = skin / np.linalg.norm(skin, axis=1, keepdims=True)
-    axis = skin + radius * ways
-    return LinearObject(
-        radius, curve_length(axis), axis, printed_radius(body, depth, intrinsics), curve_length(skin)
-    )
+    # The axis lies behind the skin across the curve: along the rays it would reach beyond both ends.
+    along = np.gradient(skin, axis=0)
+    along /= np.linalg.norm(along, axis=1, keepdims=True)
+    across = skin - np.einsum("ki,ki->k", skin, along)[:, None] * along
+    axis = skin + radius * across / np.linalg.norm(across, axis=1, keepdims=True)
+    return LinearObject(radius, curve_length(axis), axis, printed_radius(body, depth, intrinsics), curve_length(skin))
 
 
 def _middle_line(mask: NDArray[np.bool_]) -> tuple[Array, Array]:
@@ -108,12 +109,26 @@ def _middle_line(mask: NDArray[np.bool_]) -> tuple[Array, Array]:
     if (sizes == 0).any():
         raise SoftformError("The object is in pieces in the picture.", "Look what lies before it.")
     middle = np.stack([np.bincount(which, columns) / sizes, np.bincount(which, rows) / sizes], axis=1)
-    spline, _ = splprep(middle.T, s=_BINS * _SMOOTH**2)
-    # The ends of the mask lie half a bin beyond the middles of the first and the last one.
-    beyond = 0.5 / (_BINS - 1)
-    line = np.stack(splev(np.linspace(-beyond, 1.0 + beyond, _SAMPLES), spline), axis=1)
+    # Near its ends lines of equal distance from a corner are no cross-sections.
+    skipped = min(_BINS // 4, int(np.ceil(2.0 * inside.max() / (edges[1] - edges[0]))))
+    middle = middle[skipped : _BINS - skipped]
+    spline, _ = splprep(middle.T, s=len(middle) * _SMOOTH**2)
+    line = np.stack(splev(np.linspace(0.0, 1.0, _SAMPLES), spline), axis=1)
+    line = np.vstack([_to_the_end(line[5], line[0], mask)[::-1], line, _to_the_end(line[-6], line[-1], mask)])
     near = np.clip(np.round(line).astype(int), 0, np.array(mask.shape)[::-1] - 1)
     return line, cv2.dilate(inside, np.ones((3, 3), np.uint8))[near[:, 1], near[:, 0]].astype(np.float64)
+
+
+def _to_the_end(before: Array, last: Array, mask: NDArray[np.bool_]) -> Array:
+    """Pixels (K, 2) straight on from `last`, as long as the mask goes."""
+    way = (last - before) / np.linalg.norm(last - before)
+    found = [last + _STEP * way]
+    for _ in range(int(sum(mask.shape) / _STEP)):
+        column, row = np.round(found[-1] + _STEP * way).astype(int)
+        if not (0 <= row < mask.shape[0] and 0 <= column < mask.shape[1] and mask[row, column]):
+            break
+        found.append(found[-1] + _STEP * way)
+    return np.array(found)
 
 
 def _geodesic(mask: NDArray[np.bool_]) -> Array:
@@ -149,7 +164,9 @@ def _depth_along(middle: Array, mask: NDArray[np.bool_], depth: NDArray[np.float
         values = np.where(values > 0.0, values, found)
     known = values > 0.0
     if known.mean() < 0.3:
-        raise SoftformError("The object hardly has a depth along its middle.", "It is thinner than the camera resolves.")
+        raise SoftformError(
+            "The object hardly has a depth along its middle.", "It is thinner than the camera resolves."
+        )
     share = np.linspace(-1.0, 1.0, len(middle))
     for _ in range(2):  # once more without what is far off
         fit = np.polynomial.Polynomial.fit(share[known], values[known], 5, domain=[-1.0, 1.0])

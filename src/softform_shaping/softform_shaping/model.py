@@ -23,14 +23,14 @@ __all__ = ["HeldModel", "HeldShape", "Pins", "is_quasi_static"]
 
 _FORCES, _MOVES = 1e-4, 1e-6
 """Share of the loads' forces and of the size below which a shape is in balance (Eq. 25 by these)."""
-_ITERATIONS = 60
+_ITERATIONS = 30
 _SLOW = 0.5
 """Ratio of successive steps from which the factor is made anew."""
 _FIRST = 2
 """Steps that are not judged: they set right what the poses turned about."""
 _SHIFT, _TURN = 0.1, 0.25
 """Largest move of a gripper in one step, of the size and in rad: a longer one is taken in several."""
-_FINEST = 64
+_FINEST = 8
 _MEMORY = 8
 _FIRM = 100.0
 """Of a pin's spring over the stiffness of the nodes around it."""
@@ -154,7 +154,13 @@ class HeldModel:
 
         Raises:
             NoEquilibriumError: If there is none.
+            SoftformError: If these are not twelve numbers.
         """
+        if np.shape(poses) != (12,) or not np.isfinite(poses).all():
+            raise SoftformError(
+                f"{np.asarray(poses).tolist()} are no poses of two grippers.",
+                "Give x, y, z in m and a rotation vector in rad of each.",
+            )
         start = self.rest if start is None else start
         way = np.asarray(poses, dtype=np.float64) - start.poses
         parts = np.abs(way).reshape(2, 2, 3).max(axis=(0, 2)) / np.array([_SHIFT * self.size, _TURN])

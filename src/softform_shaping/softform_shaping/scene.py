@@ -7,6 +7,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from softform_core.arrays import Array
+from softform_core.bodies.loads.description import GripLoad
+from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
 from softform_shaping.arms import TwoArms, two_small_arms
 from softform_shaping.camera import DepthCamera, Picture, Solid, box_solid, looking_at
@@ -17,7 +19,7 @@ from softform_shaping.true_object import TrueObject
 __all__ = ["Scene", "make_scene"]
 
 _GREEN = (40, 190, 60)
-_JAW = 0.008
+_JAW, _HAND = 0.008, 0.05
 _DISTANCE = 0.6
 """Of the camera, m; a longer object is looked at from farther."""
 _CAMERA_SHIFT, _CAMERA_TURN = 0.003, 0.005
@@ -95,17 +97,25 @@ def make_scene(described: ShapedObject, model: HeldModel, seed: int, with_arms: 
     wrong = Rotation.from_rotvec(_CAMERA_TURN * random.standard_normal(3)).as_matrix()
     believed = RigidTransform(wrong @ pose.rotation, pose.translation + _CAMERA_SHIFT * random.standard_normal(3))
     jaws = []
-    for held, outwards in zip(model.held, (-1.0, 1.0), strict=True):
-        begin, end = model.rest_nodes[held].min(axis=0), model.rest_nodes[held].max(axis=0)
-        begin, end = begin - _JAW, end + _JAW
-        begin[2], end[2] = (begin[2] - 0.05, end[2] - _JAW) if outwards < 0.0 else (begin[2] + _JAW, end[2] + 0.05)
+    for load, outwards in zip(grips_of(described), (-1.0, 1.0), strict=True):
+        begin, end = np.maximum(load.begin, low) - _JAW, np.minimum(load.end, high) + _JAW
+        begin[2], end[2] = (begin[2] - _HAND, end[2] - _JAW) if outwards < 0.0 else (begin[2] + _JAW, end[2] + _HAND)
         jaws.append(box_solid(begin, end, _GREEN))
-    centres = grasp_centres(described)
+    centres = np.array([0.5 * np.add(load.begin, load.end) for load in grips_of(described)])
     arms = two_small_arms(centres) if with_arms else None
     return Scene(true, DepthCamera(pose), believed, jaws, centres, random, described.colour, arms)
 
 
-def grasp_centres(described: ShapedObject) -> Array:
-    """Centres (2, 3) m that the grippers turn about: the middles of their boxes."""
-    loads = getattr(described.body, "loads", [])
-    return np.array([0.5 * np.add(load.begin, load.end) for load in loads])
+def grips_of(described: ShapedObject) -> list[GripLoad]:
+    """Its two grips, the left one first.
+
+    Raises:
+        SoftformError: If it is held otherwise, or not by its two ends along z.
+    """
+    grips = [load for load in getattr(described.body, "loads", []) if isinstance(load, GripLoad)]
+    if len(grips) != 2 or grips[0].end[2] > grips[1].begin[2]:
+        raise SoftformError(
+            f"Object '{described.name}' is not held by two grips, one beyond the other along z.",
+            "Describe the lower one first, as config/objects/sponge.yaml does.",
+        )
+    return grips

@@ -108,7 +108,10 @@ def shape_object(
             break
         try:
             wanted = moved(poses, variation)
-            if np.isfinite(stress_limit) and model.stresses(model.shape(wanted, model.shape(poses))).max() > stress_limit:
+            if (
+                np.isfinite(stress_limit)
+                and model.stresses(model.shape(wanted, model.shape(poses))).max() > stress_limit
+            ):
                 ended = "stress"
                 break
             before, poses = poses, scene.move(wanted)

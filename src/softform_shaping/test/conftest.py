@@ -1,37 +1,17 @@
 """What several tests share: a small block between two grips, its model and a target."""
 
-import numpy as np
+import sys
+from pathlib import Path
+
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the helper beside this file
+from held_block import BENT, BLOCK
 
 from softform_shaping.controllers import Task
 from softform_shaping.model import HeldModel
 from softform_shaping.objects import ShapedObject
 from softform_shaping.visual_mesh import VisualMesh
-
-LENGTH = 0.2
-BLOCK = {
-    "name": "block",
-    "title": "Block",
-    "source": "test",
-    "body": {
-        "kind": "freeform",
-        "elements": "corotational",
-        "shape": [{"part": "box", "begin": [-0.05, -0.025, 0.0], "end": [0.05, 0.025, LENGTH]}],
-        "support": "none",
-        "loads": [
-            {"load": "grip", "name": "left", "begin": [-0.1, -0.1, -0.01], "end": [0.1, 0.1, 0.02]},
-            {"load": "grip", "name": "right", "begin": [-0.1, -0.1, 0.18], "end": [0.1, 0.1, 0.21]},
-        ],
-        "mesh_size": 0.025,
-        "density": 10.0,
-        "material": {"law": "neo_hookean", "coefficients": [1e6]},
-        "poisson_ratio": 0.3,
-        "gravity": [0.0, 0.0, 0.0],
-    },
-    "truth": {"mesh_scale": 2.0, "gravity": [-9.81, 0.0, 0.0], "uneven": 0.3,
-              "material": {"law": "neo_hookean", "coefficients": [20000.0]}},
-}  # fmt: skip
-BENT = np.array([0.0, 0.0, 0.012, 0.0, 0.35, 0.0, 0.0, 0.0, -0.012, 0.1, -0.3, 0.0])
 
 
 @pytest.fixture(scope="session")

@@ -74,7 +74,7 @@ def test_the_farthest_pair_and_its_slice():
     nodes = np.array([[0.0, 0.0, z] for z in np.linspace(0.0, 1.0, 11)])
     cloud = np.vstack([nodes + [0.01, 0.0, 0.0], [[0.0, 0.3, 0.52]]])
     assert farthest_pair(cloud, nodes) == (11, 5)
-    assert slice_nodes(nodes, np.array([0.0, 0.0, 1.0]), nodes[5], 0.1).tolist() == [4, 5, 6]
+    assert slice_nodes(nodes, np.array([0.0, 0.0, 1.0]), nodes[5], 0.1 + 1e-9).tolist() == [4, 5, 6]
 
 
 def test_icp_finds_a_small_motion_and_does_not_follow_a_plane_to_infinity(model):
