@@ -48,7 +48,7 @@ class SixAxisArm:
 
     Args:
         base: Pose of its base; z upwards.
-        lengths: From base to shoulder (up), of the upper arm (up), of the forearm, and from wrist to flange (along x), m.
+        lengths: From base to shoulder and of the upper arm (up), of the forearm and from wrist to flange (along x), m.
         limits: Of its joints; by default those of a small arm.
     """
 

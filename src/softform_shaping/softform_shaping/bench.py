@@ -1,7 +1,7 @@
 """`softform bench shaping`: the tasks of paper 003 by the true object, the printed controller beside ours."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,7 +61,7 @@ def prepared(name: str) -> tuple[ShapedObject, HeldModel, VisualMesh]:
     return described, model, VisualMesh(model.skin, model.faces, len(model.rest_nodes), _LEVELS)
 
 
-def prepared_task(name: str, limits: Limits = Limits()) -> tuple[ShapedObject, Task]:
+def prepared_task(name: str) -> tuple[ShapedObject, Task]:
     """The object and the task of a name in `TASKS`.
 
     Raises:
@@ -70,7 +70,7 @@ def prepared_task(name: str, limits: Limits = Limits()) -> tuple[ShapedObject, T
     if name not in TASKS:
         raise SoftformError(f"There is no task '{name}'.", f"Known: {', '.join(TASKS)}.")
     described, model, visual = prepared(TASKS[name].object)
-    return described, Task(model, visual, model.shape(TASKS[name].poses).nodes, limits)
+    return described, Task(model, visual, model.shape(TASKS[name].poses).nodes)
 
 
 def _printed(task: Task, seed: int) -> Controller:
@@ -92,7 +92,7 @@ def best_reachable(truth: TrueObject, target: Array) -> tuple[float, float]:
     best = shape_errors(target, truth.nodes)
     for _ in range(_REACH_ROUNDS):
         residual = (target - truth.nodes).ravel()
-        step = np.linalg.lstsq(truth.sensitivity().reshape(-1, 12), residual, rcond=1e-4)[0]
+        step = np.asarray(np.linalg.lstsq(truth.sensitivity().reshape(-1, 12), residual, rcond=1e-4)[0], np.float64)
         try:
             truth.move(moved(truth.poses, limited(step, 0.01, 0.1)))
         except SoftformError:
@@ -157,7 +157,7 @@ def shaping(names: Sequence[str], seeds: int, executor: Executor, report: Callab
             raise SoftformError(f"There is no task '{name}'.", f"Known: {', '.join(TASKS)}.")
     jobs = [Job(name, which, seed) for name in names for which in CONTROLLERS for seed in range(seeds)]
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for done in executor.run(partial(_worker), jobs):
+    for done in executor.run(_worker, jobs):
         found.setdefault(done.job[:2], []).append(done.figures)
         said = ", ".join(f"{key} {_short(value)}" for key, value in done.figures.items())
         report(f"{done.job.task} by {done.job.controller}, seed {done.job.seed}: {said}")

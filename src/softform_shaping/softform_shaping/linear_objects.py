@@ -1,4 +1,4 @@
-"""Radius and length of a deformable linear object from one RGB-D picture (paper 003, Eqs. 13-14), and ours beside it."""
+"""Radius and length of a deformable linear object from one RGB-D picture (paper 003, Eqs. 13-14), and by ours."""
 
 from typing import NamedTuple
 
@@ -134,7 +134,7 @@ def _to_the_end(before: Array, last: Array, mask: NDArray[np.bool_]) -> Array:
 def _geodesic(mask: NDArray[np.bool_]) -> Array:
     """Distance of each pixel within the mask from one of its ends, along it, (h, w): by the widest extent first."""
     rows, columns = np.nonzero(mask)
-    start = np.argmin(columns) if np.ptp(columns) >= np.ptp(rows) else np.argmin(rows)
+    start = int(np.argmin(columns) if np.ptp(columns) >= np.ptp(rows) else np.argmin(rows))
     for _ in range(2):  # the pixel farthest from any is an end
         along = np.full(mask.shape, np.inf)
         front = np.zeros(mask.shape, dtype=np.uint8)

@@ -187,7 +187,7 @@ class HeldModel:
         return HeldShape(here.unknowns, here.nodes, here.poses, pins, iterations, factors)
 
     def _balanced(self, start: HeldShape, poses: Array, pins: Pins | None) -> HeldShape | None:
-        """The shape near `start`, or None if Newton's method fails; by the last factor first, if it is of these pins."""
+        """The shape near `start`, or None if Newton's method fails; by the last factor first, if it has these pins."""
         if self._factor is not None and self._factor_of is pins:
             found = self._followed(start, poses, pins)
             if found is not None:

@@ -1,9 +1,9 @@
 """Our controller: the sensitivities of the FEM as the prior of L, all visible points in one weighted correction.
 
-The interaction matrix is L = J (1 + E): J (3n, 12) how the nodes move by the model, exact at the present shape; E, small
-and unknown, is followed by a Kalman filter from what each move was seen to do. The correction is the shape that has the
-least of elastic energy and of the squared distances to the cloud, seen through a camera whose pose is a little off:
-that error, which stays, is filtered, too.
+The interaction matrix is L = J (1 + E): J (3n, 12) is how the nodes move by the model, exact at the present shape; E,
+small and unknown, is followed by a Kalman filter from what each move was seen to do. The correction is the shape that
+has the least of elastic energy and of the squared distances to the cloud, seen through a camera whose pose is a little
+off: that error, which stays, is filtered, too.
 """
 
 from dataclasses import dataclass
@@ -159,7 +159,7 @@ class OursController(Controller):
         motion, covariance = fit_camera(
             points, gaps, normals[which], self._information, ours.depth_noise, ours.independent
         )
-        self._information = np.linalg.inv(covariance)
+        self._information = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
         middle = points.mean(axis=0)
         turn = Rotation.from_rotvec(motion[3:]).as_matrix()
         self._camera = RigidTransform(turn, middle + motion[:3] - turn @ middle).after(self._camera)

@@ -41,7 +41,7 @@ def turn_jacobian(poses: Array) -> Array:
 
 
 def limited(variation: Array, shift: float, turn: float) -> Array:
-    """A variation (12,) scaled down as a whole, until no gripper moves further than `shift` m or turns by `turn` rad."""
+    """A variation (12,) scaled down as a whole until no gripper moves beyond `shift` m or turns beyond `turn` rad."""
     parts = variation.reshape(GRIPPERS, 2, 3)
     sizes = np.linalg.norm(parts, axis=2) / np.array([shift, turn])
     return np.asarray(variation / max(1.0, float(sizes.max())))

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from mpl_toolkits.mplot3d import Axes3D
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
 from softform_core.arrays import Array
@@ -55,7 +56,7 @@ def draw_report(
     figure.savefig(path)
 
 
-def _draw_space(axes: Axes, task: Task, scene: Scene, links: list[Array]) -> None:
+def _draw_space(axes: Axes3D, task: Task, scene: Scene, links: list[Array]) -> None:
     """The true object, coloured by its error, its target as a net, grippers and arms; z along the object."""
     order = [2, 1, 0]
     true, target = 1e3 * scene.truth.nodes, 1e3 * task.target

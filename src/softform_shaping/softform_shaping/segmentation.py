@@ -57,7 +57,7 @@ def _candidates(picture: Picture) -> NDArray[np.bool_]:
             f"The picture shows {len(large)} green grippers, not both.",
             "Look whether the camera sees them, and whether something covers one.",
         )
-    left, right = _outermost(middles[large])
+    left, right = _outermost(np.asarray(middles[large], dtype=np.float64))
     rows, columns = np.indices(green.shape)
     along = right - left
     share = ((columns - left[0]) * along[0] + (rows - left[1]) * along[1]) / float(along @ along)

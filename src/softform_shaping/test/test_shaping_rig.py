@@ -83,7 +83,7 @@ def test_both_controllers_bring_the_true_object_nearer_than_any_pose_of_the_plan
     assert shaped.last.true_rms < (0.2 if which == "ours" else 0.75) * before
     if which == "ours":
         assert shaped.ended == "done"
-    assert not shaped.last.poses == pytest.approx(np.zeros(12))
+    assert np.abs(shaped.last.poses).max() > 0.005
 
 
 def test_the_guard_stops_before_the_object_is_stressed(block, task):

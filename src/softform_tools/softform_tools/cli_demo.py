@@ -63,8 +63,8 @@ def demo(
     shows the chain without a gap. A minute or two; Ctrl-C ends it, and keeps what was measured.
 
     A tendon robot, which has no surface, shows what its shape remembers instead, without the stack: one configuration
-    by two ways, seen by two depth cameras, and its tip in a closed loop by three ways of approaching. An object that two
-    grippers hold is brought into a target shape, by paper 003's controller and by ours, without the stack, too.
+    by two ways, seen by two depth cameras, and its tip in a closed loop by three ways of approaching. An object between
+    two grippers is brought into a target shape by paper 003's controller and by ours, without the stack, too.
 
     \b
     Examples:

@@ -17,9 +17,10 @@ from softform_core.bodies.freeform.mesh import mesh_freeform
 from softform_core.bodies.realities import SOLIDS, Values, another_silicone, log_uniform, some_of, spread_values, tilted
 from softform_core.bodies.solid.equilibrium import SolidProblem, problem_of
 from softform_core.bodies.solid.model import Solid, solid_on_mesh, support
-from softform_core.robots.description import Description, Material, NotNegative, Place, Positive
 from softform_core.errors import SoftformError
-from softform_core.simulation.materials import law_and_coefficients, scaled as scaled_material
+from softform_core.robots.description import Description, Material, NotNegative, Place, Positive
+from softform_core.simulation.materials import law_and_coefficients
+from softform_core.simulation.materials import scaled as scaled_material
 from softform_core.simulation.sampled_body import SampledSurface
 
 _CHANCES = {"material": 0.8, "chamber_shift": 0.7, "fibre_scale": 0.6, "clamp_stiffness": 0.6, "gravity": 0.8}
