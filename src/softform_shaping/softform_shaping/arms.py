@@ -153,7 +153,7 @@ class Going(NamedTuple):
 
 
 _PERIOD, _GAIN, _LONGEST = 0.02, 8.0, 4.0
-_STILL = 1e-2
+_STILL = 2e-3
 _NEAR = 1e-4, 1e-3
 """m and rad within which a pose counts as reached."""
 

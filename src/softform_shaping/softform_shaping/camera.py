@@ -7,13 +7,16 @@ surface is met at a grazing angle. What is nearer hides what lies behind it, the
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.geometry.rigid import RigidTransform
+
+if TYPE_CHECKING:
+    from open3d.t.geometry import RaycastingScene
 
 __all__ = ["DepthCamera", "Intrinsics", "Picture", "Solid", "back_projected", "box_solid", "looking_at"]
 
@@ -97,7 +100,7 @@ class DepthCamera:
         """The picture of what is there."""
         width, height, focal = self.intrinsics
         o3d = import_module("open3d")
-        scene = o3d.t.geometry.RaycastingScene()
+        scene: RaycastingScene = o3d.t.geometry.RaycastingScene()
         tensor = o3d.core.Tensor.from_numpy
         for solid in solids:
             scene.add_triangles(tensor(solid.vertices.astype(np.float32)), tensor(solid.faces.astype(np.uint32)))

@@ -39,7 +39,8 @@ def draw_report(
     figure.suptitle(title)
     panels = figure.add_gridspec(2, 3, width_ratios=[1.2, 1.0, 1.0])
     first = next(iter(shaped.values()))
-    _draw_space(figure.add_subplot(panels[:, 0], projection="3d"), task, scene, links)
+    _draw_space(figure.add_subplot(panels[0, 0], projection="3d"), task, scene, [])
+    _draw_space(figure.add_subplot(panels[1, 0], projection="3d"), task, scene, links)
     _draw_camera(figure.add_subplot(panels[0, 1]), task, scene, picture, first)
     errors, stress = figure.add_subplot(panels[0, 2]), figure.add_subplot(panels[1, 2])
     for (name, run), colour in zip(shaped.items(), PALETTE, strict=False):
@@ -66,7 +67,9 @@ def _draw_space(axes: Axes3D, task: Task, scene: Scene, links: list[Array]) -> N
     solid.set_array(error[skin][faces].mean(axis=1))
     solid.set_cmap("viridis")
     axes.add_collection3d(solid)
-    net = Poly3DCollection(target[skin][faces][..., order], facecolor="none", edgecolor=_RED, linewidth=0.25)
+    net = Poly3DCollection(
+        target[skin][faces][..., order], facecolor="none", edgecolor=_RED, linewidth=0.1 if links else 0.25
+    )
     axes.add_collection3d(net)
     points = [true]
     for jaw in scene.solids()[1:]:
@@ -83,9 +86,13 @@ def _draw_space(axes: Axes3D, task: Task, scene: Scene, links: list[Array]) -> N
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
     axes.set_aspect("equal")
     axes.view_init(elev=25.0, azim=-70.0)
-    axes.locator_params(nbins=4)
-    axes.set(xlabel="z (mm)", ylabel="y (mm)", zlabel="x (mm)", title="True object, colour: error (mm); red: target")
-    axes.figure.colorbar(solid, ax=axes, shrink=0.5, location="bottom", label="distance from the target (mm)")
+    if links:
+        axes.set_axis_off()
+        axes.set_title("Both arms")
+        return
+    axes.locator_params(nbins=3)
+    axes.set(xlabel="z (mm)", ylabel="y (mm)", zlabel="x (mm)", title="True object; red: its target")
+    axes.figure.colorbar(solid, ax=axes, shrink=0.7, location="left", label="distance from the target (mm)")
 
 
 def _draw_camera(axes: Axes, task: Task, scene: Scene, picture: Picture, shaped: Shaped) -> None:

@@ -7,7 +7,6 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from softform_core.arrays import Array
-from softform_core.bodies.loads.description import GripLoad
 from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
 from softform_shaping.arms import TwoArms, two_small_arms
@@ -106,13 +105,13 @@ def make_scene(described: ShapedObject, model: HeldModel, seed: int, with_arms: 
     return Scene(true, DepthCamera(pose), believed, jaws, centres, random, described.colour, arms)
 
 
-def grips_of(described: ShapedObject) -> list[GripLoad]:
-    """Its two grips, the left one first.
+def grips_of(described: ShapedObject) -> list[Any]:
+    """Descriptions of its two grips, the left one first.
 
     Raises:
         SoftformError: If it is held otherwise, or not by its two ends along z.
     """
-    grips = [load for load in getattr(described.body, "loads", []) if isinstance(load, GripLoad)]
+    grips = [load for load in getattr(described.body, "loads", []) if load.load == "grip"]
     if len(grips) != 2 or grips[0].end[2] > grips[1].begin[2]:
         raise SoftformError(
             f"Object '{described.name}' is not held by two grips, one beyond the other along z.",
