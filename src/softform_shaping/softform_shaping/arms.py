@@ -152,7 +152,7 @@ class Going(NamedTuple):
     short_turn: float
 
 
-_PERIOD, _GAIN, _LONGEST = 0.02, 8.0, 4.0
+_PERIOD, _GAIN, _LONGEST = 0.02, 8.0, 3.0
 _STILL = 2e-3
 _NEAR = 1e-4, 1e-3
 """m and rad within which a pose counts as reached."""

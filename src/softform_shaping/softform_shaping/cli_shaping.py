@@ -14,7 +14,7 @@ def shaping(names: tuple[str, ...], seeds: int, jobs: int | None, json_path: str
     """Two grippers shape soft objects: paper 003's controller as printed beside ours, judged by the true object.
 
     The true object has another mesh, material and weight than the model, the camera is a little off, and its pictures
-    have noise and holes. About an hour on two cores; `--seeds 1` takes six minutes.
+    have noise and holes. It takes long; `--task` and `--seeds` make it short.
 
     \b
     Examples:
