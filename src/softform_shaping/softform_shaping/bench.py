@@ -10,7 +10,6 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.executors import Executor
 from softform_core.threads import one_thread
-from softform_shaping.control import shape_errors
 from softform_shaping.controllers import Controller, Limits, Task
 from softform_shaping.features import cumulative_variance, principal_components
 from softform_shaping.model import HeldModel
@@ -89,15 +88,17 @@ def best_reachable(truth: TrueObject, target: Array) -> tuple[float, float]:
 
     It moves the object, and says more than any controller can know.
     """
-    best = shape_errors(target, truth.nodes)
+    best = truth.errors(target)
     for _ in range(_REACH_ROUNDS):
-        residual = (target - truth.nodes).ravel()
-        step = np.asarray(np.linalg.lstsq(truth.sensitivity().reshape(-1, 12), residual, rcond=1e-4)[0], np.float64)
+        residual = (target - truth.nodes)[truth.has].ravel()
+        step = np.asarray(
+            np.linalg.lstsq(truth.sensitivity()[truth.has].reshape(-1, 12), residual, rcond=1e-4)[0], np.float64
+        )
         try:
             truth.move(moved(truth.poses, limited(step, 0.01, 0.1)))
         except SoftformError:
             break
-        found = shape_errors(target, truth.nodes)
+        found = truth.errors(target)
         if found[0] > 0.999 * best[0]:
             return min(best, found)
         best = found

@@ -109,6 +109,6 @@ def _draw_camera(axes: Axes, task: Task, scene: Scene, picture: Picture, shaped:
 
 
 def _draw_histogram(axes: Axes, task: Task, scene: Scene) -> None:
-    error = 1e3 * np.linalg.norm(scene.truth.nodes - task.target, axis=1)
+    error = 1e3 * np.linalg.norm(scene.truth.nodes - task.target, axis=1)[scene.truth.has]
     axes.hist(error, bins=30, color=PALETTE[0])
     axes.set(xlabel="distance of a node from its target (mm)", ylabel="nodes", title="True error at the end")

@@ -8,7 +8,6 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_shaping.control import shape_errors
 from softform_shaping.controllers import Controller, Estimate
 from softform_shaping.model import HeldModel
 from softform_shaping.poses import moved
@@ -96,7 +95,7 @@ def shape_object(
             ended = str(error)
             break
         seconds = time.process_time() - began
-        rms, largest = shape_errors(controller.task.target, scene.truth.nodes)
+        rms, largest = scene.truth.errors(controller.task.target)
         stress = float(model.stresses(estimate.shape).max())
         iteration = Iteration(estimate, rms, largest, stress, poses, seconds)
         done.append(iteration)

@@ -9,11 +9,14 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.simulation.newton import NoEquilibriumError, find_equilibria
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
+from softform_shaping.control import shape_errors
 from softform_shaping.objects import ShapedObject
 from softform_shaping.poses import moved, turn_jacobian
 
 __all__ = ["TrueObject"]
 
+_BESIDE = 0.001
+"""Distance from the true material, m, beyond which a point of the model has no counterpart in it."""
 _SLIPS = 4
 """Most rounds of slip in one move: then it sticks again."""
 
@@ -25,11 +28,11 @@ class TrueObject:
         described: The object.
         rest_nodes: (V, 3) m, nodes of the controller's mesh at rest: the material points that a shape is judged by.
         changes: Further fields of its reality, such as of a draw.
-        bends: Share by which the hold of the grippers is another.
 
     Attributes:
         poses: (12,) of the grippers, as commanded.
         slipped: (12,) what the object has slipped in them.
+        has: (V,) which of the material points it has: none in the hollows of its profile.
 
     Raises:
         SoftformError: If the reality is wrong.
@@ -44,6 +47,8 @@ class TrueObject:
             ) from error
         self._body, self._hold = described.body.real_simulator(reality), described.hold
         self._weights = self._body.weights_of(rest_nodes)
+        at_rest = self._weights @ self._body.nodes(self._body.rest)
+        self.has = np.linalg.norm(at_rest - rest_nodes, axis=1) < _BESIDE
         self.poses, self.slipped = np.zeros(12), np.zeros(12)
         self._unknowns = self._found(self.poses, None)
 
@@ -103,6 +108,10 @@ class TrueObject:
     def nodes(self) -> Array:
         """Where the material points (V, 3) m of the controller's mesh truly are."""
         return np.asarray(self._weights @ self._body.nodes(self._unknowns))
+
+    def errors(self, target: Array) -> tuple[float, float]:
+        """Root mean square and largest distance, mm, of its material points from a target (V, 3) m."""
+        return shape_errors(target[self.has], self.nodes[self.has])
 
     @property
     def skin(self) -> tuple[Array, NDArray[np.int32]]:
