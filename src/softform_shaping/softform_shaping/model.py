@@ -30,7 +30,7 @@ _FIRST = 2
 """Steps that are not judged: they set right what the poses turned about."""
 _SHIFT, _TURN = 0.1, 0.25
 """Largest move of a gripper in one step, of the size and in rad: a longer one is taken in several."""
-_FINEST = 8
+_FINEST = 4
 _MEMORY = 8
 _FIRM = 100.0
 """Of a pin's spring over the stiffness of the nodes around it."""

@@ -78,9 +78,9 @@ def test_both_controllers_bring_the_true_object_nearer_than_any_pose_of_the_plan
         if which == "ours"
         else PrintedController(task, Printed(), np.random.default_rng(0))
     )
-    shaped = shape_object(controller, scene, 8)
+    shaped = shape_object(controller, scene, 8 if which == "ours" else 5)
     assert len(shaped.iterations) > 2, shaped.ended
-    assert shaped.last.true_rms < (0.2 if which == "ours" else 0.75) * before
+    assert shaped.last.true_rms < (0.2 if which == "ours" else 0.85) * before
     if which == "ours":
         assert shaped.ended == "done"
     assert np.abs(shaped.last.poses).max() > 0.005
