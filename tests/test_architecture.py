@@ -30,6 +30,7 @@ ALLOWED = {
     "softform_deadman": BELOW_NODES | {"softform_actuation"},
     "softform_pneumatics": BELOW_NODES | {"softform_actuation"},
     "softform_tendons": BELOW_NODES | {"softform_actuation"},
+    "softform_shaping": BELOW_NODES,
     # Above the nodes: what starts, watches and judges them.
     "softform_tools": BELOW_NODES | {"softform_actuation", "softform_recording", "softform_rig"},
     "softform_studies": BELOW_NODES | {"softform_rig", "softform_ik"},

@@ -20,6 +20,8 @@ from softform_tools.target_options import POSE_OPTION, target_options
 _EXIT_INTERRUPTED = 130
 DEMOS = "softform.demos"
 """Entry points with demos of robots without surfaces, by their kind of body: robot, reality, seed, say -> results."""
+OBJECT_DEMOS = "softform.demos.objects"
+"""Entry points with demos of objects that grippers hold, by the object's name: the same arguments."""
 
 if TYPE_CHECKING:  # commands are listed without what they load
     from softform_tools.demo_report import DemoResult
@@ -61,33 +63,31 @@ def demo(
     shows the chain without a gap. A minute or two; Ctrl-C ends it, and keeps what was measured.
 
     A tendon robot, which has no surface, shows what its shape remembers instead, without the stack: one configuration
-    by two ways, seen by two depth cameras, and its tip in a closed loop by three ways of approaching.
+    by two ways, seen by two depth cameras, and its tip in a closed loop by three ways of approaching. An object between
+    two grippers is brought into a target shape by paper 003's controller and by ours, without the stack, too.
 
     \b
     Examples:
       ./softform demo                                  a terrain model, on the membrane
       ./softform demo --target my_shape.ply --unit mm --pose place
       ./softform demo --robot manipulator --no-best-fit --headless --json -
+      ./softform demo --robot sponge                   a sponge between two grippers
       ./softform demo --robot tendon_robot             a robot whose shape depends on what it did before
     """  # noqa: D301 - click reads the escape as "keep these lines"
-    from softform_core.plugins import load_plugin, plugin_kinds
-    from softform_core.robots import load_robot
+    from softform_core.plugins import load_plugin
     from softform_tools.demo import DemoRequest, run_demo
 
-    described = load_robot(robot)
-    shows = None if described.surfaces or described.body.kind not in plugin_kinds(DEMOS) else described.body.kind
+    group, shows = _demo_of_its_own(robot)
     request = DemoRequest(target, unit, robot, reality, seed, sim_to_real, pose, best_fit)
     to_stdout = json_path == "-"
     if json_path and not Path(json_path).absolute().parent.is_dir():
         raise click.ClickException(f"The folder of {json_path} does not exist. Make it, or give another --json.")
     if shows and target:
-        raise click.ClickException(
-            f"Robot '{described.name}' has no surface to bring into {target}. Leave --target out."
-        )
+        raise click.ClickException(f"'{robot}' has no surface to bring into {target}. Leave --target out.")
 
     def runs(say: Callable[[str], None]) -> "Iterator[DemoResult]":
         if shows:
-            return load_plugin(DEMOS, shows, "demo")[0](robot, reality, seed, say)
+            return load_plugin(group, shows, "demo")[0](robot, reality, seed, say)
         return run_demo(request, say, has_page=not headless and has_display())
 
     result: DemoResult | None = None
@@ -111,6 +111,18 @@ def demo(
     if ended is not None:
         click.echo("stopped" if result else "stopped before anything was measured", err=True)
         sys.exit(_EXIT_INTERRUPTED)
+
+
+def _demo_of_its_own(name: str) -> tuple[str, str | None]:
+    """The group and the name of a demo of an object, or of a robot without surfaces; the name is None without one."""
+    from softform_core.plugins import plugin_kinds
+    from softform_core.robots import load_robot
+
+    if name in plugin_kinds(OBJECT_DEMOS):
+        return OBJECT_DEMOS, name
+    described = load_robot(name)
+    has_one = not described.surfaces and described.body.kind in plugin_kinds(DEMOS)
+    return DEMOS, described.body.kind if has_one else None
 
 
 @contextlib.contextmanager

@@ -95,6 +95,13 @@ MADE = {
         loads=GRIPS,
         support="none",
     ),
+    "freeform of elements that turn": lambda: loaded(
+        2 * [-0.004, -0.004, -0.002, -0.2, -0.2, -0.2],
+        2 * [0.004, 0.004, 0.004, 0.2, 0.2, 0.3],
+        loads=GRIPS,
+        support="none",
+        elements="corotational",
+    ),
     "layered": lambda: pressed("mannequin", 500.0, 2e3, cell=0.03),
     "bellows": lambda: pressed("compressible", -1e4, 2e4, elements=3),
     "rod": lambda: pressed("three_chamber", 0.0, 3e4, gravity=(0, 0, 0), elements=4),

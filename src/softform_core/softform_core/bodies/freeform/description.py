@@ -104,6 +104,8 @@ class FreeformBody(Body):
         support: What holds it besides grips: `base`, all of it that lies in the plane z = 0, or nothing.
         rigid: What of the body is stiff, such as plates.
         mesh_size: Length of the edges of its tetrahedra, m.
+        elements: `quadratic`, hyperelastic; or `corotational`, linear elements that turn, of a body that grips alone
+            hold: coarser, and a shape in milliseconds.
         surface: Form of its surface, and the name of its patch: `sheet` is all its outside above z = 0, a `tube` lacks
             its flat end, the highest plane, too.
         density: kg/m^3.
@@ -122,6 +124,9 @@ class FreeformBody(Body):
     support: Annotated[Literal["base", "none"], Field(exclude_if=lambda support: support == "base")] = "base"
     rigid: list[Part] = []
     mesh_size: Positive
+    elements: Annotated[
+        Literal["quadratic", "corotational"], Field(exclude_if=lambda elements: elements == "quadratic")
+    ] = "quadratic"
     surface: Literal["sheet", "tube"] = "tube"
     density: Positive
     material: Material
@@ -141,6 +146,8 @@ class FreeformBody(Body):
             raise ValueError(f"loads: a name repeats among the inputs {', '.join(self.inputs)}")
         if self.support == "none" and not any(isinstance(load, GripLoad) for load in self.loads):
             raise ValueError("support: none needs a grip, or nothing holds the body")
+        if self.elements == "corotational":
+            self._check_corotational()
         for name, parts in zip(self.inputs, self.chambers, strict=False):
             begin, end = bounds_of(parts)
             if (begin <= low).any() or (end >= high).any():
@@ -150,6 +157,12 @@ class FreeformBody(Body):
         if np.prod((high - low) / self.mesh_size) > _MOST_CELLS:
             raise ValueError(f"mesh_size {self.mesh_size:g} m is too small for a body of {self.size:g} m; enlarge it")
         return self
+
+    def _check_corotational(self) -> None:
+        if self.support != "none" or self.chambers or not all(isinstance(load, GripLoad) for load in self.loads):
+            raise ValueError("elements: corotational ones take support: none and grips, no chambers and no cables")
+        if self.fibre_modulus:
+            raise ValueError("elements: corotational ones have no fibres; leave fibre_modulus out")
 
     @property
     def inputs(self) -> list[str]:

@@ -3,23 +3,42 @@
 docs/robots/freeform.md explains every field of a reality.
 """
 
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 from scipy.sparse import csr_matrix
 
 from softform_core.arrays import Array
+from softform_core.bodies.freeform.corotational import CorotationalBody
 from softform_core.bodies.freeform.description import FreeformBody, bounds_of
 from softform_core.bodies.freeform.mesh import mesh_freeform
 from softform_core.bodies.realities import SOLIDS, Values, another_silicone, log_uniform, some_of, spread_values, tilted
 from softform_core.bodies.solid.equilibrium import SolidProblem, problem_of
 from softform_core.bodies.solid.model import Solid, solid_on_mesh, support
+from softform_core.errors import SoftformError
 from softform_core.robots.description import Description, Material, NotNegative, Place, Positive
+from softform_core.simulation.materials import law_and_coefficients
+from softform_core.simulation.materials import scaled as scaled_material
 from softform_core.simulation.sampled_body import SampledSurface
 
 _CHANCES = {"material": 0.8, "chamber_shift": 0.7, "fibre_scale": 0.6, "clamp_stiffness": 0.6, "gravity": 0.8}
 """That a drawn body differs in a field."""
+
+
+class Relief(Description):
+    """A side with bumps and hollows, as of convoluted foam; the middle of each hollow lies `depth` below the bumps.
+
+    Attributes:
+        axis: Of the two sides across it, that at its upper end has the profile.
+        depth: m.
+        pitch: From bump to bump, m.
+    """
+
+    axis: Literal["x", "y"]
+    depth: Positive
+    pitch: Positive
 
 
 class RealFreeform(Description):
@@ -32,6 +51,9 @@ class RealFreeform(Description):
         fibre_scale: Stiffness of the fibres over the described one.
         clamp_stiffness: Stiffness of the support under the base, N/m^3; rigid, if left out.
         gravity: m/s^2; as described, if left out.
+        uneven: By which share of it the stiffness rises and falls from place to place.
+        uneven_seed: Of the places where it does.
+        relief: Profile of one of its sides.
     """
 
     mesh_scale: Annotated[float, Field(ge=0.5, le=2.0)] = 1.0
@@ -40,6 +62,9 @@ class RealFreeform(Description):
     fibre_scale: NotNegative = 1.0
     clamp_stiffness: Positive | None = None
     gravity: Place | None = None
+    uneven: Annotated[float, Field(ge=0.0, le=0.9)] = 0.0
+    uneven_seed: Annotated[int, Field(ge=0)] = 0
+    relief: Relief | None = None
 
 
 Reality = RealFreeform
@@ -56,14 +81,17 @@ def build_freeform(body: FreeformBody, real: RealFreeform = _AS_DESCRIBED) -> So
     shifts = spread_values(real.chamber_shift, len(body.chambers), "chamber_shift")
     scaled = body.model_copy(update={"mesh_size": real.mesh_scale * body.mesh_size})
     mesh, outside, faces = mesh_freeform(scaled, shifts[:, None] * outward(body))
+    if real.relief:
+        mesh = mesh._replace(nodes=convoluted(mesh.nodes, real.relief))
     if body.support == "none":
         is_fixed, springs = np.zeros(len(mesh.nodes), dtype=bool), np.zeros(len(mesh.nodes))
     else:
         base_area = float(np.prod(np.ptp(mesh.nodes[mesh.base, :2], axis=0)))
         is_fixed, springs = support(mesh, real.clamp_stiffness, base_area)
-    return solid_on_mesh(
+    material = real.material or body.material
+    solid = solid_on_mesh(
         mesh,
-        real.material or body.material,
+        material,
         poisson_ratio=body.poisson_ratio,
         plate_stiffness=body.rigid_stiffness,
         fibre_modulus=real.fibre_scale * body.fibre_modulus,
@@ -78,6 +106,43 @@ def build_freeform(body: FreeformBody, real: RealFreeform = _AS_DESCRIBED) -> So
         faces=faces,
         loads=body.loads,
     )
+    return solid if real.uneven == 0.0 else unevenly_stiff(solid, material, real)
+
+
+def convoluted(nodes: Array, relief: Relief) -> Array:
+    """Nodes (V, 3) m of a body with a profile: all between the two sides move, the more the nearer to the upper one.
+
+    Raises:
+        SoftformError: If the hollows go through the body.
+    """
+    axis = "xy".index(relief.axis)
+    low, high = nodes[:, axis].min(), nodes[:, axis].max()
+    if relief.depth >= 0.9 * (high - low):
+        raise SoftformError(
+            f"Hollows {1e3 * relief.depth:g} mm deep go through a body of {1e3 * (high - low):g} mm.",
+            "Lower the depth of relief.",
+        )
+    across = 2.0 * np.pi / relief.pitch * np.delete(nodes, axis, axis=1)
+    hollow = 0.5 * relief.depth * (1.0 - np.cos(across[:, 0]) * np.cos(across[:, 1]))
+    moved = nodes.copy()
+    moved[:, axis] = nodes[:, axis] - hollow * (nodes[:, axis] - low) / (high - low)
+    return moved
+
+
+_WAVES = 3
+
+
+def unevenly_stiff(solid: Solid, material: Material, real: RealFreeform) -> Solid:
+    """A solid whose modulus rises and falls from element to element, by waves about as long as the body."""
+    random = np.random.default_rng(real.uneven_seed)
+    waves = random.standard_normal((_WAVES, 3))
+    waves *= 2.0 * np.pi / (solid.extent * np.linalg.norm(waves, axis=1, keepdims=True) * random.uniform(0.5, 1.2))
+    middles = solid.nodes[solid.elements].mean(axis=1)
+    share = 1.0 + real.uneven * np.cos(middles @ waves.T + random.uniform(0.0, 2.0 * np.pi, _WAVES)).mean(axis=1)
+    once, twice = (law_and_coefficients(scaled_material(material, factor))[1] for factor in (1.0, 2.0))
+    by_modulus = twice != once  # else it is a number, such as the largest stretch
+    coefficients = np.where(by_modulus, solid.coefficients * share[:, None], solid.coefficients)
+    return replace(solid, coefficients=coefficients, bulk=solid.bulk * share)
 
 
 def outward(body: FreeformBody) -> Array:
@@ -89,12 +154,15 @@ def outward(body: FreeformBody) -> Array:
     return np.column_stack([flat, np.zeros(len(flat))])
 
 
-def simulator(body: FreeformBody, real: RealFreeform = _AS_DESCRIBED) -> SolidProblem:
-    """The meshed body, or that of a reality; errors as of `build_freeform`."""
-    return problem_of(build_freeform(body, real))
+def simulator(body: FreeformBody) -> SolidProblem | CorotationalBody:
+    """The meshed body; errors as of `build_freeform`."""
+    return real_simulator(body, _AS_DESCRIBED)
 
 
-real_simulator = simulator
+def real_simulator(body: FreeformBody, real: RealFreeform) -> SolidProblem | CorotationalBody:
+    """The meshed body of a reality, of quadratic elements as soon as it differs; errors as of `build_freeform`."""
+    as_described = body.elements == "corotational" and real == _AS_DESCRIBED
+    return CorotationalBody(body) if as_described else problem_of(build_freeform(body, real))
 
 
 def sampled(body: FreeformBody) -> SampledSurface:

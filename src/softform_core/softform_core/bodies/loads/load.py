@@ -64,6 +64,10 @@ class Load(ABC):
         """Derivative (k, V, 3) of the gradient by its values."""
         return np.zeros((0, *nodes.shape))
 
+    def wrench(self, nodes: Array, values: Array) -> Array | None:
+        """Force, N, and torque, N m, of a gripper on the body, (6,); None of what is no gripper."""
+        return None
+
     def lead(self, values: Array) -> tuple[Array, Array] | None:
         """How it would move all nodes by itself, (V, 3) m, and with which weights (V,); None if it leads none."""
         return None
@@ -141,6 +145,11 @@ class Loads:
             return rest
         weight = still + sum(each for _, each in found)
         return np.asarray(rest + sum(each[:, None] * moves for moves, each in found) / weight[:, None])
+
+    def wrenches(self, nodes: Array, values: Array) -> list[Array]:
+        """Of each gripper, (6,)."""
+        found = (load.wrench(nodes, values[own]) for load, own, _ in self._loads)
+        return [wrench for wrench in found if wrench is not None]
 
     def size(self, values: Array) -> float:
         """About how large their forces are, N."""

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
 from softform_core.bodies.elements import tetrahedron_shapes, wedge_shapes
@@ -42,6 +44,25 @@ def located(point: Array, nodes: Array, elements: NDArray[np.integer]) -> tuple[
         if place is not None and beyond < best:
             best, found = beyond, (element, shapes(place[None])[0][0])
     return found
+
+
+def weights_of(points: Array, nodes: Array, elements: NDArray[np.integer]) -> csr_matrix:
+    """Weights (P, V) of the nodes in points (P, 3) m at rest; one outside of all elements is its nearest node.
+
+    Args:
+        points: The points.
+        nodes: (V, 3) m.
+        elements: As of `located`.
+    """
+    found = csr_matrix((len(points), len(nodes))).tolil()
+    nearest = cKDTree(nodes).query(points)[1]
+    for row, point in enumerate(points):
+        place = located(point, nodes, elements)
+        if place is None:
+            found[row, nearest[row]] = 1.0
+        else:
+            found[row, elements[place[0]]] = place[1]
+    return csr_matrix(found)
 
 
 def _place(point: Array, corners: Array, shapes: Shapes) -> Array | None:

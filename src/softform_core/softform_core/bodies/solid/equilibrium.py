@@ -5,13 +5,14 @@ what else acts under an actuator; springs of the support; the weight.
 """
 
 import numpy as np
-from scipy.sparse import diags
+from scipy.sparse import csr_matrix, diags
 
 from softform_core.arrays import Array
 from softform_core.bodies.elements import IN_FOUR, rectangle, triangle
 from softform_core.bodies.loads.cable import Cable
 from softform_core.bodies.loads.cavity import Pressure
 from softform_core.bodies.loads.load import Gravity, Loads, Support, nearness
+from softform_core.bodies.loads.on_mesh import weights_of
 from softform_core.bodies.nodal import NodalProblem
 from softform_core.bodies.solid.energy import forces_and_stiffness, strain_energies
 from softform_core.bodies.solid.model import Solid
@@ -127,6 +128,14 @@ class SolidProblem(NodalProblem):
         """Derivative of the gradient by the actuator values, (1, m, k)."""
         by_values = self._loads.by_values(self.nodes(unknowns[0]), actuators[0])
         return by_values.reshape(len(by_values), -1)[:, self._order].T[None]
+
+    def weights_of(self, points: Array) -> csr_matrix:
+        """Weights (P, V) of the nodes in points (P, 3) m of the material at rest."""
+        return weights_of(points, self.solid.nodes, self.solid.elements)
+
+    def wrenches(self, unknowns: Array, values: Array) -> list[Array]:
+        """Force, N, and torque, N m, of each gripper on the body at unknowns (m,), (6,)."""
+        return self._loads.wrenches(self.nodes(unknowns), values)
 
     def impossible(self, unknowns: Array) -> list[str]:
         """As `ShapeProblem`."""
