@@ -14,11 +14,12 @@ from softform_core.forward.centre_line import CentreLine
 from softform_core.forward.forward_model import ForwardModel, SplineModel, batch_of
 from softform_core.forward.memory import NO_MEMORY
 from softform_core.forward.robot_models import AUTO, NONE, FixedSurface, ModelRequest, RobotModels, TipModels
+from softform_core.forward.simulated_tracker import SimulatedTracker
 from softform_core.halton import halton_actuations
 from softform_core.robots import TIP, Robot
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
-from softform_core.simulation.simulated_body import LinedBody, SimulatedBody, rest_points
+from softform_core.simulation.simulated_body import LinedBody, SimulatedBody, TrackedBody, rest_points
 from softform_core.surface.curve import fit_curve
 from softform_core.units import MM_PER_M
 
@@ -112,6 +113,7 @@ class SimulatedSurface(SplineModel):
         self._model, vertices = SimulatedModel(robot, body), rest_points(body)
         self._vertices = int(body.faces.max()) + 1
         self._fitted = robot.parametrised(vertices[: self._vertices], body.faces)
+        self._body, self.actuators_of = body, robot.actuators_of
         span = robot.actuation_max - robot.actuation_min
         self._limits = robot.actuation_min + _NUDGE * span, robot.actuation_max - _NUDGE * span
 
@@ -131,6 +133,30 @@ class SimulatedSurface(SplineModel):
             slopes = self._model.jacobian(self._model.forward(np.clip(predicted.actuation, *self._limits)))
         moves = np.moveaxis(slopes[:, : self._vertices], -1, 1)
         return np.asarray(np.moveaxis(self._fitted.fit(moves), 1, -1))
+
+    @cached_property
+    def fit_matrix(self) -> Array:
+        """Control points of vertices, (C, V)."""
+        count = -(-self._vertices // 3)
+        units = np.eye(self._vertices, 3 * count).reshape(self._vertices, count, 3)
+        return np.moveaxis(self._fitted.fit(np.moveaxis(units, 1, 0)), 0, 1).reshape(-1, 3 * count)[:, : self._vertices]
+
+    @cached_property
+    def by_actuation(self) -> Array:
+        """Derivative of the actuators' values by the actuation, (k, m)."""
+        nothing = np.zeros((1, len(self.inputs)))
+        return np.asarray((self.actuators_of(np.eye(len(self.inputs))) - self.actuators_of(nothing)).T)
+
+    def vertices_of(self, points: Array) -> Array:
+        """Those of the points (P, …) of the body that are vertices of the surface, (V, …)."""
+        return points[: self._vertices]
+
+    def tracker(self, actuation: Array) -> "SimulatedTracker | None":
+        """See `ForwardModel.tracker`; of a body whose balance is cheap to follow."""
+        if not isinstance(self._body, TrackedBody):
+            return None
+        state = self._model.forward(actuation[None])
+        return SimulatedTracker(self, self._body, actuation, state.unknowns)
 
 
 class SimulatedNodes(SimulatedModel):

@@ -1,0 +1,167 @@
+"""A solve of a servo by joint steps: shape and actuation move together, each step by one factor.
+
+Each iteration linearises the model about its shape as it is, poses Eq. 15 about where that is going to be in balance,
+and takes one Levenberg-Marquardt step of the actuation, no farther than the robot can go in the time. A step that left
+the shape far out of balance is halved, and one that did not lower the merit is taken back, so that a target out of
+reach is approached, and rested at, as safely as any other. Nothing moves between iterations, so that a target that
+stands is solved to the end by `settle`. Millimetres; actuations in the robot's unit.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from softform_core.arrays import Array
+from softform_core.forward.forward_model import ForwardModel, Tracker
+from softform_core.geometry.rigid import RigidTransform
+from softform_core.inverse.feature_term import FeatureTerm
+from softform_core.inverse.ik_options import IkOptions
+from softform_core.inverse.ik_problem import Evaluation, Problem
+from softform_core.inverse.levenberg_marquardt import box_minimum, quadratic_model
+from softform_core.inverse.servo_solve import ServoErrors
+from softform_core.inverse.servo_target import ServoTargets
+
+__all__ = ["TrackedSolve"]
+
+_STEP_MM = 50.0
+"""Residual, mm per unit of the robot (m), of a change of the actuation: where many actuations have one shape, what
+would run at its rate limit without it stays."""
+_MOST_GAP_MM = 10.0
+"""Gap of a step beyond which it is halved."""
+_HALVINGS = 4
+_LEAST_DAMPING, _FIRST_DAMPING, _MOST_DAMPING = 1e-8, 1e-4, 1e3
+_GROWTH, _SHRINKAGE = 4.0, 0.25
+_LEAST_GAIN, _GOOD_GAIN = 1e-3, 0.5
+_RESOLVED_MM, _RELATIVE = 1e-3, 1e-4
+"""A step that promises less than this distance squared and this part of the merit is the last."""
+_AT_REST_MM = 1e-3
+"""Gap below which no whole solve is needed at rest."""
+
+
+class TrackedSolve:
+    """Approaches targets from where the solve before ended; as `servo_solve.ServoSolve` for a model with a tracker.
+
+    Args:
+        model: Forward kinematics.
+        tracker: Its tracker, which this solve leads.
+        targets: Targets to approach, at least one.
+        options: Bounds and costs; its `most_change` is that of one iteration.
+        before: The solve before, if it led the same tracker.
+
+    Attributes:
+        model: Forward kinematics.
+        tracker: Leads the shape.
+        targets: Targets to approach.
+        iterations: Number of iterations so far.
+        is_finished: Whether nothing nearby is better.
+    """
+
+    leaves_points_out = False
+
+    def __init__(
+        self,
+        model: ForwardModel,
+        tracker: Tracker,
+        targets: ServoTargets,
+        options: IkOptions,
+        before: "TrackedSolve | None" = None,
+    ) -> None:
+        self.model, self.tracker, self.targets = model, tracker, targets
+        self.iterations, self.is_finished = 0, False
+        self._options = options
+        self._damping = _LEAST_DAMPING if before is None else before._damping
+        self._best = self._rated(tracker.shape)[1]
+
+    @property
+    def actuation(self) -> Array:
+        """The present one, (k,)."""
+        return self.tracker.actuation
+
+    @property
+    def points(self) -> Array:
+        """Shape as it is, (P, 3) mm; P is 0 without a shape to approach."""
+        return self._best.points
+
+    @property
+    def errors(self) -> ServoErrors:
+        """Errors of the shape as it is."""
+        return ServoErrors(self._best.mean_error_mm, self._best.max_error_mm)
+
+    @property
+    def miss(self) -> Array:
+        """Mean vector from the points to where they are wanted, (3,) mm."""
+        return self._best.miss
+
+    def errors_at(self, actuation: Array) -> ServoErrors:
+        """Return errors at another actuation, (k,), linearly from the last one."""
+        place = self._rated(self.tracker.shape, actuation)[1]
+        return ServoErrors(place.mean_error_mm, place.max_error_mm)
+
+    def iterate(self, is_time_up: Callable[[], bool]) -> None:
+        """Make one iteration; it ends by itself.
+
+        Raises:
+            SoftformError: If the shape has no balance near.
+        """
+        tracker, start = self.tracker, self.tracker.actuation
+        problem, at = self._rated(tracker.linearised())
+        gradient, hessian, _ = quadratic_model(problem, at)
+        efforts = tracker.efforts()
+        rows = efforts.rows * problem.range
+        gradient = gradient + 2.0 * rows.T @ efforts.residuals
+        hessian = hessian + 2.0 * rows.T @ rows
+        merit = at.merit + float(efforts.residuals @ efforts.residuals)
+        lower, upper = (problem.parts(bound - start) for bound in self._bounds(problem))
+        damped = hessian + np.diag(2.0 * (_STEP_MM * problem.range) ** 2 + self._damping * hessian.diagonal().max())
+        step = box_minimum(damped, gradient, lower, upper)
+        promised = -float(gradient @ step + 0.5 * step @ hessian @ step)
+        self.iterations += 1
+        if promised <= _RELATIVE * merit + _RESOLVED_MM**2 or not np.isfinite(promised):
+            self._rest(start)
+            return
+        gained = self._try(problem, start, step, merit)
+        if gained < _LEAST_GAIN * promised:
+            tracker.advance(start)  # a step towards balance, at least
+            self._best = self._rated(tracker.shape)[1]
+            if self._damping >= _MOST_DAMPING:
+                self._rest(start)
+            self._damping = min(max(_GROWTH * self._damping, _FIRST_DAMPING), _MOST_DAMPING)
+        elif gained > _GOOD_GAIN * promised:
+            self._damping = max(_SHRINKAGE * self._damping, _LEAST_DAMPING)
+
+    def _try(self, problem: Problem, start: Array, step: Array, merit: float) -> float:
+        """Take a step, or part of it, and return how much lower the merit is; minus infinity if it was too long."""
+        for halving in range(_HALVINGS):
+            self.tracker.advance(problem.clip(start + 0.5**halving * step * problem.range))
+            if self.tracker.gap_mm <= _MOST_GAP_MM:
+                self._best = self._rated(self.tracker.shape)[1]
+                return merit - self._best.merit
+            self._damping = min(max(_GROWTH * self._damping, _FIRST_DAMPING), _MOST_DAMPING)
+        return -np.inf
+
+    def _rest(self, actuation: Array) -> None:
+        """End: nothing nearby is better. Where the shape is not in balance yet it is solved for."""
+        self.tracker.advance(actuation)
+        if not self.tracker.gap_mm <= _AT_REST_MM:
+            self.tracker.settle()
+        self._best = self._rated(self.tracker.shape)[1]
+        self.is_finished = True
+
+    def _bounds(self, problem: Problem) -> tuple[Array, Array]:
+        """Where an actuation may be after one iteration, (k,) each."""
+        start, most = self.tracker.actuation, self._options.most_change
+        if most is None:
+            return np.minimum(problem.low, start), np.maximum(problem.high, start)
+        return np.clip(start - most, problem.low, start), np.clip(start + most, start, problem.high)
+
+    def _rated(self, shape: ForwardModel, actuation: Array | None = None) -> tuple[Problem, Evaluation]:
+        """Eq. 15 of a linear shape, and its value at an actuation, (k,); at the present one by default."""
+        features, target = self.targets.features, self.targets.shape
+        term = None
+        if features is not None and features.features is not None:
+            term = FeatureTerm.of(shape, features.features)
+        surface = None if target is None else target.shape
+        problem = Problem(shape, surface, replace(self._options, most_change=None), term)
+        place = self.tracker.actuation if actuation is None else actuation
+        return problem, problem.evaluate(place, RigidTransform())
