@@ -37,6 +37,7 @@ setup(
             "torsos = softform_studies.cli_bench:torsos",
             "targets = softform_studies.cli_bench:targets",
             "foreign = softform_studies.cli_foreign:foreign",
+            "helix = softform_studies.cli_helix:helix",
             "hysteresis = softform_studies.cli_hysteresis:hysteresis",
         ],
         "softform.bench.ik": [

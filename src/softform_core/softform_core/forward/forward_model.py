@@ -48,10 +48,19 @@ class DerivedState(NamedTuple):
 
 
 class Efforts(NamedTuple):
-    """What an actuation costs besides its shape, as residuals (r,) mm and their derivatives (r, k) mm per unit."""
+    """What an actuation costs and must keep besides its shape, after a step of the actuation (k,).
+
+    Attributes:
+        residuals: (r,) mm, such as of tension.
+        rows: (r, k) mm per unit, their derivatives.
+        margins: (c,) mm, what a step should keep above 0, such as how taut a cable is.
+        slopes: (c, k) mm per unit, their derivatives.
+    """
 
     residuals: Array
     rows: Array
+    margins: Array
+    slopes: Array
 
 
 class Tracker(ABC):
@@ -62,7 +71,7 @@ class Tracker(ABC):
     Attributes:
         actuation: (k,) of the shape.
         gap_mm: How far the last step left the shape from its balance, mm; 0 after a whole solve.
-        steps: Linearisations so far.
+        steps: Factors so far.
     """
 
     actuation: Array
@@ -84,11 +93,15 @@ class Tracker(ABC):
 
     @abstractmethod
     def efforts(self) -> Efforts:
-        """Return what the last linearisation costs besides its shape, such as tension; empty of nothing."""
+        """Return what the last linearisation costs and must keep besides its shape; empty of nothing."""
 
     @abstractmethod
     def advance(self, actuation: Array) -> None:
         """Go from the last linearisation to an actuation (k,), and a step towards balance there."""
+
+    @abstractmethod
+    def rebalance(self) -> None:
+        """Go from the last linearisation a safe way towards balance, by no more factors; the actuation stays."""
 
     @abstractmethod
     def settle(self) -> None:

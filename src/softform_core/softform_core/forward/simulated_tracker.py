@@ -7,9 +7,9 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.forward.forward_model import DerivedState, Efforts, SplineModel, Tracker, batch_of
-from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, newton
+from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria, newton
 from softform_core.simulation.simulated_body import TrackedBody
-from softform_core.simulation.tracking import Balance, Joint, advanced, linearised
+from softform_core.simulation.tracking import Balance, Joint, advanced, linearised, rebalanced
 from softform_core.units import MM_PER_M
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ __all__ = ["LinearSurface", "SimulatedTracker"]
 _TENSION_MM = 0.01
 """mm per N of tension: of the actuations of one shape, that of the least tension."""
 _SLACK, _SLACKENED_MM = 0.0003, 10.0
-"""Stretch that a cable shall keep, m, and mm per m that it lacks: a slack cable would have no say at all."""
+"""Stretch that a cable shall keep, m, and mm per m that it lacks: a slack cable would have no say at all, and where
+one that was taut goes slack the linear step is wrong by all that it pushes."""
 _KEPT = 16
 
 
@@ -99,6 +100,7 @@ class SimulatedTracker(Tracker):
         self._at = Balance(unknowns, surface.actuators_of(self.actuation[None]))
         self._joint: Joint | None = None
         self._linear, self._slopes = LinearSurface(surface), np.zeros(0)
+        self._started = self.actuation
         self.gap_mm, self.steps = 0.0, 0
 
     @property
@@ -113,6 +115,7 @@ class SimulatedTracker(Tracker):
         """See `Tracker`."""
         joint = self._joint = linearised(self._body, self._at)
         self.steps += 1
+        self._started = self.actuation
         by_actuation = joint.by_actuators @ self._surface.by_actuation
         moves = np.concatenate([joint.step[..., None], by_actuation], axis=2)
         moved = MM_PER_M * self._body.moved_points(joint.at.unknowns, moves)[0]
@@ -122,21 +125,24 @@ class SimulatedTracker(Tracker):
         return self._linear.about(here + own[..., 0], self._slopes, self.actuation)
 
     def efforts(self) -> Efforts:
-        """Tension, and what cables lack to be taut."""
+        """See `Tracker`: tension, and cables that are to be taut, or no more slack than they are."""
         assert self._joint is not None
         joint, body = self._joint, self._body
         loads = body.tendon_loads(*joint.at)
         moves = np.concatenate([joint.step[..., None], joint.by_actuators], axis=2)
         stretched = body.moved_stretch(joint.at.unknowns, moves)
-        by_actuation = (stretched[:, 1:] + np.eye(len(stretched))) @ self._surface.by_actuation
+        slopes = (stretched[:, 1:] + np.eye(len(stretched))) @ self._surface.by_actuation
         stretch = loads.stretch + stretched[:, 0]
         rise = np.where(loads.tension > 0.0, loads.stiffness, 0.0)
         tension = np.maximum(loads.tension + rise * stretched[:, 0], 0.0)
         lacking = np.minimum(stretch - _SLACK, 0.0)
-        residuals = np.concatenate([_TENSION_MM * tension, _SLACKENED_MM * lacking])
         is_slack = (lacking < 0.0)[:, None]
-        rows = [_TENSION_MM * rise[:, None] * by_actuation, _SLACKENED_MM * is_slack * by_actuation]
-        return Efforts(residuals, np.concatenate(rows))
+        return Efforts(
+            residuals=np.concatenate([_TENSION_MM * tension, _SLACKENED_MM * lacking]),
+            rows=np.concatenate([_TENSION_MM * rise[:, None] * slopes, _SLACKENED_MM * is_slack * slopes]),
+            margins=MM_PER_M * (stretch - np.minimum(stretch, _SLACK)),
+            slopes=MM_PER_M * slopes,
+        )
 
     def advance(self, actuation: Array) -> None:
         """See `Tracker`."""
@@ -145,9 +151,26 @@ class SimulatedTracker(Tracker):
         self._at, gap = advanced(self._body, self._joint, self._surface.actuators_of(wanted[None]))
         self.actuation, self.gap_mm = wanted, MM_PER_M * gap
 
-    def settle(self) -> None:
+    def rebalance(self) -> None:
         """See `Tracker`."""
-        found = newton(self._body, self._at.unknowns, self._at.actuators)
+        assert self._joint is not None
+        self._at, length = rebalanced(self._body, self._joint)
+        self.actuation, self.gap_mm = self._started, MM_PER_M * length
+
+    def settle(self) -> None:
+        """See `Tracker`: from the shape as it is, or else as it was before the last step, or else from rest."""
+        values = self._at.actuators
+        starts = [self._at.unknowns] if np.isfinite(self.gap_mm) else []
+        if self._joint is not None:
+            starts.append(self._joint.at.unknowns)
+        for start in starts:
+            found = newton(self._body, start, values)
+            self.steps += int(found.iterations[0])
+            if not found.failures[0]:
+                break
+        else:
+            found = find_equilibria(self._body, values)
+            self.steps += int(found.iterations[0])
         if found.failures[0]:
             raise NoEquilibriumError(found.failures[0], NO_EQUILIBRIUM_ADVICE)
-        self._at, self.gap_mm = Balance(found.unknowns, self._at.actuators), 0.0
+        self._at, self.gap_mm = Balance(found.unknowns, values), 0.0

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.forward_model import ForwardModel
+from softform_core.forward.forward_model import ForwardModel, Tracker
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.out_of_reach import OutOfReachError, check_reach
 from softform_core.inverse.servo_solve import ServoErrors, ServoSolve
@@ -133,6 +133,11 @@ class Servo:
     def is_running(self) -> bool:
         """Whether `resume_from` said where to go on from."""
         return self._commanded is not None
+
+    @property
+    def tracker(self) -> Tracker | None:
+        """What leads the shape, of a model that has one; None before it is asked for the first time."""
+        return self._solve.tracker if isinstance(self._solve, TrackedSolve) else None
 
     def resume_from(self, actuation: Array) -> None:
         """Go on commanding from (k,), where something else has left the robot."""

@@ -27,6 +27,8 @@ __all__ = ["TrackedSolve"]
 _STEP_MM = 50.0
 """Residual, mm per unit of the robot (m), of a change of the actuation: where many actuations have one shape, what
 would run at its rate limit without it stays."""
+_PRESSED = 5.0
+"""Residual of a margin that is lost, per mm of it."""
 _MOST_GAP_MM = 10.0
 """Gap of a step beyond which it is halved."""
 _HALVINGS = 4
@@ -71,7 +73,14 @@ class TrackedSolve:
         self.iterations, self.is_finished = 0, False
         self._options = options
         self._damping = _LEAST_DAMPING if before is None else before._damping
-        self._best = self._rated(tracker.shape)[1]
+        self._is_off = before is not None and before._is_off  # out of balance, which comes first
+        self._rated_last: Evaluation | None = None
+
+    @property
+    def _best(self) -> Evaluation:
+        if self._rated_last is None:
+            self._rated_last = self._rated(self.tracker.shape)[1]
+        return self._rated_last
 
     @property
     def actuation(self) -> Array:
@@ -106,47 +115,62 @@ class TrackedSolve:
         """
         tracker, start = self.tracker, self.tracker.actuation
         problem, at = self._rated(tracker.linearised())
-        gradient, hessian, _ = quadratic_model(problem, at)
+        first = quadratic_model(problem, at)
         efforts = tracker.efforts()
         rows = efforts.rows * problem.range
-        gradient = gradient + 2.0 * rows.T @ efforts.residuals
-        hessian = hessian + 2.0 * rows.T @ rows
+        gradient = first.gradient + 2.0 * rows.T @ efforts.residuals
+        hessian = first.hessian + 2.0 * rows.T @ rows
         merit = at.merit + float(efforts.residuals @ efforts.residuals)
         lower, upper = (problem.parts(bound - start) for bound in self._bounds(problem))
-        damped = hessian + np.diag(2.0 * (_STEP_MM * problem.range) ** 2 + self._damping * hessian.diagonal().max())
-        step = box_minimum(damped, gradient, lower, upper)
+        hessian += np.diag(2.0 * (_STEP_MM * problem.range) ** 2)
+        damped = hessian + self._damping * hessian.diagonal().max() * np.eye(len(start))
+        step = _step(damped, gradient, (lower, upper), efforts.margins, efforts.slopes * problem.range)
         promised = -float(gradient @ step + 0.5 * step @ hessian @ step)
         self.iterations += 1
-        if promised <= _RELATIVE * merit + _RESOLVED_MM**2 or not np.isfinite(promised):
+        self._rated_last = None
+        if self._is_off:
+            tracker.rebalance()
+            self._is_off = not tracker.gap_mm <= _MOST_GAP_MM
+        elif promised <= _RELATIVE * merit + _RESOLVED_MM**2:
             self._rest(start)
-            return
-        gained = self._try(problem, start, step, merit)
-        if gained < _LEAST_GAIN * promised:
-            tracker.advance(start)  # a step towards balance, at least
-            self._best = self._rated(tracker.shape)[1]
-            if self._damping >= _MOST_DAMPING:
-                self._rest(start)
-            self._damping = min(max(_GROWTH * self._damping, _FIRST_DAMPING), _MOST_DAMPING)
-        elif gained > _GOOD_GAIN * promised:
-            self._damping = max(_SHRINKAGE * self._damping, _LEAST_DAMPING)
+        else:
+            self._take(problem, at, step, -float(first.gradient @ step + 0.5 * step @ first.hessian @ step))
 
-    def _try(self, problem: Problem, start: Array, step: Array, merit: float) -> float:
-        """Take a step, or part of it, and return how much lower the merit is; minus infinity if it was too long."""
+    def _take(self, problem: Problem, at: Evaluation, step: Array, promised: float) -> None:
+        """Take a step, or part of it; none that leaves the shape far out of balance, or that breaks what it promised.
+
+        Args:
+            problem: Eq. 15.
+            at: Its value where the shape was going to be in balance.
+            step: (k,) parts of the range.
+            promised: How much lower the step makes it; below 0 where less tension is worth more.
+        """
+        start = at.actuation
+        tracker = self.tracker
         for halving in range(_HALVINGS):
-            self.tracker.advance(problem.clip(start + 0.5**halving * step * problem.range))
-            if self.tracker.gap_mm <= _MOST_GAP_MM:
-                self._best = self._rated(self.tracker.shape)[1]
-                return merit - self._best.merit
-            self._damping = min(max(_GROWTH * self._damping, _FIRST_DAMPING), _MOST_DAMPING)
-        return -np.inf
+            tracker.advance(problem.clip(start + 0.5**halving * step * problem.range))
+            if tracker.gap_mm <= _MOST_GAP_MM:
+                missing = promised - (at.merit - self._best.merit) - _RESOLVED_MM**2
+                if missing <= (1.0 - _LEAST_GAIN) * abs(promised):
+                    if missing < _GOOD_GAIN * abs(promised) and not halving:
+                        self._damping = max(_SHRINKAGE * self._damping, _LEAST_DAMPING)
+                    return
+                break
+        self._rated_last = None
+        self._damping = min(max(_GROWTH * self._damping, _FIRST_DAMPING), _MOST_DAMPING)
+        tracker.advance(start)  # a step towards balance, at least
+        if not tracker.gap_mm <= _MOST_GAP_MM:
+            tracker.rebalance()
+            self._is_off = True
+        elif self._damping >= _MOST_DAMPING:
+            self._rest(start)
 
     def _rest(self, actuation: Array) -> None:
         """End: nothing nearby is better. Where the shape is not in balance yet it is solved for."""
         self.tracker.advance(actuation)
         if not self.tracker.gap_mm <= _AT_REST_MM:
             self.tracker.settle()
-        self._best = self._rated(self.tracker.shape)[1]
-        self.is_finished = True
+        self._rated_last, self.is_finished = None, True
 
     def _bounds(self, problem: Problem) -> tuple[Array, Array]:
         """Where an actuation may be after one iteration, (k,) each."""
@@ -165,3 +189,17 @@ class TrackedSolve:
         problem = Problem(shape, surface, replace(self._options, most_change=None), term)
         place = self.tracker.actuation if actuation is None else actuation
         return problem, problem.evaluate(place, RigidTransform())
+
+
+def _step(hessian: Array, gradient: Array, bounds: tuple[Array, Array], margins: Array, slopes: Array) -> Array:
+    """Least of g.s + s.H s / 2 within bounds that keeps margins + slopes s above 0, as far as a penalty does."""
+    hessian, gradient = hessian.copy(), gradient.copy()
+    pressed = np.zeros(len(margins), dtype=bool)
+    while True:
+        step = box_minimum(hessian, gradient, *bounds)
+        lost = (margins + slopes @ step < 0.0) & ~pressed
+        if not lost.any():
+            return step
+        pressed |= lost
+        hessian += 2.0 * _PRESSED**2 * slopes[lost].T @ slopes[lost]
+        gradient += 2.0 * _PRESSED**2 * slopes[lost].T @ margins[lost]

@@ -20,9 +20,10 @@ from softform_core.simulation.hessian import Factor
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError
 from softform_core.simulation.simulated_body import TrackedBody
 
-__all__ = ["Balance", "Joint", "advanced", "furthest", "linearised"]
+__all__ = ["Balance", "Joint", "advanced", "furthest", "linearised", "rebalanced"]
 
 _FIRST_SHIFT, _SHIFTS = 1e-4, 8  # of the mean diagonal, each ten times the one before
+_HALVINGS = 12
 
 
 class Balance(NamedTuple):
@@ -82,6 +83,23 @@ def advanced(body: TrackedBody, joint: Joint, actuators: Array) -> tuple[Balance
     if not np.isfinite(back).all():
         return Balance(x, actuators), float("nan")
     return Balance(body.moved(x, back), actuators), furthest(body, x, back)
+
+
+def rebalanced(body: TrackedBody, joint: Joint) -> tuple[Balance, float]:
+    """Nearer to balance under the same actuator values by a step that lowers the energy, and how long that was, m.
+
+    The next linearisation goes on from there: what `newton` does at once is spread over several, each of one factor.
+    """
+    x, values = joint.at
+    length = furthest(body, x, joint.step)
+    scale = min(1.0, body.largest_step / max(length, 1e-300))
+    energy = body.energy(x, values)[0]
+    for _ in range(_HALVINGS):
+        tried = body.moved(x, scale * joint.step)
+        if body.energy(tried, values)[0] <= energy:
+            return Balance(tried, values), scale * length
+        scale *= 0.5
+    return joint.at, length
 
 
 def furthest(body: TrackedBody, unknowns: Array, step: Array) -> float:
