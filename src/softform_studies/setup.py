@@ -24,7 +24,10 @@ setup(
             "study = softform_studies.cli_study:study",
             "picture = softform_studies.cli_picture:picture",
         ],
-        "softform.demos": ["tendon_rod = softform_studies.tendon_robot.demo:show"],
+        "softform.demos": [
+            "cable_arm = softform_studies.helix.demo:show",
+            "tendon_rod = softform_studies.tendon_robot.demo:show",
+        ],
         "softform.training": ["prior = softform_studies.cli_prior:prior"],
         "softform.bench": [
             "simulate = softform_studies.cli_bench:simulate",

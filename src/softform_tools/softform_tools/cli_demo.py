@@ -19,7 +19,7 @@ from softform_tools.target_options import POSE_OPTION, target_options
 
 _EXIT_INTERRUPTED = 130
 DEMOS = "softform.demos"
-"""Entry points with demos of robots without surfaces, by their kind of body: robot, reality, seed, say -> results."""
+"""Entry points with demos that need no stack, by the kind of body: robot, reality, seed, say -> results."""
 
 if TYPE_CHECKING:  # commands are listed without what they load
     from softform_tools.demo_report import DemoResult
@@ -61,7 +61,8 @@ def demo(
     shows the chain without a gap. A minute or two; Ctrl-C ends it, and keeps what was measured.
 
     A tendon robot, which has no surface, shows what its shape remembers instead, without the stack: one configuration
-    by two ways, seen by two depth cameras, and its tip in a closed loop by three ways of approaching.
+    by two ways, seen by two depth cameras, and its tip in a closed loop by three ways of approaching. An arm with cables
+    shows how far physics alone leads its tip, and a marker at it besides.
 
     \b
     Examples:
@@ -69,20 +70,21 @@ def demo(
       ./softform demo --target my_shape.ply --unit mm --pose place
       ./softform demo --robot manipulator --no-best-fit --headless --json -
       ./softform demo --robot tendon_robot             a robot whose shape depends on what it did before
+      ./softform demo --robot helix                    an arm of nine cables, by its finite-element model
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from softform_core.plugins import load_plugin, plugin_kinds
     from softform_core.robots import load_robot
     from softform_tools.demo import DemoRequest, run_demo
 
     described = load_robot(robot)
-    shows = None if described.surfaces or described.body.kind not in plugin_kinds(DEMOS) else described.body.kind
+    shows = described.body.kind if described.body.kind in plugin_kinds(DEMOS) else None
     request = DemoRequest(target, unit, robot, reality, seed, sim_to_real, pose, best_fit)
     to_stdout = json_path == "-"
     if json_path and not Path(json_path).absolute().parent.is_dir():
         raise click.ClickException(f"The folder of {json_path} does not exist. Make it, or give another --json.")
     if shows and target:
         raise click.ClickException(
-            f"Robot '{described.name}' has no surface to bring into {target}. Leave --target out."
+            f"The demo of '{described.name}' leads its tip, and brings no surface into {target}. Leave --target out."
         )
 
     def runs(say: Callable[[str], None]) -> "Iterator[DemoResult]":
