@@ -61,8 +61,8 @@ def demo(
     shows the chain without a gap. A minute or two; Ctrl-C ends it, and keeps what was measured.
 
     A tendon robot, which has no surface, shows what its shape remembers instead, without the stack: one configuration
-    by two ways, seen by two depth cameras, and its tip in a closed loop by three ways of approaching. An arm with cables
-    shows how far physics alone leads its tip, and a marker at it besides.
+    by two ways, seen by two depth cameras, and its tip in a closed loop by three ways of approaching. An arm with
+    cables shows how far physics alone leads its tip, and a marker at it besides.
 
     \b
     Examples:

@@ -125,7 +125,7 @@ class SimulatedTracker(Tracker):
         return self._linear.about(here + own[..., 0], self._slopes, self.actuation)
 
     def efforts(self) -> Efforts:
-        """See `Tracker`: tension, and cables that are to be taut, or no more slack than they are."""
+        """See `Tracker`: tension; cables are to be taut and no tighter than they may be, or nearer to that than now."""
         assert self._joint is not None
         joint, body = self._joint, self._body
         loads = body.tendon_loads(*joint.at)
@@ -140,8 +140,8 @@ class SimulatedTracker(Tracker):
         return Efforts(
             residuals=np.concatenate([_TENSION_MM * tension, _SLACKENED_MM * lacking]),
             rows=np.concatenate([_TENSION_MM * rise[:, None] * slopes, _SLACKENED_MM * is_slack * slopes]),
-            margins=MM_PER_M * (stretch - np.minimum(stretch, _SLACK)),
-            slopes=MM_PER_M * slopes,
+            margins=MM_PER_M * np.maximum(np.concatenate([stretch - _SLACK, body.most_stretch - stretch]), 0.0),
+            slopes=MM_PER_M * np.concatenate([slopes, -slopes]),
         )
 
     def advance(self, actuation: Array) -> None:

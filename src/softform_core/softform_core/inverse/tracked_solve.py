@@ -27,7 +27,7 @@ __all__ = ["TrackedSolve"]
 _STEP_MM = 50.0
 """Residual, mm per unit of the robot (m), of a change of the actuation: where many actuations have one shape, what
 would run at its rate limit without it stays."""
-_PRESSED = 5.0
+_PRESSED = 100.0
 """Residual of a margin that is lost, per mm of it."""
 _MOST_GAP_MM = 10.0
 """Gap of a step beyond which it is halved."""

@@ -148,6 +148,10 @@ class PulledBody(Protocol):
 class TrackedBody(SimulatedBody, PulledBody, Protocol):
     """A body with cables whose balance is cheap to follow, a step at a time, as `simulation.tracking` does."""
 
+    @property
+    def most_stretch(self) -> Array:
+        """Stretch (k,) m, of `tendon_loads`, beyond which a cable is not to be pulled."""
+
     def gradient(self, unknowns: Array, actuators: Array) -> Array:
         """Gradient (1, m) alone, as of `derivatives`."""
 

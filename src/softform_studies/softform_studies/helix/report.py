@@ -1,4 +1,4 @@
-"""The picture of the demo of an arm with cables: where its tip was led, and how far off it was, in model and reality."""
+"""The picture of the demo of an arm with cables: where its tip was led, and how far off in model and reality."""
 
 from collections.abc import Mapping
 from pathlib import Path

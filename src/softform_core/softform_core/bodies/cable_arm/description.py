@@ -39,6 +39,8 @@ class CableArmBody(Body):
         sections: From the base to the tip.
         cable_circle: Radius of the circle on which all cables lie, m.
         cable_stiffness: Axial stiffness EA of each cable, N.
+        most_tension: Tension beyond which a cable is pulled no further where that is chosen (`Tracker`), N; the simulator
+            itself has none.
         take_up: Stretch over which a slack cable takes up its stiffness, m.
         rings: Rings of nodes around the axis in each layer.
         plate_stiffness: Modulus of the last layer of a section with cables, over the material's: their anchor plate.
@@ -55,6 +57,7 @@ class CableArmBody(Body):
     sections: Annotated[list[ArmSection], Field(min_length=1, max_length=16)]
     cable_circle: Positive
     cable_stiffness: Positive
+    most_tension: Positive = 60.0
     take_up: Positive = 0.001
     rings: Annotated[int, Field(ge=1, le=6)] = 2
     plate_stiffness: Annotated[float, Field(ge=1.0, le=1e4)] = 30.0

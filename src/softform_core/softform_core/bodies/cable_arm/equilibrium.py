@@ -32,6 +32,7 @@ class Arm:
         mesh: Its mesh.
         cables: Their points.
         cable_stiffness: (k,) N/m.
+        most_tension: Of a cable, N.
         take_up: Stretch over which a slack cable takes up its stiffness, m.
         slopes: (E, 4, 3) derivatives of the shape functions, 1/m.
         volumes: (E,) m^3.
@@ -44,6 +45,7 @@ class Arm:
     mesh: ArmMesh
     cables: CablePoints
     cable_stiffness: Array
+    most_tension: float
     take_up: float
     slopes: Array
     volumes: Array
@@ -71,6 +73,7 @@ class ArmProblem:
         self.rounding = _ROUNDING * arm.stiff_force * self._length
         self.faces = mesh.faces
         self._shown = np.append(mesh.outside, len(mesh.nodes) - mesh.width)
+        self.most_stretch = arm.most_tension / arm.cable_stiffness
         self.frames = {TIP: len(self._shown) - 1}
         self.rest = self._unknowns(mesh.nodes)
         self._elements = mesh.elements, arm.slopes, arm.volumes, arm.shear, arm.bulk

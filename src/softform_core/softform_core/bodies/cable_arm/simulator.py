@@ -93,6 +93,7 @@ def build_arm(body: CableArmBody, real: RealCableArm = _AS_DESCRIBED) -> Arm:
         mesh=mesh,
         cables=cables,
         cable_stiffness=real.cable_stiffness_scale * body.cable_stiffness / cables.rest_length,
+        most_tension=body.most_tension,
         take_up=body.take_up,
         slopes=np.ascontiguousarray(slopes),
         volumes=volumes,
