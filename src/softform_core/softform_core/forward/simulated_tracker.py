@@ -19,9 +19,8 @@ __all__ = ["LinearSurface", "SimulatedTracker"]
 
 _TENSION_MM = 0.01
 """mm per N of tension: of the actuations of one shape, that of the least tension."""
-_SLACK, _SLACKENED_MM = 0.0003, 10.0
-"""Stretch that a cable shall keep, m, and mm per m that it lacks: a slack cable would have no say at all, and where
-one that was taut goes slack the linear step is wrong by all that it pushes."""
+_SLACKENED_MM = 10.0
+"""mm per m that a cable lacks to be taut: a slack one would have no say at all."""
 _KEPT = 16
 
 
@@ -135,12 +134,13 @@ class SimulatedTracker(Tracker):
         stretch = loads.stretch + stretched[:, 0]
         rise = np.where(loads.tension > 0.0, loads.stiffness, 0.0)
         tension = np.maximum(loads.tension + rise * stretched[:, 0], 0.0)
-        lacking = np.minimum(stretch - _SLACK, 0.0)
+        lowest, highest = body.stretch_limits(loads.stretch)
+        lacking = np.minimum(stretch - lowest, 0.0)
         is_slack = (lacking < 0.0)[:, None]
         return Efforts(
             residuals=np.concatenate([_TENSION_MM * tension, _SLACKENED_MM * lacking]),
             rows=np.concatenate([_TENSION_MM * rise[:, None] * slopes, _SLACKENED_MM * is_slack * slopes]),
-            margins=MM_PER_M * np.maximum(np.concatenate([stretch - _SLACK, body.most_stretch - stretch]), 0.0),
+            margins=MM_PER_M * np.maximum(np.concatenate([stretch - lowest, highest - stretch]), 0.0),
             slopes=MM_PER_M * np.concatenate([slopes, -slopes]),
         )
 

@@ -29,7 +29,7 @@ _STEP_MM = 50.0
 would run at its rate limit without it stays."""
 _PRESSED = 100.0
 """Residual of a margin that is lost, per mm of it."""
-_MOST_GAP_MM = 10.0
+_MOST_GAP_MM = 5.0
 """Gap of a step beyond which it is halved."""
 _HALVINGS = 4
 _LEAST_DAMPING, _FIRST_DAMPING, _MOST_DAMPING = 1e-8, 1e-4, 1e3

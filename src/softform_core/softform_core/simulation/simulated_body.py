@@ -148,9 +148,8 @@ class PulledBody(Protocol):
 class TrackedBody(SimulatedBody, PulledBody, Protocol):
     """A body with cables whose balance is cheap to follow, a step at a time, as `simulation.tracking` does."""
 
-    @property
-    def most_stretch(self) -> Array:
-        """Stretch (k,) m, of `tendon_loads`, beyond which a cable is not to be pulled."""
+    def stretch_limits(self, stretch: Array) -> tuple[Array, Array]:
+        """Lowest and highest stretch (k,) m that one step should lead to from stretches (k,): where it is linear."""
 
     def gradient(self, unknowns: Array, actuators: Array) -> Array:
         """Gradient (1, m) alone, as of `derivatives`."""

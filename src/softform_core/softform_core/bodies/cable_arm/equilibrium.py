@@ -22,6 +22,8 @@ _TOLERANCE = 1e-9
 _ROUNDING = 1e-13
 _MAX_STEP = 0.055  # of the length: longer steps of Newton's method swing to and fro
 _RUNAWAY = 1.5  # lengths that a node of a held arm may move: a straight line through its base and back is 2
+_KEPT_TAUT = 0.4
+"""Stretch of a cable that is led, over that which takes it up: where one goes slack a linear step pushes by it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +75,6 @@ class ArmProblem:
         self.rounding = _ROUNDING * arm.stiff_force * self._length
         self.faces = mesh.faces
         self._shown = np.append(mesh.outside, len(mesh.nodes) - mesh.width)
-        self.most_stretch = arm.most_tension / arm.cable_stiffness
         self.frames = {TIP: len(self._shown) - 1}
         self.rest = self._unknowns(mesh.nodes)
         self._elements = mesh.elements, arm.slopes, arm.volumes, arm.shear, arm.bulk
@@ -159,6 +160,11 @@ class ArmProblem:
     def moved_stretch(self, unknowns: Array, moves: Array) -> Array:
         """As `TrackedBody`: derivative (k, c) of the cables' lengths as the unknowns (1, m) move by (1, m, c)."""
         return np.asarray(self._cable_slopes(self._nodes(unknowns[0])).T @ moves[0])
+
+    def stretch_limits(self, stretch: Array) -> tuple[Array, Array]:
+        """As `TrackedBody`: a cable stays taut, one that is being taken up is so first, and none is pulled too hard."""
+        take_up, most = self.arm.take_up, self.arm.most_tension / self.arm.cable_stiffness
+        return np.full(len(stretch), _KEPT_TAUT * take_up), np.where(stretch < take_up, take_up, most)
 
     def _nodes(self, unknowns: Array) -> Array:
         """Nodes (V, 3) m of unknowns (m,)."""
