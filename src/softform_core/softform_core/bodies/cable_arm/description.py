@@ -39,8 +39,8 @@ class CableArmBody(Body):
         sections: From the base to the tip.
         cable_circle: Radius of the circle on which all cables lie, m.
         cable_stiffness: Axial stiffness EA of each cable, N.
-        most_tension: Tension beyond which a cable is pulled no further where that may be chosen, N; the simulator has no
-            such limit.
+        most_tension: Tension beyond which a cable is pulled no further where that may be chosen, N; the simulator has
+            no such limit.
         take_up: Stretch over which a slack cable takes up its stiffness, m.
         rings: Rings of nodes around the axis in each layer.
         plate_stiffness: Modulus of the last layer of a section with cables, over the material's: their anchor plate.
