@@ -70,7 +70,7 @@ class Tracker(ABC):
 
     Attributes:
         actuation: (k,) of the shape.
-        gap_mm: How far the last step left the shape from its balance, mm; 0 after a whole solve.
+        gap_mm: How far the last step left the shape from its balance, mm; 0 after a whole solve, infinite before any.
         steps: Factors so far.
     """
 
@@ -159,8 +159,7 @@ class ForwardModel(ABC):
     def tracker(self, actuation: Array) -> "Tracker | None":
         """Return what follows targets from an actuation (k,) a cheap step at a time; None where each shape is solved.
 
-        Raises:
-            SoftformError: If there is no shape to begin with.
+        It is cheap itself: nothing is solved yet, so that commands go on meanwhile.
         """
         return None
 

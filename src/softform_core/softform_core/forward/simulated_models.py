@@ -70,6 +70,12 @@ class SimulatedModel(ForwardModel):
         self._last = found.unknowns
         return SimulatedState(MM_PER_M * self._points(found.unknowns), found.unknowns, flat)
 
+    def start(self, actuation: Array) -> Array:
+        """Return unknowns (1, u) to begin from at an actuation (m,): those of the last equilibrium, or at rest."""
+        if self._last is not None and len(self._last) == 1:
+            return self._last
+        return self._body.start(self._actuators_of(actuation[None]))
+
     def jacobian(self, state: SimulatedState) -> Array:
         """Return the points' derivative, (n, P, 3, m) mm per unit, by the implicit function theorem; NaN if slack."""
         values = self._actuators_of(state.actuation)
@@ -155,8 +161,7 @@ class SimulatedSurface(SplineModel):
         """See `ForwardModel.tracker`; of a body whose balance is cheap to follow."""
         if not isinstance(self._body, TrackedBody):
             return None
-        state = self._model.forward(actuation[None])
-        return SimulatedTracker(self, self._body, actuation, state.unknowns)
+        return SimulatedTracker(self, self._body, actuation, self._model.start(actuation))
 
 
 class SimulatedNodes(SimulatedModel):

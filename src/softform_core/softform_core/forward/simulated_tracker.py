@@ -90,8 +90,8 @@ class SimulatedTracker(Tracker):
     Args:
         surface: The surface.
         body: Its body.
-        actuation: (k,) in balance at the unknowns.
-        unknowns: (1, m).
+        actuation: (k,).
+        unknowns: (1, m) to begin from, in balance or not.
     """
 
     def __init__(self, surface: "SimulatedSurface", body: TrackedBody, actuation: Array, unknowns: Array) -> None:
@@ -100,7 +100,7 @@ class SimulatedTracker(Tracker):
         self._joint: Joint | None = None
         self._linear, self._slopes = LinearSurface(surface), np.zeros(0)
         self._started = self.actuation
-        self.gap_mm, self.steps = 0.0, 0
+        self.gap_mm, self.steps = float("inf"), 0
 
     @property
     def shape(self) -> LinearSurface:

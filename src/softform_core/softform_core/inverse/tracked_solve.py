@@ -32,6 +32,8 @@ _PRESSED = 100.0
 _MOST_GAP_MM = 5.0
 """Gap of a step beyond which it is halved."""
 _HALVINGS = 4
+_LONGEST_OFF = 40
+"""Iterations that lead back to balance before it is solved for."""
 _LEAST_DAMPING, _FIRST_DAMPING, _MOST_DAMPING = 1e-8, 1e-4, 1e3
 _GROWTH, _SHRINKAGE = 4.0, 0.25
 _LEAST_GAIN, _GOOD_GAIN = 1e-3, 0.5
@@ -73,7 +75,7 @@ class TrackedSolve:
         self.iterations, self.is_finished = 0, False
         self._options = options
         self._damping = _LEAST_DAMPING if before is None else before._damping
-        self._is_off = before is not None and before._is_off  # out of balance, which comes first
+        self._off = int(not tracker.gap_mm <= _MOST_GAP_MM) if before is None else before._off  # out of balance
         self._rated_last: Evaluation | None = None
 
     @property
@@ -128,9 +130,8 @@ class TrackedSolve:
         promised = -float(gradient @ step + 0.5 * step @ hessian @ step)
         self.iterations += 1
         self._rated_last = None
-        if self._is_off:
-            tracker.rebalance()
-            self._is_off = not tracker.gap_mm <= _MOST_GAP_MM
+        if self._off:
+            self._come_back()
         elif promised <= _RELATIVE * merit + _RESOLVED_MM**2:
             self._rest(start)
         else:
@@ -160,10 +161,16 @@ class TrackedSolve:
         self._damping = min(max(_GROWTH * self._damping, _FIRST_DAMPING), _MOST_DAMPING)
         tracker.advance(start)  # a step towards balance, at least
         if not tracker.gap_mm <= _MOST_GAP_MM:
-            tracker.rebalance()
-            self._is_off = True
+            self._come_back()
         elif self._damping >= _MOST_DAMPING:
             self._rest(start)
+
+    def _come_back(self) -> None:
+        """Go towards balance; where that takes too long it is solved for, or is told not to be there."""
+        self.tracker.rebalance()
+        if self._off >= _LONGEST_OFF:
+            self.tracker.settle()
+        self._off = 0 if self.tracker.gap_mm <= _MOST_GAP_MM else self._off + 1
 
     def _rest(self, actuation: Array) -> None:
         """End: nothing nearby is better. Where the shape is not in balance yet it is solved for."""
