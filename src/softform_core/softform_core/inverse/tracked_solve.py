@@ -77,6 +77,7 @@ class TrackedSolve:
         self._damping = _LEAST_DAMPING if before is None else before._damping
         self._off = int(not tracker.gap_mm <= _MOST_GAP_MM) if before is None else before._off  # out of balance
         self._rated_last: Evaluation | None = None
+        self._points = np.zeros((0, 3)) if before is None else before._points
 
     @property
     def _best(self) -> Evaluation:
@@ -91,8 +92,8 @@ class TrackedSolve:
 
     @property
     def points(self) -> Array:
-        """Shape as it is, (P, 3) mm; P is 0 without a shape to approach."""
-        return self._best.points
+        """Shape, (P, 3) mm, where the last iteration began; P is 0 without a shape to approach. For any thread."""
+        return self._points
 
     @property
     def errors(self) -> ServoErrors:
@@ -117,6 +118,7 @@ class TrackedSolve:
         """
         tracker, start = self.tracker, self.tracker.actuation
         problem, at = self._rated(tracker.linearised())
+        self._points = at.points
         first = quadratic_model(problem, at)
         efforts = tracker.efforts()
         rows = efforts.rows * problem.range

@@ -1,7 +1,8 @@
 """The experiments of paper 002 on an arm: circles, drags, jumps and targets out of reach; tips are in m.
 
 Against the model, an error is that of the commands: the tip in balance under them, against the target. Against the
-reality it is that of the marker. A closed loop moves the target by what the marker misses it by.
+reality it is that of the marker. A closed loop moves the target by how far the marker is from where the model has the
+tip: what the model itself misses, before a target out of reach, does not add up.
 """
 
 from dataclasses import dataclass
@@ -18,8 +19,8 @@ SPEED = 0.17
 """Of the paper's circle, rad/s (Fig. 7)."""
 RADIUS, DEPTH = 1.0 / 6.0, 8.0 / 9.0
 """Of the circle, over the arm's length: the paper prints neither."""
-_FEEDBACK = 0.5
-"""Of what the marker misses its target by, each time it is seen."""
+_FEEDBACK = 0.7
+"""Share of what is newly seen of the marker's distance from the model's tip."""
 _APPROACH = 2.0  # s to the first target
 _RESTING = 1.0  # s after a jump
 _SETTLING = 2.0  # s in which the arm comes to rest before a target out of reach
@@ -68,7 +69,8 @@ def drags(length: float, count: int, seed: int, move: float = 0.6, hold: float =
     draw = np.random.default_rng(seed)
     places = [np.array([0.0, 0.0, 0.97 * length])]
     for _ in range(count):
-        angle, out, depth = draw.uniform(0.0, 2.0 * np.pi), draw.uniform(0.1, 0.4), draw.uniform(0.72, 0.9)
+        angle, out, away = draw.uniform(0.0, 2.0 * np.pi), draw.uniform(0.1, 0.35), draw.uniform(0.82, 0.92)
+        depth = np.sqrt(away**2 - out**2)
         places.append(length * np.array([out * np.cos(angle), out * np.sin(angle), depth]))
     share = np.arange(1, round(move * RATE) + 1) / round(move * RATE)
     along = share**3 * (10.0 - 15.0 * share + 6.0 * share**2)  # least jerk
@@ -90,9 +92,10 @@ def tracked(arm: LedArm, targets: Array, every: int, real: RealArm | None = None
             real.follow(tick.command)
     if real is not None and closed:
         for _ in range(3):
-            offset = offset + _FEEDBACK * (targets[0] - real.marker())
+            offset = offset + _FEEDBACK * (arm.tip(tick.command) - real.marker() - offset)
             for _ in range(round(0.3 * RATE)):
-                real.follow(arm.tick(targets[0] + offset).command)
+                tick = arm.tick(targets[0] + offset)
+                real.follow(tick.command)
     ticks, seen, model, marked = [], [], [], []
     for number, target in enumerate(targets):
         ticks.append(arm.tick(target + offset))
@@ -103,7 +106,7 @@ def tracked(arm: LedArm, targets: Array, every: int, real: RealArm | None = None
             model.append(arm.tip(ticks[-1].command))
             marked.append(np.full(3, np.nan) if real is None else real.marker())
             if closed:
-                offset = offset + _FEEDBACK * (target - marked[-1])
+                offset = offset + _FEEDBACK * (model[-1] - marked[-1] - offset)
     return Tracked(targets, ticks, np.array(seen), np.array(model), np.array(marked))
 
 
