@@ -70,6 +70,10 @@ class SimulatedModel(ForwardModel):
         self._last = found.unknowns
         return SimulatedState(MM_PER_M * self._points(found.unknowns), found.unknowns, flat)
 
+    def seek_from(self, unknowns: Array) -> None:
+        """Have the next equilibrium sought from unknowns (1, u), where more is known of it than of the last one."""
+        self._last = unknowns
+
     def start(self, actuation: Array) -> Array:
         """Return unknowns (1, u) to begin from at an actuation (m,): those of the last equilibrium, or at rest."""
         if self._last is not None and len(self._last) == 1:
@@ -156,6 +160,10 @@ class SimulatedSurface(SplineModel):
     def vertices_of(self, points: Array) -> Array:
         """Those of the points (P, …) of the body that are vertices of the surface, (V, …)."""
         return points[: self._vertices]
+
+    def seek_from(self, unknowns: Array) -> None:
+        """See `SimulatedModel.seek_from`."""
+        self._model.seek_from(unknowns)
 
     def tracker(self, actuation: Array) -> "SimulatedTracker | None":
         """See `ForwardModel.tracker`; of a body whose balance is cheap to follow."""

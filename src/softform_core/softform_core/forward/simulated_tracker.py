@@ -103,6 +103,11 @@ class SimulatedTracker(Tracker):
         self.gap_mm, self.steps = float("inf"), 0
 
     @property
+    def unknowns(self) -> Array:
+        """Unknowns (1, m) of the shape."""
+        return self._at.unknowns
+
+    @property
     def shape(self) -> LinearSurface:
         """See `Tracker`."""
         vertices = self._surface.vertices_of(self._body.points(self._at.unknowns)[0])

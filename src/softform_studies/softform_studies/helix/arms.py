@@ -9,6 +9,8 @@ import numpy as np
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.robot_models import ModelRequest, open_surface_models
+from softform_core.forward.simulated_models import SimulatedSurface
+from softform_core.forward.simulated_tracker import SimulatedTracker
 from softform_core.inverse.servo import Servo, ServoSettings
 from softform_core.inverse.servo_target import ServoTarget
 from softform_core.robots import TIP, Robot
@@ -55,8 +57,9 @@ class LedArm:
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
-        self._model = open_surface_models("fem", ModelRequest(robot, _POINTS)).current
-        self.tip_model = self._model.at(robot.point_parameters(TIP))
+        model = open_surface_models("fem", ModelRequest(robot, _POINTS)).current
+        assert isinstance(model, SimulatedSurface)
+        self._model, self._tip = model, model.at(robot.point_parameters(TIP))
         if self._model.tracker(robot.safe) is None:
             raise SoftformError(f"The simulator of '{robot.name}' solves each shape anew.", "Take a cable_arm.")
         self._features = FeaturePoints.of(np.zeros((1, 2)), np.zeros((1, 3)), output=[TIP]).on(robot)
@@ -96,8 +99,15 @@ class LedArm:
         return Tick(actuators, seconds, command.errors.mean_mm, gap, spent, command.reason)
 
     def tip(self, command: Array) -> Array:
-        """Tip (3,) m of the model in balance under a command (k,)."""
-        return np.asarray(self.tip_model.forward(command[None]).points[0].mean(axis=0)) / MM_PER_M
+        """Tip (3,) m of the model in balance under a command (k,): the shape that is led, solved to the end.
+
+        Raises:
+            NoEquilibriumError: If there is none.
+        """
+        tracker = None if self._servo is None else self._servo.tracker
+        if isinstance(tracker, SimulatedTracker):
+            self._tip.seek_from(tracker.unknowns)
+        return np.asarray(self._tip.forward(command[None]).points[0].mean(axis=0)) / MM_PER_M
 
     def _now(self) -> float:
         iterations = 0 if self._servo is None else self._servo.iterations
