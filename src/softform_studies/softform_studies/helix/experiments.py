@@ -1,6 +1,6 @@
 """The experiments of paper 002 on an arm: circles, drags, jumps and targets out of reach; tips are in m.
 
-Against the model, an error is that of the commands: the tip in balance under them, against the target. Against the
+Against the model, an error is that of the commands: the tip in balance under them, against where it is led. Against the
 reality it is that of the marker. A closed loop moves the target by how far the marker is from where the model has the
 tip: what the model itself misses, before a target out of reach, does not add up.
 """
@@ -34,6 +34,7 @@ class Tracked:
 
     Attributes:
         targets: (n, 3) m, one for each tick.
+        aims: (n, 3) m, where the model's tip is led for that: elsewhere in a closed loop.
         ticks: n of them.
         seen: (s,) ticks at which the tip was looked at.
         model: (s, 3) m, tip of the model in balance there.
@@ -41,6 +42,7 @@ class Tracked:
     """
 
     targets: Array
+    aims: Array
     ticks: list[Tick]
     seen: Array
     model: Array
@@ -49,7 +51,7 @@ class Tracked:
     @property
     def model_mm(self) -> Array:
         """Errors of the model's tip, (s,) mm."""
-        return MM_PER_M * np.linalg.norm(self.model - self.targets[self.seen], axis=1)
+        return MM_PER_M * np.linalg.norm(self.model - self.aims[self.seen], axis=1)
 
     @property
     def real_mm(self) -> Array:
@@ -96,9 +98,10 @@ def tracked(arm: LedArm, targets: Array, every: int, real: RealArm | None = None
             for _ in range(round(0.3 * RATE)):
                 tick = arm.tick(targets[0] + offset)
                 real.follow(tick.command)
-    ticks, seen, model, marked = [], [], [], []
+    ticks, aims, seen, model, marked = [], [], [], [], []
     for number, target in enumerate(targets):
-        ticks.append(arm.tick(target + offset))
+        aims.append(target + offset)
+        ticks.append(arm.tick(aims[-1]))
         if real is not None:
             real.follow(ticks[-1].command)
         if number % every == every - 1:
@@ -107,7 +110,7 @@ def tracked(arm: LedArm, targets: Array, every: int, real: RealArm | None = None
             marked.append(np.full(3, np.nan) if real is None else real.marker())
             if closed:
                 offset = offset + _FEEDBACK * (model[-1] - marked[-1] - offset)
-    return Tracked(targets, ticks, np.array(seen), np.array(model), np.array(marked))
+    return Tracked(targets, np.array(aims), ticks, np.array(seen), np.array(model), np.array(marked))
 
 
 def jumps(arm: LedArm, count: int, seed: int) -> Array:
