@@ -1,7 +1,7 @@
 """A simulated surface that follows targets by joint steps (`simulation.tracking`)."""
 
 from copy import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class LinearSurface(SplineModel):
 
     def __init__(self, surface: "SimulatedSurface") -> None:
         self._fit = surface.fit_matrix
-        self._sampled: dict[bytes, tuple[Array, ...]] = {}
+        self._sampled: dict[bytes, tuple[Any, ...]] = {}
         super().__init__(surface.patches, surface.uv, surface.inputs)
         self._vertices = np.zeros((self._fit.shape[1], 3))
         self._slopes = np.zeros((*self._vertices.shape, len(self.inputs)))

@@ -74,10 +74,11 @@ class TrackedSolve:
         self.model, self.tracker, self.targets = model, tracker, targets
         self.iterations, self.is_finished = 0, False
         self._options = options
-        self._damping = _LEAST_DAMPING if before is None else before._damping
-        self._off = int(not tracker.gap_mm <= _MOST_GAP_MM) if before is None else before._off  # out of balance
+        self._damping: float = _LEAST_DAMPING if before is None else before._damping
+        # Iterations out of balance, which comes first.
+        self._off: int = int(not tracker.gap_mm <= _MOST_GAP_MM) if before is None else before._off
         self._rated_last: Evaluation | None = None
-        self._points = np.zeros((0, 3)) if before is None else before._points
+        self._points: Array = np.zeros((0, 3)) if before is None else before._points
 
     @property
     def _best(self) -> Evaluation:

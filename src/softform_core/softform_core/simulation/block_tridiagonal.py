@@ -73,7 +73,8 @@ _LETTERS, _NUMBERS = np.frombuffer(b"UTLN", dtype=np.uint8), np.array([1.0, -1.0
 
 def _fortran(width: int, columns: int = 1) -> _Fortran:
     sizes = np.array([width, columns, 0, 1], dtype=np.int32)
-    return _Fortran(*_FUNCTIONS, _LETTERS, _NUMBERS, sizes)
+    potrf, trsm, syrk, gemm, trsv, gemv = _FUNCTIONS
+    return _Fortran(potrf, trsm, syrk, gemm, trsv, gemv, _LETTERS, _NUMBERS, sizes)
 
 
 # Fortran reads a row-major block as its transpose: lower is upper there, and S = E L^-T is L^-1 E^T. The arrays whose

@@ -23,7 +23,7 @@ def draw_report(path: Path, runs: Mapping[str, Tracked], length: float) -> None:
         length: Of the arm, m.
     """
     figure = Figure(figsize=(15.0, 5.4), dpi=110, layout="constrained")
-    panels = figure.add_gridspec(1, 3, width_ratios=[1.0, 1.1, 1.1])
+    panels = figure.add_gridspec(1, 3, width_ratios=[1.2, 1.1, 1.1])
     space = figure.add_subplot(panels[0], projection="3d")
     errors, times = figure.add_subplot(panels[1]), figure.add_subplot(panels[2])
     for (name, run), colour in zip(runs.items(), PALETTE, strict=False):
@@ -37,9 +37,9 @@ def draw_report(path: Path, runs: Mapping[str, Tracked], length: float) -> None:
     space.invert_zaxis()  # it hangs
     space.set_aspect("equal")
     space.locator_params(nbins=4)
-    space.set(xlabel="x (mm)", ylabel="y (mm)", zlabel="z (mm)")
-    space.set_title("The tip: wanted (dotted), and its marker in the reality")
-    space.legend(loc="upper left")
+    space.set(xlabel="x (mm)", ylabel="y (mm)")
+    space.set_title("Tip, mm, z downwards: wanted (dotted) and seen")
+    space.legend(loc="upper left", fontsize="small")
     errors.axhline(1.8, color="black", linestyle="--", linewidth=0.8, label="paper 002, circle: 1.8 %")
     errors.set(xlabel="time (s)", ylabel="error of the tip (% of the length)", ylim=(0.0, None))
     errors.set_title("Against the reality; against the model (dotted)")

@@ -108,10 +108,11 @@ class ArmProblem:
         diagonal, below = (np.zeros((count, 3 * width, 3 * width)) for count in (layers, layers - 1))
         kernels.add_strain_hessian(nodes, *self._elements, width, diagonal, below)
         kernels.add_cable_hessian(nodes, *self._pieces, tension, width, diagonal, below)
-        hessian: Hessian = BlockTridiagonalHessian(diagonal, below)
+        blocks = BlockTridiagonalHessian(diagonal, below)
+        hessian: Hessian = blocks
         taut = rise > 0.0
         if taut.any():
-            hessian = UpdatedHessian(hessian, np.ascontiguousarray(slopes[:, taut]), rise[taut])
+            hessian = UpdatedHessian(blocks, np.ascontiguousarray(slopes[:, taut]), rise[taut])
         return self._gradient(nodes, slopes, tension)[None], hessian
 
     def load_derivative(self, unknowns: Array, actuators: Array) -> Array:

@@ -110,7 +110,7 @@ def cable_points(body: CableArmBody, mesh: ArmMesh, shift: Array | None = None) 
         begin += section.layers
     cable = np.array(cables)
     pieces = np.einsum("sa,sai->si", np.array(weights), mesh.nodes[np.array(nodes)])
-    rest_length = np.bincount(cable, np.linalg.norm(pieces, axis=1))
+    rest_length = np.asarray(np.bincount(cable, np.linalg.norm(pieces, axis=1)), dtype=np.float64)
     return CablePoints(np.array(nodes), np.array(weights), cable, rest_length)
 
 
