@@ -130,9 +130,9 @@ class OutOfReach:
 
     Attributes:
         settled: Whether it moved no more, in balance, after 2 s.
-        moved_mm: How far the tip went in the next half second.
+        moved_mm: By how much its distance to the target changed in the next half second.
         gap_mm: Largest gap of that time.
-        over_best: Distance to the target over that after another while.
+        over_best: Distance to the target over the least of another while.
     """
 
     settled: bool
@@ -145,15 +145,16 @@ def out_of_reach(arm: LedArm, target: Array, longer: float = 3.0) -> OutOfReach:
     """Follow a target (3,) m that the tip cannot reach."""
     for _ in range(round(_SETTLING * RATE)):
         tick = arm.tick(target)
-    rested, gaps = arm.tip(tick.command), [tick.gap_mm]
+    rested, misses, gaps = tick.error_mm, [tick.error_mm], [tick.gap_mm]
     for _ in range(round(0.5 * RATE)):
         tick = arm.tick(target)
+        misses.append(tick.error_mm)
         gaps.append(tick.gap_mm)
-    moved = MM_PER_M * float(np.linalg.norm(arm.tip(tick.command) - rested))
+    moved = float(np.ptp(misses))
     for _ in range(round(longer * RATE)):
         tick = arm.tick(target)
-    best = float(np.linalg.norm(arm.tip(tick.command) - target))
-    over = float(np.linalg.norm(rested - target)) / best
+        misses.append(tick.error_mm)
+    over = rested / min(misses)
     return OutOfReach(moved <= _STILL_MM and max(gaps) <= _MOST_GAP_MM, moved, max(gaps), over)
 
 
