@@ -67,6 +67,7 @@ setup(
     entry_points={
         "console_scripts": ["softform = softform_core.cli.main:start"],
         "softform.bodies": [
+            "cable_arm = softform_core.bodies.cable_arm.description:CableArmBody",
             "freeform = softform_core.bodies.freeform.description:FreeformBody",
             "membrane = softform_core.bodies.membrane.description:MembraneBody",
             "imported = softform_core.bodies.imported.description:ImportedBody",

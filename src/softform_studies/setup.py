@@ -24,7 +24,10 @@ setup(
             "study = softform_studies.cli_study:study",
             "picture = softform_studies.cli_picture:picture",
         ],
-        "softform.demos": ["tendon_rod = softform_studies.tendon_robot.demo:show"],
+        "softform.demos": [
+            "cable_arm = softform_studies.helix.demo:show",
+            "tendon_rod = softform_studies.tendon_robot.demo:show",
+        ],
         "softform.training": ["prior = softform_studies.cli_prior:prior"],
         "softform.bench": [
             "simulate = softform_studies.cli_bench:simulate",
@@ -37,6 +40,7 @@ setup(
             "torsos = softform_studies.cli_bench:torsos",
             "targets = softform_studies.cli_bench:targets",
             "foreign = softform_studies.cli_foreign:foreign",
+            "helix = softform_studies.cli_helix:helix",
             "hysteresis = softform_studies.cli_hysteresis:hysteresis",
             "one-move = softform_studies.cli_hysteresis:one_move",
         ],

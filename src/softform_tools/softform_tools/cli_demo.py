@@ -19,7 +19,7 @@ from softform_tools.target_options import POSE_OPTION, target_options
 
 _EXIT_INTERRUPTED = 130
 DEMOS = "softform.demos"
-"""Entry points with demos of robots without surfaces, by their kind of body: robot, reality, seed, say -> results."""
+"""Entry points with demos that need no stack, by the kind of body: robot, reality, seed, say -> results."""
 OBJECT_DEMOS = "softform.demos.objects"
 """Entry points with demos of objects that grippers hold, by the object's name: the same arguments."""
 
@@ -63,8 +63,9 @@ def demo(
     shows the chain without a gap. A minute or two; Ctrl-C ends it, and keeps what was measured.
 
     A tendon robot, which has no surface, shows what its shape remembers instead, without the stack: one configuration
-    by two ways, seen by two depth cameras, and its tip in a closed loop by three ways of approaching. An object between
-    two grippers is brought into a target shape by paper 003's controller and by ours, without the stack, too.
+    by two ways, seen by two depth cameras, and its tip in a closed loop by three ways of approaching. An arm with
+    cables shows how far physics alone leads its tip, and a marker at it besides. An object between two grippers is
+    brought into a target shape by paper 003's controller and by ours. These need no stack.
 
     \b
     Examples:
@@ -73,6 +74,7 @@ def demo(
       ./softform demo --robot manipulator --no-best-fit --headless --json -
       ./softform demo --robot sponge                   a sponge between two grippers
       ./softform demo --robot tendon_robot             a robot whose shape depends on what it did before
+      ./softform demo --robot helix                    an arm of nine cables, by its finite-element model
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from softform_core.plugins import load_plugin
     from softform_tools.demo import DemoRequest, run_demo
@@ -83,7 +85,7 @@ def demo(
     if json_path and not Path(json_path).absolute().parent.is_dir():
         raise click.ClickException(f"The folder of {json_path} does not exist. Make it, or give another --json.")
     if shows and target:
-        raise click.ClickException(f"'{robot}' has no surface to bring into {target}. Leave --target out.")
+        raise click.ClickException(f"The demo of '{robot}' brings no surface into {target}. Leave --target out.")
 
     def runs(say: Callable[[str], None]) -> "Iterator[DemoResult]":
         if shows:
@@ -114,15 +116,14 @@ def demo(
 
 
 def _demo_of_its_own(name: str) -> tuple[str, str | None]:
-    """The group and the name of a demo of an object, or of a robot without surfaces; the name is None without one."""
+    """The group and the name of a demo that needs no stack, of an object or a kind of body; the name is None without."""
     from softform_core.plugins import plugin_kinds
     from softform_core.robots import load_robot
 
     if name in plugin_kinds(OBJECT_DEMOS):
         return OBJECT_DEMOS, name
-    described = load_robot(name)
-    has_one = not described.surfaces and described.body.kind in plugin_kinds(DEMOS)
-    return DEMOS, described.body.kind if has_one else None
+    kind = load_robot(name).body.kind
+    return DEMOS, kind if kind in plugin_kinds(DEMOS) else None
 
 
 @contextlib.contextmanager

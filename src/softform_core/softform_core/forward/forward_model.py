@@ -20,7 +20,7 @@ from softform_core.forward.memory import NO_MEMORY, Memory, State
 from softform_core.surface.bspline import apply, unit_normals
 from softform_core.surface.patch_set import PatchSet
 
-__all__ = ["ForwardModel", "batch_of", "SurfaceModel", "SplineModel"]
+__all__ = ["Efforts", "ForwardModel", "SplineModel", "SurfaceModel", "Tracker", "batch_of"]
 
 
 def batch_of(actuation: ArrayLike, degrees_of_freedom: int) -> tuple[Array, tuple[int, ...]]:
@@ -45,6 +45,71 @@ class DerivedState(NamedTuple):
 
     points: Array
     source: Any
+
+
+class Efforts(NamedTuple):
+    """What an actuation costs and must keep besides its shape, after a step of the actuation (k,).
+
+    Attributes:
+        residuals: (r,) mm, such as of tension.
+        rows: (r, k) mm per unit, their derivatives.
+        margins: (c,) mm, what a step should keep above 0, such as how taut a cable is.
+        slopes: (c, k) mm per unit, their derivatives.
+    """
+
+    residuals: Array
+    rows: Array
+    margins: Array
+    slopes: Array
+
+
+class Tracker(ABC):
+    """A shape that is led towards targets by steps of the actuation, each of which is cheaper than a whole solve.
+
+    A shape between two steps may be a little out of balance: `gap_mm` says by how much. Not to be shared by threads.
+
+    Attributes:
+        actuation: (k,) of the shape.
+        gap_mm: How far the last step left the shape from its balance, mm; 0 after a whole solve, infinite before any.
+        steps: Factors so far.
+    """
+
+    actuation: Array
+    gap_mm: float
+    steps: int
+
+    @property
+    @abstractmethod
+    def shape(self) -> "ForwardModel":
+        """The model of the shape as it is, linear about it by the derivatives of the last linearisation."""
+
+    @abstractmethod
+    def linearised(self) -> "ForwardModel":
+        """Return the model, linear in the actuation, of where the shape is going to be in balance; costs one factor.
+
+        Raises:
+            SoftformError: If there is none.
+        """
+
+    @abstractmethod
+    def efforts(self) -> Efforts:
+        """Return what the last linearisation costs and must keep besides its shape; empty of nothing."""
+
+    @abstractmethod
+    def advance(self, actuation: Array) -> None:
+        """Go from the last linearisation to an actuation (k,), and a step towards balance there."""
+
+    @abstractmethod
+    def rebalance(self) -> None:
+        """Go from the last linearisation a safe way towards balance, by no more factors; the actuation stays."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Solve for the balance where it is, as exactly as the model can.
+
+        Raises:
+            SoftformError: If there is none near.
+        """
 
 
 class ForwardModel(ABC):
@@ -90,6 +155,13 @@ class ForwardModel(ABC):
     def at(self, uv: Array) -> Self:
         """Return the same shape at other surface parameters (M, 2); a model of fixed points is itself."""
         return self
+
+    def tracker(self, actuation: Array) -> "Tracker | None":
+        """Return what follows targets from an actuation (k,) a cheap step at a time; None where each shape is solved.
+
+        It is cheap itself: nothing is solved yet, so that commands go on meanwhile.
+        """
+        return None
 
     def jacobian_along(self, state: Any, directions: Array) -> Array:
         """Return the derivative of each point along a direction (P, 3) of its own, for a batch of one, (P, k)."""

@@ -15,11 +15,12 @@ from softform_core.forward.centre_line import CentreLine
 from softform_core.forward.forward_model import ForwardModel, SplineModel, batch_of
 from softform_core.forward.memory import NO_MEMORY
 from softform_core.forward.robot_models import AUTO, NONE, FixedSurface, ModelRequest, RobotModels, TipModels
+from softform_core.forward.simulated_tracker import SimulatedTracker
 from softform_core.halton import halton_actuations
 from softform_core.robots import TIP, Robot
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
-from softform_core.simulation.simulated_body import BodyOfBones, LinedBody, SimulatedBody, rest_points
+from softform_core.simulation.simulated_body import BodyOfBones, LinedBody, SimulatedBody, TrackedBody, rest_points
 from softform_core.surface.curve import fit_curve
 from softform_core.units import MM_PER_M
 
@@ -70,6 +71,16 @@ class SimulatedModel(ForwardModel):
         self._last = found.unknowns
         return SimulatedState(MM_PER_M * self._points(found.unknowns), found.unknowns, flat)
 
+    def seek_from(self, unknowns: Array) -> None:
+        """Have the next equilibrium sought from unknowns (1, u), where more is known of it than of the last one."""
+        self._last = unknowns
+
+    def start(self, actuation: Array) -> Array:
+        """Return unknowns (1, u) to begin from at an actuation (m,): those of the last equilibrium, or at rest."""
+        if self._last is not None and len(self._last) == 1:
+            return self._last
+        return self._body.start(self._actuators_of(actuation[None]))
+
     def jacobian(self, state: SimulatedState) -> Array:
         """Return the points' derivative, (n, P, 3, m) mm per unit, by the implicit function theorem; NaN if slack."""
         values = self._actuators_of(state.actuation)
@@ -113,6 +124,7 @@ class SimulatedSurface(SplineModel):
         self._model, vertices = SimulatedModel(robot, body), rest_points(body)
         self._vertices = int(body.faces.max()) + 1
         self._fitted = robot.parametrised(vertices[: self._vertices], body.faces)
+        self._body, self.actuators_of = body, robot.actuators_of
         span = robot.actuation_max - robot.actuation_min
         self._limits = robot.actuation_min + _NUDGE * span, robot.actuation_max - _NUDGE * span
 
@@ -132,6 +144,33 @@ class SimulatedSurface(SplineModel):
             slopes = self._model.jacobian(self._model.forward(np.clip(predicted.actuation, *self._limits)))
         moves = np.moveaxis(slopes[:, : self._vertices], -1, 1)
         return np.asarray(np.moveaxis(self._fitted.fit(moves), 1, -1))
+
+    @cached_property
+    def fit_matrix(self) -> Array:
+        """Control points of vertices, (C, V)."""
+        count = -(-self._vertices // 3)
+        units = np.eye(self._vertices, 3 * count).reshape(self._vertices, count, 3)
+        return np.moveaxis(self._fitted.fit(np.moveaxis(units, 1, 0)), 0, 1).reshape(-1, 3 * count)[:, : self._vertices]
+
+    @cached_property
+    def by_actuation(self) -> Array:
+        """Derivative of the actuators' values by the actuation, (k, m)."""
+        nothing = np.zeros((1, len(self.inputs)))
+        return np.asarray((self.actuators_of(np.eye(len(self.inputs))) - self.actuators_of(nothing)).T)
+
+    def vertices_of(self, points: Array) -> Array:
+        """Those of the points (P, …) of the body that are vertices of the surface, (V, …)."""
+        return points[: self._vertices]
+
+    def seek_from(self, unknowns: Array) -> None:
+        """See `SimulatedModel.seek_from`."""
+        self._model.seek_from(unknowns)
+
+    def tracker(self, actuation: Array) -> "SimulatedTracker | None":
+        """See `ForwardModel.tracker`; of a body whose balance is cheap to follow."""
+        if not isinstance(self._body, TrackedBody):
+            return None
+        return SimulatedTracker(self, self._body, actuation, self._model.start(actuation))
 
 
 class SimulatedNodes(SimulatedModel):

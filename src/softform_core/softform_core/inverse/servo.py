@@ -9,18 +9,21 @@ Millimetres; actuations in the robot's unit; seconds of a steady clock.
 import enum
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.forward_model import ForwardModel
+from softform_core.forward.forward_model import ForwardModel, Tracker
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.out_of_reach import OutOfReachError, check_reach
 from softform_core.inverse.servo_solve import ServoErrors, ServoSolve
-from softform_core.inverse.servo_target import NewestTargets, ServoTarget
+from softform_core.inverse.servo_target import NewestTargets, ServoTarget, ServoTargets
+from softform_core.inverse.tracked_solve import TrackedSolve
+
+Solve = ServoSolve | TrackedSolve
 
 _TOLERANCE_MM = 0.01
 _RELATIVE_DECREASE = 1e-3
@@ -101,7 +104,7 @@ class Servo:
         self._settings, self._clock = settings, clock
         self._targets = NewestTargets(settings.stale_after)
         self._iteration_seconds = 0.0
-        self._solve: ServoSolve | None = None
+        self._solve: Solve | None = None
         self._solution: Array | None = None
         self._commanded: Array | None = None
         self._commanded_at = clock()
@@ -130,6 +133,11 @@ class Servo:
     def is_running(self) -> bool:
         """Whether `resume_from` said where to go on from."""
         return self._commanded is not None
+
+    @property
+    def tracker(self) -> Tracker | None:
+        """What leads the shape, of a model that has one; None before it is asked for the first time."""
+        return self._solve.tracker if isinstance(self._solve, TrackedSolve) else None
 
     def resume_from(self, actuation: Array) -> None:
         """Go on commanding from (k,), where something else has left the robot."""
@@ -168,7 +176,7 @@ class Servo:
                 return False
             try:
                 if solve is None or is_new:
-                    solve = self._solve = ServoSolve(model, targets, self._options(self._solution), solve)
+                    solve = self._solve = self._begun(model, targets, self._solution, solve)
                 solve.iterate(lambda: self._clock() >= deadline)
                 self.iterations += 1
                 self._take(solve)
@@ -212,7 +220,17 @@ class Servo:
         self._commanded_at = self._clock()
         self._solve = self._answered = self._failed = None
 
-    def _take(self, solve: ServoSolve) -> None:
+    def _begun(self, model: ForwardModel, targets: ServoTargets, start: Array, before: Solve | None) -> Solve:
+        """Return a solve for targets: by the tracker of a model that has one, else anew from the last solution."""
+        same = before if before is not None and before.model is model else None
+        tracker = same.tracker if isinstance(same, TrackedSolve) else model.tracker(start)
+        if tracker is None:
+            return ServoSolve(model, targets, self._options(start), before if isinstance(before, ServoSolve) else None)
+        most = self._settings.slew_rate * max(self._settings.period, min(self._iteration_seconds, _LONGEST_SLEW))
+        options = replace(self._options(tracker.actuation), most_change=most)
+        return TrackedSolve(model, tracker, targets, options, same if isinstance(same, TrackedSolve) else None)
+
+    def _take(self, solve: Solve) -> None:
         """Take a solve's best for the solution, unless the model has given nonsense.
 
         Raises:

@@ -15,6 +15,7 @@ from scipy.sparse import csc_matrix
 from scipy.sparse.linalg import SuperLU, splu
 
 from softform_core.arrays import Array
+from softform_core.simulation.block_tridiagonal import BlockTridiagonalHessian
 
 
 class Factor(Protocol):
@@ -140,7 +141,8 @@ class SparseFactor:
 class UpdatedHessian:
     """A sparse Hessian K and r products, K + sum c_i g_i g_i^T: of what joins nodes that are far from each other.
 
-    Assembled, each product would fill a dense block over all that it joins.
+    Assembled, each product would fill a dense block over all that it joins, and those of a block-tridiagonal K the
+    whole matrix.
 
     Attributes:
         sparse: K.
@@ -148,7 +150,7 @@ class UpdatedHessian:
         weights: (r,) c, above 0.
     """
 
-    sparse: SparseHessian
+    sparse: SparseHessian | BlockTridiagonalHessian
     columns: Array
     weights: Array
 
@@ -188,8 +190,18 @@ class UpdatedFactor:
     @cached_property
     def _small(self) -> tuple[Array, Array]:
         """K^-1 G (m, r), and the small matrix (r, r)."""
-        solved = self.factor.solve(self.columns[None])[0]
+        return self._small_of(self.factor.solve(self.columns[None])[0])
+
+    def _small_of(self, solved: Array) -> tuple[Array, Array]:
         return solved, np.diag(1.0 / self.weights) + self.columns.T @ solved
+
+    @property
+    def by_products(self) -> Array:
+        """Solutions (m, r) for the loads c_i g_i, by what is known already: K^-1 G (C^-1 + G^T K^-1 G)^-1."""
+        solved, small = self._small
+        if not np.isfinite(small).all():
+            return np.full(solved.shape, np.nan)
+        return np.asarray(np.linalg.solve(small, solved.T).T)
 
     @cached_property
     def pivots(self) -> Array:
@@ -203,12 +215,17 @@ class UpdatedFactor:
 
     def solve(self, load: Array) -> Array:
         """Solutions (1, m, k) for loads (1, m, k)."""
-        first = self.factor.solve(load)
+        if "_small" not in self.__dict__:  # at once, which a factor does for little more than one of them
+            both = self.factor.solve(np.concatenate([load, self.columns[None]], axis=2))
+            first = both[..., : load.shape[2]]
+            self.__dict__["_small"] = self._small_of(both[0, :, load.shape[2] :])
+        else:
+            first = self.factor.solve(load)
         solved, small = self._small
         if not np.isfinite(small).all():
             return np.full(load.shape, np.nan)
         return first - (solved @ np.linalg.solve(small, self.columns.T @ first[0]))[None]
 
 
-Hessian = BlockHessian | SparseHessian | UpdatedHessian
+Hessian = BlockHessian | SparseHessian | BlockTridiagonalHessian | UpdatedHessian
 """Hessians of n samples over m unknowns; n is 1 of a sparse one."""

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
+from softform_core.simulation.hessian import Factor
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
 from softform_core.simulation.problem import EquilibriumProblem
 
@@ -20,6 +21,7 @@ __all__ = [
     "Surface",
     "SweptBody",
     "TendonLoads",
+    "TrackedBody",
     "TurningBody",
     "equilibrium_points",
     "equilibrium_unknowns",
@@ -143,6 +145,26 @@ class PulledBody(Protocol):
 
     def tendon_loads(self, unknowns: Array, actuators: Array) -> TendonLoads:
         """What the motors feel at unknowns (1, m) under pulls (1, k)."""
+
+
+@runtime_checkable
+class TrackedBody(SimulatedBody, PulledBody, Protocol):
+    """A body with cables whose balance is cheap to follow, a step at a time, as `simulation.tracking` does."""
+
+    def stretch_limits(self, stretch: Array) -> tuple[Array, Array]:
+        """Lowest and highest stretch (k,) m that one step should lead to from stretches (k,): where it is linear."""
+
+    def gradient(self, unknowns: Array, actuators: Array) -> Array:
+        """Gradient (1, m) alone, as of `derivatives`."""
+
+    def moved(self, unknowns: Array, step: Array) -> Array:
+        """Unknowns (1, m) after a long step (1, m), applied as the body would rather move than be strained."""
+
+    def followed(self, unknowns: Array, actuators: Array, factor: Factor) -> Array:
+        """Derivative (1, m, k) of the balance by the actuator values, with the factor of the Hessian there."""
+
+    def moved_stretch(self, unknowns: Array, moves: Array) -> Array:
+        """Derivative (k, c) of the stretches of `tendon_loads` as the unknowns (1, m) move by (1, m, c)."""
 
 
 @runtime_checkable

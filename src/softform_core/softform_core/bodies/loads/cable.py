@@ -25,7 +25,7 @@ TAKE_UP = 2e-5
 """Stretch w over which a slack tendon takes up its stiffness, m."""
 
 
-def taut_energy(stretch: Array) -> Array:
+def taut_energy(stretch: Array, take_up: float = TAKE_UP) -> Array:
     """Values phi (…) m^2 of stretches (…) m of a tendon or cable: it pulls and never pushes.
 
     Its energy over its stiffness k is phi(d) of the stretch d: zero for d <= 0, d^2 / 2 less a constant slope for
@@ -33,15 +33,15 @@ def taut_energy(stretch: Array) -> Array:
     kink.
     """
     taut = np.maximum(stretch, 0.0)
-    past = taut - 0.5 * TAKE_UP
-    return np.where(taut < TAKE_UP, taut**3 / (6.0 * TAKE_UP), 0.5 * past * past + TAKE_UP**2 / 24.0)
+    past = taut - 0.5 * take_up
+    return np.where(taut < take_up, taut**3 / (6.0 * take_up), 0.5 * past * past + take_up**2 / 24.0)
 
 
-def taut_slopes(stretch: Array) -> tuple[Array, Array]:
+def taut_slopes(stretch: Array, take_up: float = TAKE_UP) -> tuple[Array, Array]:
     """Derivatives phi' (…) m, and phi'' (…), of stretches (…) m."""
     taut = np.maximum(stretch, 0.0)
-    slope = np.where(taut < TAKE_UP, taut * taut / (2.0 * TAKE_UP), taut - 0.5 * TAKE_UP)
-    return slope, np.minimum(taut / TAKE_UP, 1.0)
+    slope = np.where(taut < take_up, taut * taut / (2.0 * take_up), taut - 0.5 * take_up)
+    return slope, np.minimum(taut / take_up, 1.0)
 
 
 class Segments(NamedTuple):

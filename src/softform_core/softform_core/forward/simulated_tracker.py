@@ -1,0 +1,181 @@
+"""A simulated surface that follows targets by joint steps (`simulation.tracking`)."""
+
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from softform_core.arrays import Array
+from softform_core.forward.forward_model import DerivedState, Efforts, SplineModel, Tracker, batch_of
+from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria, newton
+from softform_core.simulation.simulated_body import TrackedBody
+from softform_core.simulation.tracking import Balance, Joint, advanced, linearised, rebalanced
+from softform_core.units import MM_PER_M
+
+if TYPE_CHECKING:
+    from softform_core.forward.simulated_models import SimulatedSurface
+
+__all__ = ["LinearSurface", "SimulatedTracker"]
+
+_TENSION_MM = 0.01
+"""mm per N of tension: of the actuations of one shape, that of the least tension."""
+_SLACKENED_MM = 10.0
+"""mm per m that a cable lacks to be taut: a slack one would have no say at all."""
+_KEPT = 16
+
+
+class LinearSurface(SplineModel):
+    """A surface whose vertices are linear in the actuation; see `about`.
+
+    Args:
+        surface: The simulated surface whose vertices it takes.
+    """
+
+    def __init__(self, surface: "SimulatedSurface") -> None:
+        self._fit = surface.fit_matrix
+        self._sampled: dict[bytes, tuple[Any, ...]] = {}
+        super().__init__(surface.patches, surface.uv, surface.inputs)
+        self._vertices = np.zeros((self._fit.shape[1], 3))
+        self._slopes = np.zeros((*self._vertices.shape, len(self.inputs)))
+        self._actuation = np.zeros(len(self.inputs))
+
+    def _sample(self, uv: Array) -> None:
+        """Keep what belongs to the last few sets of points: a stream asks for the same ones again and again."""
+        key = np.asarray(uv, dtype=np.float64).tobytes()
+        known = self._sampled.get(key)
+        if known is None:
+            super()._sample(uv)
+            self._rows = np.asarray(self._basis @ self._fit)  # points from vertices, both (…, 3)
+            if len(self._sampled) >= _KEPT:
+                self._sampled.clear()
+            self._sampled[key] = self.uv, self._derivatives, self._basis, self._rows
+        else:
+            self.uv, self._derivatives, self._basis, self._rows = known
+
+    def about(self, vertices: Array, slopes: Array, actuation: Array) -> "LinearSurface":
+        """Return the same points of vertices (V, 3) mm at an actuation (k,), with slopes (V, 3, k) mm per unit."""
+        other = copy(self)
+        other.__dict__.pop("coarse", None)
+        other._vertices, other._slopes, other._actuation = vertices, slopes, actuation
+        return other
+
+    def forward(self, actuation: Array) -> DerivedState:
+        """Evaluate (n, k)."""
+        flat, _ = batch_of(actuation, len(self.inputs))
+        steps = flat - self._actuation
+        points, slopes = self._rows @ self._vertices, self._along(self._rows)
+        return DerivedState(points + np.moveaxis(slopes @ steps.T, -1, 0), slopes)
+
+    def jacobian(self, state: DerivedState) -> Array:
+        """Return the slopes, (n, P, 3, k) mm per unit."""
+        return np.broadcast_to(state.source, (len(state.points), *state.source.shape))
+
+    def predict_control(self, actuation: Array) -> tuple[Array, Array]:
+        """Return the control points (n, C, 3) mm at (n, k), and their slopes."""
+        slopes = self._along(self._fit)
+        return self._fit @ self._vertices + np.moveaxis(slopes @ (actuation - self._actuation).T, -1, 0), slopes
+
+    def control_jacobian(self, predicted: Array) -> Array:
+        """Return the slopes of the control points, (1, C, 3, k) mm per unit."""
+        return predicted[None]
+
+    def _along(self, rows: Array) -> Array:
+        flat = self._slopes.reshape(len(self._slopes), -1)
+        return np.asarray(rows @ flat).reshape(len(rows), 3, -1)
+
+
+class SimulatedTracker(Tracker):
+    """`Tracker` of a simulated surface.
+
+    Args:
+        surface: The surface.
+        body: Its body.
+        actuation: (k,).
+        unknowns: (1, m) to begin from, in balance or not.
+    """
+
+    def __init__(self, surface: "SimulatedSurface", body: TrackedBody, actuation: Array, unknowns: Array) -> None:
+        self._surface, self._body, self.actuation = surface, body, np.array(actuation, dtype=np.float64)
+        self._at = Balance(unknowns, surface.actuators_of(self.actuation[None]))
+        self._joint: Joint | None = None
+        self._linear, self._slopes = LinearSurface(surface), np.zeros(0)
+        self._started = self.actuation
+        self.gap_mm, self.steps = float("inf"), 0
+
+    @property
+    def unknowns(self) -> Array:
+        """Unknowns (1, m) of the shape."""
+        return self._at.unknowns
+
+    @property
+    def shape(self) -> LinearSurface:
+        """See `Tracker`."""
+        vertices = self._surface.vertices_of(self._body.points(self._at.unknowns)[0])
+        if not self._slopes.size:
+            self._slopes = np.zeros((*vertices.shape, len(self.actuation)))
+        return self._linear.about(MM_PER_M * vertices, self._slopes, self.actuation)
+
+    def linearised(self) -> LinearSurface:
+        """See `Tracker`."""
+        joint = self._joint = linearised(self._body, self._at)
+        self.steps += 1
+        self._started = self.actuation
+        by_actuation = joint.by_actuators @ self._surface.by_actuation
+        moves = np.concatenate([joint.step[..., None], by_actuation], axis=2)
+        moved = MM_PER_M * self._body.moved_points(joint.at.unknowns, moves)[0]
+        own = self._surface.vertices_of(moved)
+        self._slopes = np.ascontiguousarray(own[..., 1:])
+        here = MM_PER_M * self._surface.vertices_of(self._body.points(joint.at.unknowns)[0])
+        return self._linear.about(here + own[..., 0], self._slopes, self.actuation)
+
+    def efforts(self) -> Efforts:
+        """See `Tracker`: tension; cables are to be taut and no tighter than they may be, or nearer to that than now."""
+        assert self._joint is not None
+        joint, body = self._joint, self._body
+        loads = body.tendon_loads(*joint.at)
+        moves = np.concatenate([joint.step[..., None], joint.by_actuators], axis=2)
+        stretched = body.moved_stretch(joint.at.unknowns, moves)
+        slopes = (stretched[:, 1:] + np.eye(len(stretched))) @ self._surface.by_actuation
+        stretch = loads.stretch + stretched[:, 0]
+        rise = np.where(loads.tension > 0.0, loads.stiffness, 0.0)
+        tension = np.maximum(loads.tension + rise * stretched[:, 0], 0.0)
+        lowest, highest = body.stretch_limits(loads.stretch)
+        lacking = np.minimum(stretch - lowest, 0.0)
+        is_slack = (lacking < 0.0)[:, None]
+        return Efforts(
+            residuals=np.concatenate([_TENSION_MM * tension, _SLACKENED_MM * lacking]),
+            rows=np.concatenate([_TENSION_MM * rise[:, None] * slopes, _SLACKENED_MM * is_slack * slopes]),
+            margins=MM_PER_M * np.maximum(np.concatenate([stretch - lowest, highest - stretch]), 0.0),
+            slopes=MM_PER_M * np.concatenate([slopes, -slopes]),
+        )
+
+    def advance(self, actuation: Array) -> None:
+        """See `Tracker`."""
+        assert self._joint is not None
+        wanted = np.asarray(actuation, dtype=np.float64)
+        self._at, gap = advanced(self._body, self._joint, self._surface.actuators_of(wanted[None]))
+        self.actuation, self.gap_mm = wanted, MM_PER_M * gap
+
+    def rebalance(self) -> None:
+        """See `Tracker`."""
+        assert self._joint is not None
+        self._at, length = rebalanced(self._body, self._joint)
+        self.actuation, self.gap_mm = self._started, MM_PER_M * length
+
+    def settle(self) -> None:
+        """See `Tracker`: from the shape as it is, or else as it was before the last step, or else from rest."""
+        values = self._at.actuators
+        starts = [self._at.unknowns] if np.isfinite(self.gap_mm) else []
+        if self._joint is not None:
+            starts.append(self._joint.at.unknowns)
+        for start in starts:
+            found = newton(self._body, start, values)
+            self.steps += int(found.iterations[0])
+            if not found.failures[0]:
+                break
+        else:
+            found = find_equilibria(self._body, values)
+            self.steps += int(found.iterations[0])
+        if found.failures[0]:
+            raise NoEquilibriumError(found.failures[0], NO_EQUILIBRIUM_ADVICE)
+        self._at, self.gap_mm = Balance(found.unknowns, values), 0.0

@@ -1,0 +1,215 @@
+"""A solve of a servo by joint steps: shape and actuation move together, each step by one factor.
+
+Each iteration linearises the model about its shape as it is, poses Eq. 15 about where that is going to be in balance,
+and takes one Levenberg-Marquardt step of the actuation, no farther than the robot can go in the time. A step that left
+the shape far out of balance is halved, and one that did not lower the merit is taken back, so that a target out of
+reach is approached, and rested at, as safely as any other. Nothing moves between iterations, so that a target that
+stands is solved to the end by `settle`. Millimetres; actuations in the robot's unit.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from softform_core.arrays import Array
+from softform_core.forward.forward_model import ForwardModel, Tracker
+from softform_core.geometry.rigid import RigidTransform
+from softform_core.inverse.feature_term import FeatureTerm
+from softform_core.inverse.ik_options import IkOptions
+from softform_core.inverse.ik_problem import Evaluation, Problem
+from softform_core.inverse.levenberg_marquardt import box_minimum, quadratic_model
+from softform_core.inverse.servo_solve import ServoErrors
+from softform_core.inverse.servo_target import ServoTargets
+
+__all__ = ["TrackedSolve"]
+
+_STEP_MM = 50.0
+"""Residual, mm per unit of the robot (m), of a change of the actuation: where many actuations have one shape, what
+would run at its rate limit without it stays."""
+_PRESSED = 100.0
+"""Residual of a margin that is lost, per mm of it."""
+_MOST_GAP_MM = 5.0
+"""Gap of a step beyond which it is halved."""
+_HALVINGS = 4
+_LONGEST_OFF = 40
+"""Iterations that lead back to balance before it is solved for."""
+_LEAST_DAMPING, _FIRST_DAMPING, _MOST_DAMPING = 1e-8, 1e-4, 1e3
+_GROWTH, _SHRINKAGE = 4.0, 0.25
+_LEAST_GAIN, _GOOD_GAIN = 1e-3, 0.5
+_RESOLVED_MM, _RELATIVE = 1e-3, 1e-4
+"""A step that promises less than this distance squared and this part of the merit is the last."""
+_AT_REST_MM = 1e-3
+"""Gap below which no whole solve is needed at rest."""
+
+
+class TrackedSolve:
+    """Approaches targets from where the solve before ended; as `servo_solve.ServoSolve` for a model with a tracker.
+
+    Args:
+        model: Forward kinematics.
+        tracker: Its tracker, which this solve leads.
+        targets: Targets to approach, at least one.
+        options: Bounds and costs; its `most_change` is that of one iteration.
+        before: The solve before, if it led the same tracker.
+
+    Attributes:
+        model: Forward kinematics.
+        tracker: Leads the shape.
+        targets: Targets to approach.
+        iterations: Number of iterations so far.
+        is_finished: Whether nothing nearby is better.
+    """
+
+    leaves_points_out = False
+
+    def __init__(
+        self,
+        model: ForwardModel,
+        tracker: Tracker,
+        targets: ServoTargets,
+        options: IkOptions,
+        before: "TrackedSolve | None" = None,
+    ) -> None:
+        self.model, self.tracker, self.targets = model, tracker, targets
+        self.iterations, self.is_finished = 0, False
+        self._options = options
+        self._damping: float = _LEAST_DAMPING if before is None else before._damping
+        # Iterations out of balance, which comes first.
+        self._off: int = int(not tracker.gap_mm <= _MOST_GAP_MM) if before is None else before._off
+        self._rated_last: Evaluation | None = None
+        self._points: Array = np.zeros((0, 3)) if before is None else before._points
+
+    @property
+    def _best(self) -> Evaluation:
+        if self._rated_last is None:
+            self._rated_last = self._rated(self.tracker.shape)[1]
+        return self._rated_last
+
+    @property
+    def actuation(self) -> Array:
+        """The present one, (k,)."""
+        return self.tracker.actuation
+
+    @property
+    def points(self) -> Array:
+        """Shape, (P, 3) mm, where the last iteration began; P is 0 without a shape to approach. For any thread."""
+        return self._points
+
+    @property
+    def errors(self) -> ServoErrors:
+        """Errors of the shape as it is."""
+        return ServoErrors(self._best.mean_error_mm, self._best.max_error_mm)
+
+    @property
+    def miss(self) -> Array:
+        """Mean vector from the points to where they are wanted, (3,) mm."""
+        return self._best.miss
+
+    def errors_at(self, actuation: Array) -> ServoErrors:
+        """Return errors at another actuation, (k,), linearly from the last one."""
+        place = self._rated(self.tracker.shape, actuation)[1]
+        return ServoErrors(place.mean_error_mm, place.max_error_mm)
+
+    def iterate(self, is_time_up: Callable[[], bool]) -> None:
+        """Make one iteration; it ends by itself.
+
+        Raises:
+            SoftformError: If the shape has no balance near.
+        """
+        tracker, start = self.tracker, self.tracker.actuation
+        problem, at = self._rated(tracker.linearised())
+        self._points = at.points
+        first = quadratic_model(problem, at)
+        efforts = tracker.efforts()
+        rows = efforts.rows * problem.range
+        gradient = first.gradient + 2.0 * rows.T @ efforts.residuals
+        hessian = first.hessian + 2.0 * rows.T @ rows
+        merit = at.merit + float(efforts.residuals @ efforts.residuals)
+        lower, upper = (problem.parts(bound - start) for bound in self._bounds(problem))
+        hessian += np.diag(2.0 * (_STEP_MM * problem.range) ** 2)
+        damped = hessian + self._damping * hessian.diagonal().max() * np.eye(len(start))
+        step = _step(damped, gradient, (lower, upper), efforts.margins, efforts.slopes * problem.range)
+        promised = -float(gradient @ step + 0.5 * step @ hessian @ step)
+        self.iterations += 1
+        self._rated_last = None
+        if self._off:
+            self._come_back()
+        elif promised <= _RELATIVE * merit + _RESOLVED_MM**2:
+            self._rest(start)
+        else:
+            self._take(problem, at, step, -float(first.gradient @ step + 0.5 * step @ first.hessian @ step))
+
+    def _take(self, problem: Problem, at: Evaluation, step: Array, promised: float) -> None:
+        """Take a step, or part of it; none that leaves the shape far out of balance, or that breaks what it promised.
+
+        Args:
+            problem: Eq. 15.
+            at: Its value where the shape was going to be in balance.
+            step: (k,) parts of the range.
+            promised: How much lower the step makes it; below 0 where less tension is worth more.
+        """
+        start = at.actuation
+        tracker = self.tracker
+        for halving in range(_HALVINGS):
+            tracker.advance(problem.clip(start + 0.5**halving * step * problem.range))
+            if tracker.gap_mm <= _MOST_GAP_MM:
+                missing = promised - (at.merit - self._best.merit) - _RESOLVED_MM**2
+                if missing <= (1.0 - _LEAST_GAIN) * abs(promised):
+                    if missing < _GOOD_GAIN * abs(promised) and not halving:
+                        self._damping = max(_SHRINKAGE * self._damping, _LEAST_DAMPING)
+                    return
+                break
+        self._rated_last = None
+        self._damping = min(max(_GROWTH * self._damping, _FIRST_DAMPING), _MOST_DAMPING)
+        tracker.advance(start)  # a step towards balance, at least
+        if not tracker.gap_mm <= _MOST_GAP_MM:
+            self._come_back()
+        elif self._damping >= _MOST_DAMPING:
+            self._rest(start)
+
+    def _come_back(self) -> None:
+        """Go towards balance; where that takes too long it is solved for, or is told not to be there."""
+        self.tracker.rebalance()
+        if self._off >= _LONGEST_OFF:
+            self.tracker.settle()
+        self._off = 0 if self.tracker.gap_mm <= _MOST_GAP_MM else self._off + 1
+
+    def _rest(self, actuation: Array) -> None:
+        """End: nothing nearby is better. Where the shape is not in balance yet it is solved for."""
+        self.tracker.advance(actuation)
+        if not self.tracker.gap_mm <= _AT_REST_MM:
+            self.tracker.settle()
+        self._rated_last, self.is_finished = None, True
+
+    def _bounds(self, problem: Problem) -> tuple[Array, Array]:
+        """Where an actuation may be after one iteration, (k,) each."""
+        start, most = self.tracker.actuation, self._options.most_change
+        if most is None:
+            return np.minimum(problem.low, start), np.maximum(problem.high, start)
+        return np.clip(start - most, problem.low, start), np.clip(start + most, start, problem.high)
+
+    def _rated(self, shape: ForwardModel, actuation: Array | None = None) -> tuple[Problem, Evaluation]:
+        """Eq. 15 of a linear shape, and its value at an actuation, (k,); at the present one by default."""
+        features, target = self.targets.features, self.targets.shape
+        term = None
+        if features is not None and features.features is not None:
+            term = FeatureTerm.of(shape, features.features)
+        surface = None if target is None else target.shape
+        problem = Problem(shape, surface, replace(self._options, most_change=None), term)
+        place = self.tracker.actuation if actuation is None else actuation
+        return problem, problem.evaluate(place, RigidTransform())
+
+
+def _step(hessian: Array, gradient: Array, bounds: tuple[Array, Array], margins: Array, slopes: Array) -> Array:
+    """Least of g.s + s.H s / 2 within bounds that keeps margins + slopes s above 0, as far as a penalty does."""
+    hessian, gradient = hessian.copy(), gradient.copy()
+    pressed = np.zeros(len(margins), dtype=bool)
+    while True:
+        step = box_minimum(hessian, gradient, *bounds)
+        lost = (margins + slopes @ step < 0.0) & ~pressed
+        if not lost.any():
+            return step
+        pressed |= lost
+        hessian += 2.0 * _PRESSED**2 * slopes[lost].T @ slopes[lost]
+        gradient += 2.0 * _PRESSED**2 * slopes[lost].T @ margins[lost]

@@ -1,0 +1,107 @@
+"""The joint step: a body's balance and its actuators move together, by one factor of the Hessian.
+
+With gradient g of Pi at unknowns x under actuator values u, H its Hessian and G its derivative by u, the next balance
+is linearly at
+
+    x + dx,    dx(u + du) = -H^-1 g - H^-1 G du
+
+so that x need not be in balance when du is chosen: what Newton's method lacks and what the actuators shall do are made
+good by the same step (sequential quadratic programming, where the equilibrium of paper 002, Sec. II-B, is solved
+anew for every u). The step is applied as the body would rather move (`TrackedBody.moved`), and one more step by the
+same factor takes back most of what that left; its size is known as the gap.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from softform_core.arrays import Array
+from softform_core.simulation.hessian import Factor
+from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError
+from softform_core.simulation.simulated_body import TrackedBody
+
+__all__ = ["Balance", "Joint", "advanced", "furthest", "linearised", "rebalanced"]
+
+_FIRST_SHIFT, _SHIFTS = 1e-4, 8  # of the mean diagonal, each ten times the one before
+_HALVINGS = 12
+
+
+class Balance(NamedTuple):
+    """A body in balance, or near it.
+
+    Attributes:
+        unknowns: (1, m).
+        actuators: (1, k).
+    """
+
+    unknowns: Array
+    actuators: Array
+
+
+class Joint(NamedTuple):
+    """How a balance is going to move.
+
+    Attributes:
+        at: Where that is known.
+        factor: Of the Hessian there.
+        step: (1, m) to the balance under the same actuator values.
+        by_actuators: (1, m, k) derivative of the balance by them.
+    """
+
+    at: Balance
+    factor: Factor
+    step: Array
+    by_actuators: Array
+
+
+def linearised(body: TrackedBody, at: Balance) -> Joint:
+    """How the balance is going to move, by one factor.
+
+    Raises:
+        NoEquilibriumError: If the body is not stable there.
+    """
+    gradient, hessian = body.derivatives(*at)
+    if np.isfinite(gradient).all():
+        shift = np.zeros(1)
+        for _ in range(_SHIFTS):
+            factor = hessian.factorised() if not shift[0] else hessian.shifted(shift).factorised()
+            step = -factor.solve(gradient[..., None])[..., 0]
+            if np.isfinite(step).all():
+                return Joint(at, factor, step, body.followed(*at, factor))
+            shift = np.maximum(10.0 * shift, _FIRST_SHIFT * hessian.mean_diagonal())
+    raise NoEquilibriumError("The body is not stable on its way to the target.", NO_EQUILIBRIUM_ADVICE)
+
+
+def advanced(body: TrackedBody, joint: Joint, actuators: Array) -> tuple[Balance, float]:
+    """Near the balance under actuator values (1, k), and the gap that the last step towards it closed, m.
+
+    Where the gap is NaN the step was too long, and the result is not to be used.
+    """
+    moves = joint.step + (joint.by_actuators @ (actuators - joint.at.actuators)[..., None])[..., 0]
+    x = body.moved(joint.at.unknowns, moves)
+    back = -joint.factor.solve(body.gradient(x, actuators)[..., None])[..., 0]
+    if not np.isfinite(back).all():
+        return Balance(x, actuators), float("nan")
+    return Balance(body.moved(x, back), actuators), furthest(body, x, back)
+
+
+def rebalanced(body: TrackedBody, joint: Joint) -> tuple[Balance, float]:
+    """Nearer to balance under the same actuator values by a step that lowers the energy, and how long that was, m.
+
+    The next linearisation goes on from there: what `newton` does at once is spread over several, each of one factor.
+    """
+    x, values = joint.at
+    length = furthest(body, x, joint.step)
+    scale = min(1.0, body.largest_step / max(length, 1e-300))
+    energy = body.energy(x, values)[0]
+    for _ in range(_HALVINGS):
+        tried = body.moved(x, scale * joint.step)
+        if body.energy(tried, values)[0] <= energy:
+            return Balance(tried, values), scale * length
+        scale *= 0.5
+    return joint.at, length
+
+
+def furthest(body: TrackedBody, unknowns: Array, step: Array) -> float:
+    """How far a step (1, m) of the unknowns (1, m) moves a point of the body at most, m."""
+    return float(np.linalg.norm(body.moved_points(unknowns, step[..., None])[0, :, :, 0], axis=1).max())

@@ -1,0 +1,120 @@
+"""A servo on a model that is led by joint steps: a small arm with cables, by one factor a tick."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from softform_core.errors import SoftformError
+from softform_core.forward.robot_models import ModelRequest
+from softform_core.forward.simulated_models import SimulatedSurface, fem
+from softform_core.inverse.servo import Servo, ServoSettings, ServoState
+from softform_core.inverse.servo_target import ServoTarget
+from softform_core.paths import robot_file
+from softform_core.robots import TIP, Robot, load_robot
+from softform_core.shapes.features import FeaturePoints
+from softform_core.units import MM_PER_M
+
+TICK = 1.0 / 30.0
+
+
+class Led:
+    """A servo whose clock goes on by one tick with each iteration, or where there was none."""
+
+    def __init__(self, robot: Robot, model: SimulatedSurface) -> None:
+        self.robot, self.model, self.idle = robot, model, 0
+        self.servo: Servo | None = None
+        low, high = robot.actuation_min, robot.actuation_max
+        self.servo = Servo(ServoSettings(low, high, robot.slew_rate, TICK), self.now)
+        self.servo.resume_from(np.zeros(len(low)))
+        self.factors = 0
+
+    def now(self) -> float:
+        return TICK * (self.idle + (0 if self.servo is None else self.servo.iterations))
+
+    def tick(self, place: np.ndarray, accept: bool = True):
+        before = self.servo.iterations
+        features = FeaturePoints.of([[0.0, 0.0]], [place], output=[TIP]).on(self.robot)
+        self.servo.aim(ServoTarget(before, self.now(), features=features, accept_unreachable=accept))
+        self.servo.refine(self.model, self.now() + 0.9 * TICK)
+        self.idle += self.servo.iterations == before
+        return self.servo.command()
+
+    def tip(self, actuation: np.ndarray) -> np.ndarray:
+        """Of the model in balance, m."""
+        at = self.model.at(self.robot.point_parameters(TIP))
+        return at.forward(actuation[None]).points[0].mean(axis=0) / MM_PER_M
+
+
+@pytest.fixture(scope="module")
+def robot(tmp_path_factory: pytest.TempPathFactory) -> Robot:
+    """The Helix, of three layers a section."""
+    described = yaml.safe_load(robot_file("helix").read_text())
+    body = described["body"]
+    body["rings"], body["cable_circle"] = 1, 0.03
+    for section in body["sections"]:
+        section["layers"] = 4
+    described["surfaces"][0] |= {"rows": 6, "columns": 10}
+    file: Path = tmp_path_factory.mktemp("robots") / "small.yaml"
+    file.write_text(yaml.safe_dump(described | {"name": "small"}))
+    return load_robot(str(file))
+
+
+@pytest.fixture(scope="module")
+def model(robot: Robot) -> SimulatedSurface:
+    found = fem(ModelRequest(robot, 100)).current
+    assert isinstance(found, SimulatedSurface)
+    return found
+
+
+def test_a_tip_on_a_circle_is_where_it_is_wanted_by_one_factor_a_tick(robot: Robot, model: SimulatedSurface):
+    led = Led(robot, model)
+    places = [np.array([0.06 * np.cos(a), 0.06 * np.sin(a), 0.86]) for a in 0.17 * TICK * np.arange(20)]
+    for _ in range(45):
+        led.tick(places[0])
+    tracker = led.servo.tracker
+    before = tracker.steps
+    for place in places:
+        command = led.tick(place)
+    assert command.state is ServoState.TRACKING and command.errors.mean_mm < 0.1
+    assert tracker.steps - before <= len(places) and tracker.gap_mm < 0.1
+    assert np.linalg.norm(led.tip(command.actuation) - places[-1]) < 1e-4  # told and true
+    held = robot.body.simulator().tendon_loads(tracker._at.unknowns, tracker._at.actuators)
+    assert (held.stretch > 0.0).all() and held.tension.max() < 60.0
+
+
+def test_a_target_out_of_reach_is_rested_at_in_balance_or_told(robot: Robot, model: SimulatedSurface):
+    led, far = Led(robot, model), np.array([0.3, 0.0, 1.2])
+    errors, gaps = [], []
+    for _ in range(75):
+        command = led.tick(far)
+        errors.append(command.errors.mean_mm)
+        gaps.append(led.servo.tracker.gap_mm)
+    assert max(gaps[60:]) < 1.0 and np.ptp(errors[60:]) < 0.01 * errors[-1]
+    assert np.linalg.norm(led.tip(command.actuation) - far) == pytest.approx(1e-3 * errors[-1], rel=1e-2)
+    assert errors[-1] > 300.0
+    for _ in range(5):
+        command = led.tick(far, accept=False)
+    assert command.state is ServoState.HOLDING and "out of reach" in command.reason
+
+
+def test_an_arm_without_balance_holds_and_says_so(robot: Robot, model: SimulatedSurface, monkeypatch):
+    led = Led(robot, model)
+    led.tick(np.array([0.0, 0.0, 0.88]))
+    held = led.servo.command().actuation
+
+    def lost(*_: object) -> None:
+        raise SoftformError("The body is not stable on its way to the target.", "Lower the load.")
+
+    monkeypatch.setattr("softform_core.forward.simulated_tracker.linearised", lost)
+    command = led.tick(np.array([0.1, 0.0, 0.8]))
+    assert command.state is ServoState.HOLDING and "not stable" in command.reason
+    assert np.allclose(command.actuation, held)
+    monkeypatch.undo()
+    assert led.tick(np.array([0.0, 0.0, 0.87])).state is ServoState.TRACKING
+
+
+def test_a_robot_whose_simulator_is_no_arm_is_solved_as_before():
+    membrane = load_robot("membrane")
+    assert SimulatedSurface(membrane, membrane.patches.samples(50)).tracker(membrane.actuation_min) is None

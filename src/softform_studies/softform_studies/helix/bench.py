@@ -1,0 +1,74 @@
+"""`softform bench helix`: how fast and how well physics alone leads an arm of nine cables, and how far off it is."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from softform_core.robots import load_robot
+from softform_rig.reality import load_reality
+from softform_studies.helix.arms import LedArm, RealArm
+from softform_studies.helix.experiments import circle, converged, drags, jumps, out_of_reach, tracked
+
+_FAST = 0.5
+"""Of the fast circle, m/s."""
+
+
+def helix(
+    name: str, reality_name: str, turns: float, actuations: int, seed: int, say: Callable[[str], None]
+) -> dict[str, object]:
+    """Figures of all experiments; processor time, one thread.
+
+    Raises:
+        SoftformError: If the robot has no tracker, or its reality no equilibrium.
+    """
+    robot = load_robot(name)
+    reality = load_reality(reality_name, robot)
+    arm, length = LedArm(robot), robot.body.size
+    say(f"{robot.title}: {len(arm.robot.actuators)} cables")
+    round_trip = circle(length, turns=turns)
+    every = max(1, len(round_trip) // 48)
+    free = tracked(arm, round_trip, every, RealArm(robot, reality, seed))
+    milliseconds = 1e3 * np.array([tick.seconds for tick in free.ticks])
+    say(f"circle: {np.percentile(milliseconds, 50):.1f} ms a tick, {free.model_mm.mean():.3f} mm off in the model")
+    arm.begin()
+    closed = tracked(arm, round_trip, every, RealArm(robot, reality, seed), closed=True)
+    say(f"  against the reality {free.real_mm.mean():.1f} mm, by its marker {closed.real_mm.mean():.1f} mm")
+    arm.begin()
+    fast = tracked(arm, circle(length, speed=_FAST / (length / 6.0)), 4)
+    say(f"fast circle: {fast.model_mm.mean():.2f} mm")
+    arm.begin()
+    pulled = drags(length, 8, seed)
+    dragged = tracked(arm, pulled, 5, RealArm(robot, reality, seed), closed=True)
+    say(f"drags: {dragged.model_mm.mean():.1f} mm in the model, {dragged.real_mm.mean():.1f} mm against the reality")
+    arm.begin()
+    after = jumps(arm, 8, seed)
+    say(f"jumps: {after.max():.4f} mm after 1 s")
+    beyond = []
+    for place in (np.array([1.3 / 0.9 * length, 0.0, 0.0]), np.array([0.1, 0.1, -0.5]) * length):
+        arm.begin()
+        beyond.append(out_of_reach(arm, place))
+        say(f"out of reach: {beyond[-1]}")
+    share = converged(robot, actuations, seed)
+    every_tick = [tick for run in (free, closed, fast, dragged) for tick in run.ticks]
+    all_ms = 1e3 * np.array([tick.seconds for tick in every_tick])
+    return {
+        "robot": robot.name,
+        "reality": reality.name,
+        "tick_ms_p50": float(np.percentile(all_ms, 50)),
+        "tick_ms_p95": float(np.percentile(all_ms, 95)),
+        "factors_per_tick": float(np.mean([tick.factors for tick in every_tick])),
+        "circle_model_mm": float(free.model_mm.max()),
+        "circle_gap_mm": max(tick.gap_mm for tick in free.ticks),
+        "fast_circle_model_mm": float(fast.model_mm.mean()),
+        "circle_reality_open_share": float(free.real_mm.mean()) / (1e3 * length),
+        "circle_reality_share": float(closed.real_mm.mean()) / (1e3 * length),
+        "drag_model_share": float(dragged.model_mm.mean()) / (1e3 * length),
+        "drag_reality_share": float(dragged.real_mm.mean()) / (1e3 * length),
+        "jump_mm_after_1_s": float(after.max()),
+        "unreachable_settled": all(one.settled for one in beyond),
+        "unreachable_over_best": max(one.over_best for one in beyond),
+        "unreachable_gap_mm": max(one.gap_mm for one in beyond),
+        "converged_share": share,
+        "actuations": actuations,
+        "seed": seed,
+    }
