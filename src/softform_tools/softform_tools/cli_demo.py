@@ -116,7 +116,7 @@ def demo(
 
 
 def _demo_of_its_own(name: str) -> tuple[str, str | None]:
-    """The group and the name of a demo that needs no stack, of an object or a kind of body; the name is None without."""
+    """The group and the name of a demo that needs no stack, of an object or a kind of body; None without one."""
     from softform_core.plugins import plugin_kinds
     from softform_core.robots import load_robot
 
