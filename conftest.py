@@ -4,7 +4,8 @@ A test file is marked by what it imports and calls: `stack` if it starts nodes o
 robot in real time, `training` if it trains a model, fits a plant, simulates a data set or a robot's whole range, has
 gmsh mesh a body, or compares with another solver or simulator.
 `--quick` leaves out both, unread; `--waiting` and `--computing` divide all files into those that mostly wait and those
-that compute.
+that compute. Files that say `long` of themselves, since each starts stacks of its own or a browser on one, run with
+`--long`, or where they are named.
 """
 
 import fcntl
@@ -45,6 +46,7 @@ _MARKS = {
         r"|\bimportorskip\(\"felupe\"\)|\bexplore\(",
         re.MULTILINE,
     ),
+    "long": re.compile(r"^pytestmark = .*\bmark\.long\b", re.MULTILINE),
 }
 
 _ENDINGS = {"_node": "stack", "_cluster": "stack", "_whole_range": "training"}
@@ -95,14 +97,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options that choose files by their marks."""
     for option, (described, _) in _CHOICES.items():
         parser.addoption(option, action="store_true", help=described)
+    parser.addoption("--long", action="store_true", help="test files that are marked long, too")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out what the options leave out before it is imported, which takes as long as running it."""
     if not (collection_path.name.startswith("test_") and collection_path.suffix == ".py"):
         return None
-    chosen = [chooses for option, (_, chooses) in _CHOICES.items() if config.getoption(option)]
-    return None if all(chooses(marks_of(collection_path)) for chooses in chosen) else True
+    marks = marks_of(collection_path)
+    if "long" in marks and not config.getoption("--long"):
+        return True
+    return (
+        None if all(chooses(marks) for option, (_, chooses) in _CHOICES.items() if config.getoption(option)) else True
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

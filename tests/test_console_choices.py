@@ -12,7 +12,7 @@ from softform_interfaces.msg import DriverState
 from softform_interfaces.srv import UseModel
 from softform_ros.service_calls import call_service
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.long]
 
 NODES = ("shape_predictor", "inverse_kinematics", "motion_planner")
 

@@ -14,7 +14,7 @@ from softform_core.surface.patch_set import SHEET
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import DriverState
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.long]
 WANTED = (0.0, 0.0, 0.03)
 
 

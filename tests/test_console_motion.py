@@ -16,7 +16,7 @@ from softform_interfaces.srv import PredictShape
 from softform_ros.conversions import points_from_cloud
 from softform_ros.service_calls import call_service
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.long]
 
 RADIUS, CLEARANCE = 0.02, 0.003
 

@@ -20,7 +20,7 @@ from softform_ros.conversions import stamp_from_seconds
 from softform_ros.qos import PREDICTED_SURFACE
 from softform_ros.stack_state import wait_until_active
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.long]
 SECONDS, RATE = 60, 20.0
 VALUES = [500.0 * (1 + chamber) for chamber in range(9)]
 

@@ -14,7 +14,7 @@ from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
 from softform_ros.stack_state import wait_until_active
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.long]
 SPACE = "neighbour"
 
 

@@ -21,7 +21,7 @@ from softform_core.shapes.write import write_ply
 from softform_core.simulation.simulated_body import equilibrium_unknowns
 from softform_core.surface.skin_store import load_skin
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.long]
 
 RAISED = 0.02
 """Height of the skin over the membrane, m."""

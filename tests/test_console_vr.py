@@ -11,7 +11,7 @@ from console_pages import address_of
 
 from softform_interfaces.msg import DriverState
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.long]
 
 IWER = Path(__file__).parents[1] / "src/softform_console/web/node_modules/iwer/build/iwer.min.js"
 HEADSET = """;(() => {

@@ -29,7 +29,7 @@ from softform_ros.qos import LATCHED_STATE, PREDICTED_SURFACE, TF
 
 COARSE = {"patch": "sheet", "rows": 16, "columns": 16, "degree": 3}
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.long]
 
 
 def _described(source: str, **changes: object) -> dict:

@@ -24,7 +24,7 @@ from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import unpacked_vertices
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.long]
 
 HIDDEN, OTHER = np.array([500.0, 2500.0, 1000.0] * 3), np.array([2000.0, 1500.0, 800.0] * 3)
 SHARE = 0.2

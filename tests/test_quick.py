@@ -1,4 +1,4 @@
-"""What `--quick`, `--waiting` and `--computing` leave out, by the marks that each test carries from its file."""
+"""What `--quick`, `--waiting`, `--computing` and no `--long` leave out, by the marks that each test carries from its file."""
 
 import re
 from pathlib import Path
@@ -23,6 +23,7 @@ def marks_of(request):
         ("test_demo.py", {"stack"}),
         ("test_actuation_node.py", {"stack"}),
         ("test_train_s2r.py", {"training"}),
+        ("test_console_vr.py", {"stack", "long"}),
         ("test_simulation_generate.py", {"stack", "training"}),
         ("test_rig_identify_plant.py", {"training"}),
         ("test_solid_whole_range.py", {"training"}),
@@ -51,6 +52,16 @@ def test_quick_reads_only_what_it_runs(pytester):
         test_some_node="raise SystemExit('imported')\n",
     )
     pytester.runpytest_inprocess("--quick").assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "passed"), [((), 1), (("--long",), 2), (("test_slow.py",), 1), (("--quick",), 1)]
+)
+def test_what_is_long_runs_where_it_is_asked_for(pytester, arguments, passed):
+    pytester.makeconftest((ROOT / "conftest.py").read_text(encoding="utf-8"))
+    one = "def test_one():\n    pass\n"
+    pytester.makepyfile(test_fast=one, test_slow="import pytest\n\npytestmark = pytest.mark.long\n\n" + one)
+    pytester.runpytest_inprocess(*arguments).assert_outcomes(passed=passed)
 
 
 @pytest.mark.parametrize(("option", "passed"), [("--waiting", 2), ("--computing", 3)])

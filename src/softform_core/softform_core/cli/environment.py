@@ -123,15 +123,18 @@ def build() -> None:
 
 @click.command(context_settings=_PASSED_ON)
 @click.option("--quick", is_flag=True, help="Without those that start nodes or processes, or train.")
+@click.option("--long", is_flag=True, help="Those of long duration, too, which CI leaves out; alone, or with pytest's.")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[PYTEST ARGUMENT]...")
 def test(**options: object) -> None:
     """Check format, lint rules and types, then run all tests, or those that pytest is told.
 
-    On two cores all take a quarter of an hour, --quick two minutes once kernels are compiled.
+    On two cores they take a quarter of an hour, --long twice that, --quick two minutes once kernels are compiled. A
+    file that is named runs whole.
 
     \b
     Examples:
       ./softform test --quick
+      ./softform test --long
       ./softform test src/softform_ik -k follow
     """  # noqa: D301
     raise _BY_THE_SCRIPT
