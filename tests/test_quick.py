@@ -1,4 +1,4 @@
-"""What `--quick`, `--waiting`, `--computing` and no `--long` leave out, by the marks that each test carries from its file."""
+"""What `--quick`, `--waiting`, `--computing` and no `--long` leave out, by the marks of each test's file."""
 
 import re
 from pathlib import Path
