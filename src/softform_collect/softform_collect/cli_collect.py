@@ -6,7 +6,7 @@ import select
 import sys
 import termios
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,9 @@ from softform_core.robots import load_robot
 from softform_core.text import LONGEST_MESSAGE, printable
 
 _POLL_SECONDS = 0.2
+
+if TYPE_CHECKING:  # commands are listed without what they load
+    from softform_collect.client import CollectRequest
 
 
 @click.command()
@@ -79,19 +82,14 @@ def collect(as_json: bool, **asked: Any) -> None:
     from softform_core.frames.store import open_recording
 
     request = CollectRequest(**asked)
-    if not load_robot(request.robot).surfaces:
-        from softform_collect.tips import collect as run_tips
-
-        path, missed = run_tips(request, lambda line: tqdm.write(line, file=sys.stderr))
-        told = {"store": str(path), "tips": request.frames - missed, "not_seen": missed}
-        words = f"{path}: {request.frames - missed} tips, {missed} not seen. Learn: ./softform train s2r --robot NAME"
-        click.echo(json.dumps(told) if as_json else words.replace("NAME", request.robot))
-        return
     if request.by_hand and (request.via != "scanner" or not sys.stdin.isatty()):
         raise SoftformError(
             "--by-hand asks a person with a scanner.", "Give it at a terminal, and collect --via scanner."
         )
     try:
+        if not load_robot(request.robot).surfaces:
+            click.echo(_tips_collected(request, as_json))
+            return
         path = run(request, lambda line: tqdm.write(line, file=sys.stderr), _asked)
     except (KeyboardInterrupt, SoftformError) as error:
         stopped = isinstance(error, KeyboardInterrupt)
@@ -101,6 +99,19 @@ def collect(as_json: bool, **asked: Any) -> None:
         raise click.ClickException(printable(reason, LONGEST_MESSAGE, lines=True)) from error
     store = open_recording(path)
     click.echo(json.dumps(summary_figures(store)) if as_json else "\n".join(summary_lines(store)))
+
+
+def _tips_collected(request: "CollectRequest", as_json: bool) -> str:
+    """Collect tips; returns what is said of them."""
+    from tqdm import tqdm
+
+    from softform_collect.tips import collect as run
+
+    path, missed = run(request, lambda line: tqdm.write(line, file=sys.stderr))
+    if as_json:
+        return json.dumps({"store": str(path), "tips": request.frames - missed, "not_seen": missed})
+    learn = f"Learn: ./softform train s2r --robot {request.robot}"
+    return f"{path}: {request.frames - missed} tips, {missed} not seen. {learn}"
 
 
 def _asked(question: str) -> bool:
