@@ -34,7 +34,7 @@ class Room:
     def job(self):
         return self.runner.jobs()[0]
 
-    def until(self, condition, patience=20.0):
+    def until(self, condition, patience=60.0):
         deadline = time.monotonic() + patience
         while not condition():
             assert time.monotonic() < deadline, (self.job, self.runner.log())
