@@ -351,7 +351,7 @@ def check_kill(bench: Bench) -> None:
     process = subprocess.Popen([sys.executable, "-m", __name__, *words])
     try:
         driven = functools.partial(_drives_at_goal, bench)  # what holds may be at the goal undriven
-        _wait(driven, "a driver in another process to reach the goal", 2 * _PATIENCE_SECONDS)
+        _wait(driven, "a driver in another process to reach the goal", 4 * _PATIENCE_SECONDS)
     finally:
         process.kill()
         process.wait()
