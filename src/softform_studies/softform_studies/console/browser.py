@@ -12,6 +12,7 @@ from softform_core.errors import SoftformError
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = [
     *("--headless=new", "--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"),
+    "--disable-gpu-compositing",  # what is not WebGL would be drawn by SwiftShader, too, for more than twice as much
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"),
 ]
 PATIENCE = 60.0
