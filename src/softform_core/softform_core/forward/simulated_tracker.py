@@ -1,7 +1,8 @@
 """A simulated surface that follows targets by joint steps (`simulation.tracking`)."""
 
+from collections.abc import Callable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -10,18 +11,42 @@ from softform_core.forward.forward_model import DerivedState, Efforts, SplineMod
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria, newton
 from softform_core.simulation.simulated_body import TrackedBody
 from softform_core.simulation.tracking import Balance, Joint, advanced, linearised, rebalanced
+from softform_core.surface.patch_set import PatchSet
 from softform_core.units import MM_PER_M
 
-if TYPE_CHECKING:
-    from softform_core.forward.simulated_models import SimulatedSurface
-
-__all__ = ["LinearSurface", "SimulatedTracker"]
+__all__ = ["LinearSurface", "SimulatedTracker", "TrackedSurface"]
 
 _TENSION_MM = 0.01
 """mm per N of tension: of the actuations of one shape, that of the least tension."""
 _SLACKENED_MM = 10.0
 """mm per m that a cable lacks to be taut: a slack one would have no say at all."""
 _KEPT = 16
+
+
+class TrackedSurface(Protocol):
+    """What is taken of a simulated surface, see `simulated_models.SimulatedSurface`."""
+
+    patches: PatchSet
+    uv: Array
+
+    @property
+    def actuators_of(self) -> Callable[[Array], Array]:
+        """Values (n, k) of the actuators of an actuation (n, m)."""
+
+    @property
+    def inputs(self) -> Sequence[str]:
+        """Names of the actuation."""
+
+    @property
+    def fit_matrix(self) -> Array:
+        """Control points of vertices, (C, V)."""
+
+    @property
+    def by_actuation(self) -> Array:
+        """Derivative of the actuators' values by the actuation, (k, m)."""
+
+    def vertices_of(self, points: Array) -> Array:
+        """Those of the points of the body that are vertices of the surface."""
 
 
 class LinearSurface(SplineModel):
@@ -31,7 +56,7 @@ class LinearSurface(SplineModel):
         surface: The simulated surface whose vertices it takes.
     """
 
-    def __init__(self, surface: "SimulatedSurface") -> None:
+    def __init__(self, surface: TrackedSurface) -> None:
         self._fit = surface.fit_matrix
         self._sampled: dict[bytes, tuple[Any, ...]] = {}
         super().__init__(surface.patches, surface.uv, surface.inputs)
@@ -94,7 +119,7 @@ class SimulatedTracker(Tracker):
         unknowns: (1, m) to begin from, in balance or not.
     """
 
-    def __init__(self, surface: "SimulatedSurface", body: TrackedBody, actuation: Array, unknowns: Array) -> None:
+    def __init__(self, surface: TrackedSurface, body: TrackedBody, actuation: Array, unknowns: Array) -> None:
         self._surface, self._body, self.actuation = surface, body, np.array(actuation, dtype=np.float64)
         self._at = Balance(unknowns, surface.actuators_of(self.actuation[None]))
         self._joint: Joint | None = None

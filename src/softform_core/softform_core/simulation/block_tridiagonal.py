@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import get_cython_function_address, intrinsic
 from numpy.typing import NDArray
@@ -23,6 +22,8 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 
 __all__ = ["BlockTridiagonalFactor", "BlockTridiagonalHessian"]
+
+ir = cgutils.ir  # the builder of numba's own compiler
 
 
 @intrinsic
