@@ -106,7 +106,7 @@ def test_the_space_bar_stops_whatever_has_the_focus(opened, observer):
 
 
 def test_the_graphics_card_picks_what_a_tree_picks(opened, observer):
-    """Paper 002, Sec. III-B: they agree within the footprint of a pick, that of rounding; `bench console` casts 10 000."""
+    """Paper 002, Sec. III-B: they agree within the footprint of a pick, rounding; `bench console` casts 10 000."""
     agreement = compare_picks(opened, "sheet", 1_000)
     assert agreement.rays == 1_000 and 200 < agreement.hits < 900
     assert agreement.footprint < 1e-6 and agreement.differ <= 1
