@@ -50,7 +50,7 @@ def test_the_fit_is_none_the_worse_than_what_was_measured(robot: Robot) -> None:
     alone = find_best_fit(robot, REALITY, target, 1)
     tried = Fit(0.5, 2.0, actuation + 20.0)
     found = find_best_fit(robot, REALITY, target, 1, tried=[tried])
-    assert found.mean_mm <= min(alone.mean_mm, tried.mean_mm) and found.of_starts_mm == pytest.approx(
+    assert found.mean_mm <= min(alone.mean_mm, tried.mean_mm) + 1e-9 and found.of_starts_mm == pytest.approx(
         alone.of_starts_mm
     )
     lucky = Fit(1e-4, 1e-3, actuation)  # a scan with holes may see less than a whole look

@@ -2,11 +2,18 @@
 
 import click
 
-from softform_core.cli.shared import json_option, report_figures
+from softform_core.cli.shared import json_option, report_figures, robot_names
 
 
 @click.command()
-@click.option("--robot", default="helix", show_default=True, metavar="NAME|FILE", help="An arm of kind cable_arm.")
+@click.option(
+    "--robot",
+    default="helix",
+    show_default=True,
+    metavar="NAME|FILE",
+    shell_complete=robot_names,
+    help="An arm of kind cable_arm.",
+)
 @click.option("--reality", default="default", show_default=True, metavar="NAME|FILE", help="What the real arm is like.")
 @click.option("--turns", type=click.FloatRange(0.01, 10.0), default=1.0, show_default=True, help="Of the slow circle.")
 @click.option(

@@ -151,8 +151,9 @@ def test_the_rod_without_friction_is_identified():
 
 def test_clouds_of_another_robot_or_in_metres_are_told():
     shapes = remembered()[0]
-    for foreign in (3.0 * shapes.cloud[:4], 1e-3 * shapes.cloud[:4]):
-        with pytest.raises(SoftformError, match="from the nearest rod of this kind"):
+    told = ((3.0, "from the nearest rod of this kind"), (1e-3, "mm long, and the robot"))
+    for foreign, words in ((scale * shapes.cloud[:4], words) for scale, words in told):
+        with pytest.raises(SoftformError, match=words):
             identified(load_robot(ROBOT).body, lines(), shapes.q_current[:4], foreign, lambda line: None)
 
 

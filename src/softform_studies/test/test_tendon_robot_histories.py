@@ -155,7 +155,7 @@ def test_a_camera_that_sees_too_little_is_told(shapes):
     cameras = Cameras(ROBOT, shapes.skin.faces, 0, 1)
     vertices = shapes.skin.scaled(1e-3).vertices(*straight_line(ROBOT))
     assert cameras.cloud(vertices).shape == (512, 3)
-    with pytest.raises(SoftformError, match="512 are needed"):
+    with pytest.raises(SoftformError, match="sees 0 points of the robot"):
         cameras.cloud(vertices + [0.0, 0.0, 0.5])
 
 

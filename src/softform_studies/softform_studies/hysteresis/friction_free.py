@@ -28,6 +28,9 @@ _POLLS, _SMALLEST = 30, 0.05
 _EVERY = 4  # point of a cloud is compared
 _FAR = 0.15
 """Distance of clouds from the best rod, as a share of the robot's length, beyond which they are not its."""
+_SMALL = 0.3
+"""Extent of clouds, as a share of the robot's length, below which they are not its: near the base any rod is near."""
+_ADVICE = "They are of another robot, in another unit, or in another frame: look at one of them."
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +141,10 @@ def identified(
     Raises:
         SoftformError: If no rod comes near them: they are another robot's.
     """
-    measured = torch.as_tensor(clouds[:, ::_EVERY])
+    measured, length = torch.as_tensor(clouds[:, ::_EVERY]), MM_PER_M * body.size
+    extent = float(np.ptp(clouds, axis=1).max(axis=1).mean())
+    if not extent >= _SMALL * length:
+        raise SoftformError(f"The clouds are {extent:.3g} mm long, and the robot {length:.0f} mm.", _ADVICE)
 
     def cost(values: Array) -> float:
         try:
@@ -161,10 +167,7 @@ def identified(
                     values, best, improved = tried, found, True
                     break
         scale *= 1.0 if improved else 0.5
-    if not best**0.5 <= _FAR * MM_PER_M * body.size:
-        raise SoftformError(
-            f"The clouds are {best**0.5:.0f} mm (RMS) from the nearest rod of this kind.",
-            "They are of another robot, in another unit, or in another frame: look at one of them.",
-        )
+    if not best**0.5 <= _FAR * length:
+        raise SoftformError(f"The clouds are {best**0.5:.0f} mm (RMS) from the nearest rod of this kind.", _ADVICE)
     report(f"  rod without friction: {best**0.5:.2f} mm (RMS) from {len(clouds)} clouds after {polls} polls")
     return FrictionFreeRod(body, lines, Parameters(values))
