@@ -143,16 +143,23 @@ def add_strain_hessian(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
+def _piece(nodes, places, weights):  # type: ignore[no-untyped-def]
+    """Return (x, y, z) m along a piece of a cable, by its nodes (6,) and their weights (6,)."""
+    x = y = z = 0.0
+    for a in range(6):
+        share, node = weights[a], places[a]
+        x += share * nodes[node, 0]
+        y += share * nodes[node, 1]
+        z += share * nodes[node, 2]
+    return x, y, z
+
+
+@numba.njit(cache=True, nogil=True)
 def cable_lengths(nodes, pieces, weights, cable, lengths):  # type: ignore[no-untyped-def]
     """Set lengths (k,) m of the cables with pieces (S, 6), their weights (S, 6), and the cable (S,) of each."""
     lengths[:] = 0.0
     for s in range(pieces.shape[0]):
-        x = y = z = 0.0
-        for a in range(6):
-            share, node = weights[s, a], pieces[s, a]
-            x += share * nodes[node, 0]
-            y += share * nodes[node, 1]
-            z += share * nodes[node, 2]
+        x, y, z = _piece(nodes, pieces[s], weights[s])
         lengths[cable[s]] += np.sqrt(x * x + y * y + z * z)
 
 
@@ -160,12 +167,7 @@ def cable_lengths(nodes, pieces, weights, cable, lengths):  # type: ignore[no-un
 def add_cable_slopes(nodes, pieces, weights, cable, slopes):  # type: ignore[no-untyped-def]
     """Add dl/dx of each cable to `slopes` (V, 3, k); other arguments as of `cable_lengths`."""
     for s in range(pieces.shape[0]):
-        x = y = z = 0.0
-        for a in range(6):
-            share, node = weights[s, a], pieces[s, a]
-            x += share * nodes[node, 0]
-            y += share * nodes[node, 1]
-            z += share * nodes[node, 2]
+        x, y, z = _piece(nodes, pieces[s], weights[s])
         length = np.sqrt(x * x + y * y + z * z)
         for a in range(6):
             share, node, which = weights[s, a] / length, pieces[s, a], cable[s]
@@ -182,10 +184,7 @@ def add_cable_hessian(nodes, pieces, weights, cable, tension, width, diagonal, b
         pull = tension[cable[s]]
         if pull == 0.0:
             continue
-        along[:] = 0.0
-        for a in range(6):
-            for i in range(3):
-                along[i] += weights[s, a] * nodes[pieces[s, a], i]
+        along[0], along[1], along[2] = _piece(nodes, pieces[s], weights[s])
         length = np.sqrt(along[0] ** 2 + along[1] ** 2 + along[2] ** 2)
         along /= length
         for one in range(6):
