@@ -4,8 +4,8 @@ A test file is marked by what it imports and calls: `stack` if it starts nodes o
 robot in real time, `training` if it trains a model, fits a plant, simulates a data set or a robot's whole range, has
 gmsh mesh a body, or compares with another solver or simulator.
 `--quick` leaves out both, unread; `--waiting` and `--computing` divide all files into those that mostly wait and those
-that compute. Files that say `long` of themselves, since each starts stacks of its own or a browser on one, run with
-`--long`, or where they are named.
+that compute. Files and tests that say `long` of themselves, since each starts stacks of its own or a browser on one, or
+computes for many seconds, run with `--long`, or where their file is named.
 """
 
 import fcntl
@@ -112,11 +112,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test as its file."""
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark each test as its file, in whose worker it runs if it says of no other, and leave out the long ones."""
     for item in items:
         for mark in marks_of(item.path):
             item.add_marker(mark)
+        if not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    if not config.getoption("--long"):
+        items[:] = [item for item in items if session.isinitpath(item.path) or not item.get_closest_marker("long")]
 
 
 @functools.cache

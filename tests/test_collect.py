@@ -227,6 +227,7 @@ def test_a_pulled_cable_ends_collecting_and_the_same_command_goes_on(stack, oper
     assert np.nanmax(np.ptp(store.captured_positions()[..., 2], axis=0)) > 0.005  # the markers move with the robot
 
 
+@pytest.mark.long
 def test_a_silent_scanner_is_named_after_the_time_that_is_set_for_the_next_goal(stack, operator, tmp_path):
     value = Parameter("capture_timeout", value=2.0).to_parameter_msg()
     request = SetParameters.Request(parameters=[value])

@@ -80,6 +80,7 @@ def robot(stack):
         yield Robot(node)
 
 
+@pytest.mark.long
 def test_a_shape_is_planned_for_reached_and_captured(folder, robot, tmp_path):
     target = folder / "target.ply"
     plan = json.loads(softform("reach", target, "--unit", "mm", "--mode", "plan-only", "--json", "-").stdout)
@@ -108,6 +109,7 @@ def test_what_is_out_of_reach_tells_the_option_that_helps(folder):
     assert f"[{Code.INVALID_TARGET} INVALID_TARGET]" in refused and "upside down" in refused
 
 
+@pytest.mark.long
 def test_a_planned_motion_is_a_path_to_follow(folder, tmp_path):
     obstacle = ["--obstacle", folder / "stick.ply", "--unit", "mm"]
     softform("plan", folder / "target.ply", *obstacle, "--output", tmp_path / "motion.csv")

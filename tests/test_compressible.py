@@ -28,6 +28,7 @@ def stack(tmp_path: Path) -> Iterator[Operator]:
         yield operator
 
 
+@pytest.mark.long
 def test_full_vacuum_and_mixed_signs_are_reached_slowly_and_stop_vents_all(stack: Operator) -> None:
     stack.take_over()
     took = stack.wait_until(lambda: is_at(stack, VACUUM), "full vacuum", PATIENCE, VACUUM)

@@ -54,6 +54,7 @@ def start(page, command, *arguments):
     page.send(type="start_job", epoch=page.epoch, command=command, arguments=list(arguments))
 
 
+@pytest.mark.long
 def test_frames_are_collected_and_judged_in_a_report(observer, address, stack, tmp_path):
     with page_of(address) as page:
         page.operate()
@@ -88,6 +89,7 @@ def test_frames_are_collected_and_judged_in_a_report(observer, address, stack, t
     assert shelf["in_use"] == "Started with: model learned, folder the robot's own, sim_to_real auto."
 
 
+@pytest.mark.long
 def test_a_stop_ends_what_is_collected_and_the_job_says_so(observer, address):
     with page_of(address) as page:
         page.operate()

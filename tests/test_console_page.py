@@ -80,6 +80,7 @@ def test_a_point_that_is_picked_and_dragged_is_followed(opened, observer):
     opened.wait("document.querySelector('.facts').innerText.includes('the points')", "the page says what it follows")
 
 
+@pytest.mark.long
 def test_two_points_are_followed_and_one_is_removed(opened, observer):
     drag(opened, observer)
     observer.wait_for(lambda: observer.servo and observer.servo[-1].converged, "a solution")
@@ -105,6 +106,7 @@ def test_the_space_bar_stops_whatever_has_the_focus(opened, observer):
     assert not observer.targets and not observer.commands
 
 
+@pytest.mark.long
 def test_the_graphics_card_picks_what_a_tree_picks(opened, observer):
     """Paper 002, Sec. III-B: they agree within the footprint of a pick, rounding; `bench console` casts 10 000."""
     agreement = compare_picks(opened, "sheet", 1_000)
@@ -134,6 +136,7 @@ def test_a_slider_moves_its_actuator(opened, observer):
     assert np.abs(np.delete(observer.measured, 4)).max() < 600.0
 
 
+@pytest.mark.long
 def test_a_target_file_is_laid_over_the_robot_and_reached(opened, observer, tmp_path):
     file = hill(observer, tmp_path / "target.ply")
     opened.page.set_input_files("input[type=file]", file)
@@ -148,6 +151,7 @@ def test_a_target_file_is_laid_over_the_robot_and_reached(opened, observer, tmp_
     observer.wait_for(lambda: observer.is_at(0.5, 0.5, (0.0, 0.0, 0.02), 0.004), "the target")
 
 
+@pytest.mark.long
 def test_a_program_is_loaded_run_and_ended_its_running_block_marked(opened, observer, tmp_path):
     file, low = tmp_path / "mine.yaml", [700.0] * 9
     file.write_text(f"robot: membrane\ntitle: Low\nblocks:\n  - move_to_values: {low}\n  - wait: 60\n  - verify\n")
@@ -181,6 +185,7 @@ def test_a_page_that_is_closed_while_it_steers_ends_the_motion(browser, observer
     observer.wait_for(lambda: observer.state == DriverState.SAFE, "made safe", 10.0)
 
 
+@pytest.mark.long
 def test_a_page_that_freezes_while_it_steers_ends_the_motion(opened, observer):
     drag(opened, observer)
     observer.wait_for(lambda: observer.measured.max() > 500.0, "motion")
@@ -190,6 +195,7 @@ def test_a_page_that_freezes_while_it_steers_ends_the_motion(opened, observer):
     assert time.monotonic() - begun < 5.0
 
 
+@pytest.mark.long
 def test_another_page_watches_and_can_stop(opened, observer, address):
     with page_of(address) as steering:
         steering.operate()
@@ -219,6 +225,7 @@ def test_the_stop_needs_no_script(browser, observer, address):
     assert observer.state == DriverState.FAULT
 
 
+@pytest.mark.long
 def test_a_request_to_another_host_would_be_noticed(browser, address, observer):
     with tab(browser) as one:
         one.open(address)

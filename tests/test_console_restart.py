@@ -36,6 +36,7 @@ def start_again(stack, observer):
         process.wait(20.0)
 
 
+@pytest.mark.long
 def test_a_page_comes_back_when_the_console_is_started_again(stack, observer, start_again, tmp_path):
     address = address_of(stack)
     with browsers() as browser, tab(browser) as one:

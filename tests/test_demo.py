@@ -72,6 +72,7 @@ def test_half_a_tube_is_rejected_before_anything_starts(tmp_path):
         choose_target(request, load_robot("manipulator"))
 
 
+@pytest.mark.long
 def test_a_file_in_millimetres_becomes_the_robots_shape(tmp_path):
     made = choose_target(DemoRequest("random", None, "membrane", "default", seed=4), load_robot("membrane"))
     target = tmp_path / "random.ply"

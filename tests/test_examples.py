@@ -38,6 +38,7 @@ def example(name):
     return import_module(name)
 
 
+@pytest.mark.long
 def test_a_first_model_is_learned_from_forty_shapes_and_solves(capsys):
     # Its mean is 6.3 mm off where it always says the mean shape.
     assert example("simulate_and_learn").main(epochs=200) < 2.5
@@ -76,6 +77,7 @@ def test_a_body_of_ones_own_is_simulated(tmp_path, monkeypatch):
     body_class.cache_clear()
 
 
+@pytest.mark.long
 def test_the_notebook_closes_the_gap_to_reality():
     notebook = json.loads((EXAMPLES / "loop_without_ros.ipynb").read_text(encoding="utf-8"))
     assert notebook["nbformat"] == 4

@@ -124,6 +124,7 @@ def test_a_place_that_cannot_be_followed_is_told_and_moves_nothing(client, path,
         next(iter(client.stream([Shape(np.random.default_rng(0).uniform(-0.1, 0.1, (50, 3)))])))
 
 
+@pytest.mark.long
 def test_the_commands_lead_and_capture_it(stack, path, tmp_path):
     points = tmp_path / "points.csv"
     np.savetxt(points, path.points, delimiter=",", header="x,y,z", comments="")

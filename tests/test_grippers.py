@@ -198,6 +198,7 @@ def test_driver_and_rig_are_launched_commanded_measured_settled_and_stopped(fold
         assert answer is not None and answer.success, answer
 
 
+@pytest.mark.long
 def test_their_simulator_serves_reach_follow_stream_and_predictions(folder: Path, own_stacks) -> None:
     own_stacks.launched_with({"robot": str(folder / "bar.yaml"), "model": "fem"})
     places = np.array([[0.004, -0.003, 0.006], [0.002, 0.004, -0.003]])

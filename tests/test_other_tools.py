@@ -71,6 +71,7 @@ def types(node):
     return {name: kinds[0] for name, kinds in found.items()}
 
 
+@pytest.mark.long
 def test_rviz_shows_what_the_stack_has(node, types):
     listed = list(of_rviz())
     assert len(listed) == 5 and RVIZ["Global Options"]["Fixed Frame"] == "membrane/base_link"

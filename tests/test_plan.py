@@ -52,6 +52,7 @@ def wait_for_surface_of_now(surfaces):
         time.sleep(0.05)
 
 
+@pytest.mark.long
 def test_a_planned_motion_keeps_clear_in_reality(robot, scene, surfaces):
     plan = robot.plan(scene.goal, scene.stick.mesh(), clearance=CLEARANCE)
     assert plan.solve.used_sim_to_real and min(plan.clearances) > CLEARANCE
@@ -63,6 +64,7 @@ def test_a_planned_motion_keeps_clear_in_reality(robot, scene, surfaces):
     assert min(nearest) > CLEARANCE
 
 
+@pytest.mark.long
 def test_the_motion_of_the_simulated_surface_alone_collides(robot, scene, surfaces):
     plan = robot.plan(scene.goal, scene.stick.mesh(), clearance=CLEARANCE, without_sim_to_real=True)
     assert not plan.solve.used_sim_to_real and min(plan.clearances) > CLEARANCE

@@ -53,6 +53,7 @@ def wait_for_low(observer, process):
     return process
 
 
+@pytest.mark.long
 def test_the_example_is_run(observer):
     check = begun(EXAMPLE, "--check")
     assert check.wait(60.0) == 0 and "10 blocks" in check.stdout.read() and not observer.commands
@@ -71,6 +72,7 @@ def test_the_example_is_run(observer):
     assert "5.3 wait 0.5 s" in told
 
 
+@pytest.mark.long
 def test_a_capture_is_written_beside_the_program_and_a_missing_file_moves_nothing(observer, tmp_path):
     text = f"robot: membrane\nblocks:\n  - move_to_values: {LOW}\n  - capture: seen.ply\n"
     process = begun(written(tmp_path, text))
@@ -126,6 +128,7 @@ def run_on(page, text):
     return read["rows"]
 
 
+@pytest.mark.long
 def test_a_page_reads_and_runs_a_program(page, observer, tmp_path):
     page.send(type="program", epoch=page.epoch, text="robot: membrane\nblocks:\n  - wait: long\n")
     assert "line 3, block 1, wait" in page.wait_for("program_read")["fault"]

@@ -129,6 +129,7 @@ def test_a_program_that_was_frozen_while_it_streamed_moves_nothing_more(observer
     assert not observer.commands and observer.driver_state == DriverState.SAFE
 
 
+@pytest.mark.long
 def test_the_robot_holds_when_a_program_has_streamed_all(observer, points_file):
     with streaming(points_file, 200) as process:
         follow(observer, points_file)

@@ -520,6 +520,7 @@ def test_a_collection_asks_for_every_lease_in_the_epoch_in_which_it_was_asked_fo
     assert link._lease.asked_in == [5, 5]
 
 
+@pytest.mark.long
 def test_many_unfit_frames_in_a_row_end_collecting_and_are_taken_again(tmp_path):
     path = tmp_path / "frames.zarr"
     with QuickRobot(lambda points, frame: points * 0.5 if frame >= 2 else points) as robot:

@@ -37,6 +37,7 @@ class GoalRunner:
         self._clock = clock
         self._namespace, self._frame, self.tell, self._on_end = namespace, frame, tell, on_end
         self._client: ShapeClient | None = None
+        self._connecting, self._is_closed = threading.Lock(), False
         self._thread: threading.Thread | None = None
         self._is_unwanted, self._until = threading.Event(), math.inf
 
@@ -50,6 +51,15 @@ class GoalRunner:
         """Thread of the goal that runs."""
         thread = self._thread
         return thread if thread is not None and thread.is_alive() else None
+
+    def connect(self) -> None:
+        """Connect in the background, so that the first goal does not wait for that; one tries again where it failed."""
+
+        def connect() -> None:
+            with suppress(SoftformError):
+                self._connected()
+
+        threading.Thread(target=connect, name="connect", daemon=True).start()
 
     def begin(self, work: Callable[[ShapeClient], None], about: str, moves: bool = True) -> None:
         """Do work with the client; returns at once. An error is told as a notice `about` a message.
@@ -75,6 +85,7 @@ class GoalRunner:
     def close(self) -> None:
         """Cancel what runs and close the connection."""
         self._is_unwanted.set()
+        self._is_closed = True
         client, self._client = self._client, None
         if client is not None:
             client.close()
@@ -98,14 +109,22 @@ class GoalRunner:
         self._permit()
         self._until = math.inf
 
-    def _carry_out(self, work: Callable[[ShapeClient], None], about: str) -> None:
-        try:
+    def _connected(self) -> ShapeClient:
+        with self._connecting:
             if self._client is None:
                 client = ShapeClient(self._namespace, self._frame, permit=self._permit_goal)
                 client.connect()
                 self._client = client
+                if self._is_closed:
+                    self.close()
+                    raise SoftformError("The console ends.")
+            return self._client
+
+    def _carry_out(self, work: Callable[[ShapeClient], None], about: str) -> None:
+        try:
+            client = self._connected()
             self._permit()
-            work(self._client)
+            work(client)
         except Exception as error:  # the page must hear of it
             self.tell(Notice(level="error", about=about, text=str(error)))
         finally:

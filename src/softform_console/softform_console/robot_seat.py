@@ -82,6 +82,7 @@ class RobotSeat:
             ActuationHistory, "actuation_history", self.view.note_history, qos.LATCHED_STATE
         )
         self.steering.start()
+        self._goals.connect()
 
     def close(self) -> None:
         """End what moves it, and close topics and services."""

@@ -38,6 +38,7 @@ def picture(path, target, rest, *scales):
     return imread(path)[..., :3]
 
 
+@pytest.mark.long
 def test_all_ways_are_drawn_on_one_scale_unless_one_would_be_black(tmp_path, target, rest):
     first = picture(tmp_path / "a.png", target, rest, 1.0, 1.0, 1.0)
     second = picture(tmp_path / "b.png", target, rest, 2.0, 1.0, 1.0)

@@ -66,6 +66,7 @@ def damaged(store, tmp_path, number):
     return copy
 
 
+@pytest.mark.long
 def test_the_command_writes_a_report_whose_figures_are_those_of_the_captures(models, store, tmp_path):
     path, (trained, broken, held_out, other) = store
     copy = damaged(path, tmp_path, broken)

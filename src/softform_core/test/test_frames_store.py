@@ -45,6 +45,7 @@ def write(store: FrameStore, number: int, points: int = 50, quality: FrameQualit
     store.write_captured(number, cloud(number, points), store.actuation[number] + 5.0, 100.0 + number, quality)
 
 
+@pytest.mark.long
 @settings(max_examples=15)
 @given(order=st.permutations(range(4)), sizes=st.lists(st.integers(1, 20_000), min_size=4, max_size=4))
 def test_clouds_of_any_size_come_back_in_any_order(order, sizes, tmp_path_factory):

@@ -124,6 +124,7 @@ def test_its_surface_is_a_tube_that_looks_outwards(problem):
     assert np.hypot(*fitted[:, :2].T) == pytest.approx(0.02 - 0.08 * fitted[:, 2], abs=2e-4)
 
 
+@pytest.mark.long
 @needs_gmsh
 def test_a_chamber_bends_it_away_and_another_reality_differs(problem):
     pressures = np.array([[40e3, 0.0]])

@@ -130,6 +130,7 @@ def test_one_scan_that_cannot_be_read_is_a_reason_and_is_looked_at_again(robot, 
     assert "3 frames" in run(table, "--unit", "mm", "--actuation-unit", "kPa").output
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("share", "place"), [(0.17, (0, 0, 0)), (0.03, (0, 0, 0)), (0.17, (np.nan,) * 3), (0.17, (9, -30, 5))]
 )

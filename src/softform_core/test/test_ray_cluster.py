@@ -78,6 +78,7 @@ def begun(log: Path) -> list[Begun]:
     return [Begun(int(item), node, int(process), float(at)) for item, node, process, at in words]
 
 
+@pytest.mark.long
 def test_what_dies_with_its_node_or_process_is_done_again(
     cluster: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

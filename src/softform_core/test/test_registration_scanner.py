@@ -99,6 +99,7 @@ def registered(*arguments):
     return CliRunner().invoke(register, arguments)
 
 
+@pytest.mark.long
 def test_equal_sides_are_all_told_and_nothing_is_kept_before_one_is_chosen(files, data):
     rest = files("rest.ply", seen())
     result = registered(rest, "--unit", "mm")
@@ -203,6 +204,7 @@ def test_what_is_no_scan_of_the_robot_is_said(files):
     assert "does not have the robot's shape" in str(registered(files("ball.ply", ball), "--unit", "mm").exception)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("pressure", "apart", "is_doubted"),
     [(0.0, [0.0, 0.0, 0.0], False), (500.0, [0.0, 0.0, 0.0], True)]
@@ -295,6 +297,7 @@ def test_a_scan_in_another_unit_is_called_a_scan(tmp_path, factor, unit):
     assert told.startswith("The scan is") and "target" not in told and "State the unit" in told
 
 
+@pytest.mark.long
 def test_frames_are_imported_in_the_frame_of_a_scanner_that_is_named(files, tmp_path):
     registered(files("rest.ply", seen()), "--unit", "mm", "--name", "bench", *at("base_1", "base_4"))
     registered(files("rest.ply", np.concatenate([seen(), FRAME])), "--unit", "mm", "--name", "hand", "--hand-held",

@@ -49,6 +49,7 @@ def test_whole_tubes_pass(shapes):
         check_goes_around(part(shape, uv[:, 1] < 0.3), robot)  # shorter than the robot
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("start", [0.0, 0.25, 0.5, 0.75])
 def test_half_a_tube_is_open(shapes, start):
     robot, uv, whole = shapes

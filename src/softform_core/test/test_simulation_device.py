@@ -38,6 +38,7 @@ def problem(**differences) -> MembraneProblem:
     return MembraneProblem(build_membrane(ROBOT.body, RealMembrane(cells=9, **differences)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("differences", SHEETS.values(), ids=SHEETS)
 def test_many_at_once_have_the_shapes_of_the_single_solver(device: str, differences: dict):
     sheet = problem(**differences)

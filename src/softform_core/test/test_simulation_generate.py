@@ -115,6 +115,7 @@ def test_generated_store_holds_shapes_and_provenance(robot: Robot, tmp_path: Pat
     assert np.array_equal(grown.converged()[1][:20], vertices)
 
 
+@pytest.mark.long
 def test_processes_find_what_one_process_finds(robot: Robot, tmp_path: Path):
     alone, shared = (
         generate(robot, inflations(robot, 24), tmp_path / f"{jobs}.zarr", jobs=jobs, progress=False) for jobs in (1, 2)
@@ -167,6 +168,7 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path):
     assert np.array_equal(whole.actuation, sample_actuations(robot.actuation_min, robot.actuation_max, 150, 0))
 
 
+@pytest.mark.long
 def test_a_full_disk_says_so_and_loses_nothing(tmp_path: Path):
     """The limit on file sizes stands in for the end of the disk: metadata fit below it, a shape's vertices do not."""
     description, path = _robot_file(tmp_path, cells=32), tmp_path / "simulation.zarr"

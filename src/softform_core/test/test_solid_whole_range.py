@@ -38,6 +38,7 @@ def test_the_order_of_the_unknowns_leaves_less_fill_in_than_minimum_degree():
     assert ours < 0.95 * minimum_degree
 
 
+@pytest.mark.long
 def test_the_whole_range_has_equilibria(problem):
     """Corners and the middle on a coarse mesh; an image of a shape under a turn by 120 degrees is its shape."""
     high = 60e3
@@ -59,6 +60,7 @@ def test_the_whole_range_has_equilibria(problem):
     assert np.abs(turned[:-1] - third.apply(shifted)).max() < 1e-6
 
 
+@pytest.mark.long
 def test_symmetric_images_are_equilibria(problem):
     """Each image of a surface is the surface under the image of its pressures."""
     robot = load_robot("manipulator")

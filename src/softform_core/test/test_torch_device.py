@@ -41,6 +41,7 @@ def same(one: TrainedSimToReal, other: TrainedSimToReal) -> bool:
     return one.validation_mm == other.validation_mm and all(np.array_equal(a, b) for a, b in layers)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_members_learn_from_scans_on_a_device(recipe: Recipe) -> None:
     with PretendedDevice() as device:

@@ -117,6 +117,7 @@ def learned(tmp_path_factory):
     return Learned(store.path, folder / "model", result, *seen[0])
 
 
+@pytest.mark.long
 def test_an_interrupted_command_goes_on_to_the_same_model(learned, tmp_path, monkeypatch):
     quick(monkeypatch)
     monkeypatch.setattr(loop, "_CHECKPOINT_EPOCHS", 5)
@@ -140,6 +141,7 @@ def test_an_interrupted_command_goes_on_to_the_same_model(learned, tmp_path, mon
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.long
 def test_members_are_trained_on_the_device_that_is_named(learned, tmp_path, monkeypatch):
     quick(monkeypatch)
     assert run(learned.store, tmp_path / "model", "--device", "cpu").exit_code == 0
@@ -197,6 +199,7 @@ def test_the_model_is_better_than_the_simulation_on_frames_that_it_has_never_see
         assert len(cloud) == 1000 and (normals[:, 2] > 0.0).mean() > 0.99
 
 
+@pytest.mark.long
 def test_frames_needed_are_said_from_parts_of_the_frames(grown, monkeypatch):
     monkeypatch.setattr(frames_needed, "DEFAULT", replace(frames_needed.DEFAULT, **QUICK))
     monkeypatch.setattr(frames_needed, "SURFACE_POINTS", 1600)
@@ -315,6 +318,7 @@ def test_what_cannot_be_learned_from_is_rejected(learned, tmp_path):
     assert not (tmp_path / "model").exists()
 
 
+@pytest.mark.long
 def test_a_model_continues_with_new_frames_of_its_own_store_only(learned, tmp_path):
     nothing_new = run(learned.store, learned.output, "--continue")
     assert "no frame that the model has not seen" in str(nothing_new.exception)

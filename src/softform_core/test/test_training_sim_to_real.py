@@ -126,6 +126,7 @@ def test_the_same_seed_gives_the_same_network_and_an_interrupted_run_goes_on_to_
         assert np.array_equal(ours, theirs)
 
 
+@pytest.mark.long
 def test_processes_train_the_same_members_and_finished_ones_are_kept(tmp_path: Path, monkeypatch) -> None:
     captured, recipe = frames(8), replace(TINY, members=2, epochs=4)
     here = train(captured, recipe)

@@ -109,6 +109,7 @@ def real(pipeline: ForwardPipeline, robot: Robot, model: Path, transfer: Trained
     return ForwardPipeline(weights, pipeline.uv, transfer.sim_to_real, robot.patches, precision=np.float64)
 
 
+@pytest.mark.long
 def test_the_halves_meet_and_lie_on_the_simulated_mesh(robot: Robot, pipeline: ForwardPipeline, real: ForwardPipeline):
     assert (robot.patches.control_points, len(pipeline.uv)) == (6 * 8 + 5 * 8, 2 * 20**2)
     v = np.linspace(0.0, 1.0, 30)

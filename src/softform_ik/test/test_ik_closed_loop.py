@@ -230,6 +230,7 @@ class Forgetless(RealRobot):
         return after
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_loop_helps_a_robot_that_remembers(robot, real, pipeline, shape_of, monkeypatch, seed):
     """Within a fifth of the best fit after three corrections; where actuators turn back it does not come there."""

@@ -20,7 +20,11 @@ GOAL = np.linspace(2000.0, 4000.0, 9)
 VENTED = 150.0  # Pa
 
 
-@pytest.fixture(scope="module", params=["openpneu_a", "openpneu_b", "binary"])
+BOARDS = [pytest.param(kind, marks=pytest.mark.xdist_group(kind)) for kind in ("openpneu_a", "openpneu_b", "binary")]
+"""Each in a worker of its own: the checks of one wait for minutes."""
+
+
+@pytest.fixture(scope="module", params=BOARDS)
 def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[conformance.Bench]:
     """One board and one driver for all checks, which are made in their order."""
     kind: BoardName = request.param

@@ -62,6 +62,7 @@ def start(folder, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.long
 def test_the_rig_runs_tells_of_its_faults_and_ends_when_asked(tmp_path) -> None:
     process = start(
         tmp_path, "--reality", "ideal", "--mocap-rate", "0", "--fault", "stall@0.2+0.3", "--board", "binary"

@@ -75,6 +75,7 @@ def test_the_volume_of_another_chamber_is_found(volume: float) -> None:
     assert found == pytest.approx(volume, rel=0.02) and error < 0.2
 
 
+@pytest.mark.long
 def test_commands_of_another_law_drive_the_plant_themselves() -> None:
     """A board whose pumps get a fifth of what the known law gives them."""
     channel, targets, row = Channels(KNOWN, 1), np.repeat(LEVELS, 60), 0.04
@@ -198,6 +199,7 @@ def test_the_fifth_column_may_be_missing_and_a_sensor_begin_late(tmp_path, spare
     np.testing.assert_allclose(read.measured, log.measured[30:], atol=1e-5)
 
 
+@pytest.mark.long
 def test_a_sensor_that_dies_leaves_nothing_to_check_on(tmp_path) -> None:
     log = recorded()
     measured = log.measured.copy()

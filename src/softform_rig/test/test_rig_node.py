@@ -102,6 +102,7 @@ def test_the_node_serves_board_scans_and_truth_and_ends_cleanly(start) -> None:
     assert not rig.link.is_symlink()
 
 
+@pytest.mark.long
 def test_deactivating_takes_the_port_away_and_activating_brings_it_back(start) -> None:
     rig = start()
     assert rig.change(Transition.TRANSITION_CONFIGURE)

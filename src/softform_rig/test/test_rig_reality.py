@@ -50,6 +50,7 @@ def test_default_reality_has_the_stated_gap(robot: Robot) -> None:
     assert mean.min() > 1.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["soft_batch", "worn", "sluggish"])
 def test_other_realities_differ_too(robot: Robot, name: str) -> None:
     assert measure_gap(robot, load_reality(name, robot), 4).mean() > 1.5e-3
@@ -247,6 +248,7 @@ def resident_mb() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
+@pytest.mark.long
 def test_memory_stays_when_two_threads_look_in_turn(robot: Robot) -> None:
     """As the scanner and motion capture do: each lets go of what the other has solved."""
     live, random = LiveBody(robot, load_reality("default", robot)), np.random.default_rng(0)

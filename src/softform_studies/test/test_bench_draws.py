@@ -43,6 +43,7 @@ def test_the_recipe_names_every_seed_that_the_docs_choose_by() -> None:
     assert {seed for seed in seeds if seed < HELD_OUT_SEED} <= set(DEFAULT.chosen_on)
 
 
+@pytest.mark.long
 def test_draws_are_measured_once_and_their_figures_have_the_form(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("SOFTFORM_RUNS", str(tmp_path))
     monkeypatch.setitem(RECIPES, "default", TINY)

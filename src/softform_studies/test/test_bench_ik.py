@@ -64,6 +64,7 @@ def limit_solves(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     monkeypatch.setattr(time, "perf_counter", time.process_time)
 
 
+@pytest.mark.long
 def test_algorithm_2_has_the_same_targets_and_is_given_time(monkeypatch):
     limit_solves(monkeypatch, 0.1)
     figures = ik_algorithm2.algorithm2(points=49, targets=1)

@@ -99,6 +99,7 @@ def test_the_description_that_is_drawn_is_the_one_of_the_page():
     assert f"```yaml\n{(home() / 'docs' / 'examples' / 'tapered_arm.yaml').read_text()}```" in page
 
 
+@pytest.mark.long
 def test_a_run_that_fails_does_not_take_the_others_with_it_and_only_what_is_missing_is_run(root):
     told: list[str] = []
     assert make_figures(root, (), False, told.append) == ["broken"]

@@ -134,6 +134,7 @@ def test_a_centre_line_is_fitted_to_a_cloud():
     np.testing.assert_array_equal(chosen, bends)
 
 
+@pytest.mark.long
 def test_the_rod_without_friction_is_identified():
     body, shapes = load_robot(ROBOT).body, remembered()[0]
     configurations = shapes.q_current[:5]
@@ -149,6 +150,7 @@ def test_the_rod_without_friction_is_identified():
     assert off(found) < 0.25 * off(described_rod()) and said
 
 
+@pytest.mark.long
 def test_clouds_of_another_robot_or_in_metres_are_told():
     shapes = remembered()[0]
     told = ((3.0, "from the nearest rod of this kind"), (1e-3, "mm long, and the robot"))
@@ -230,6 +232,7 @@ def test_a_decoder_needs_the_prior_configuration_where_the_shape_depends_on_it()
     assert wrong["told"] < 0.5 * wrong["blind"]
 
 
+@pytest.mark.long
 def test_the_race_ranks_what_remembers_before_what_does_not():
     """On shapes behind a play, of few parameters: ours finds it, the rod without friction cannot."""
     prepared = small()
@@ -244,6 +247,7 @@ def test_the_race_ranks_what_remembers_before_what_does_not():
     assert needed <= {key[0] for key in keys}
 
 
+@pytest.mark.long
 def test_all_networks_learn_in_as_many_steps_whatever_they_learn_from():
     runner = Runner(replace(small(), plan=replace(small().plan, steps=50)))
     decoder = Task(("decoder",), "decoder", loss="chamfer")
@@ -265,6 +269,7 @@ def test_the_printed_schedule_is_the_papers():
     assert net.steps < 400  # of noise nothing is learned that validation would confirm
 
 
+@pytest.mark.long
 def test_shapes_to_validate_by_count_among_those_that_are_learned_from():
     runner = Runner(small())
     learned, validated, _ = runner._rows(Task(("ours",), "ours", most=40))

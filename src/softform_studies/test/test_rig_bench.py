@@ -60,6 +60,7 @@ def test_normal_errors_see_a_tilt_but_no_lift(judge: Judge) -> None:
     assert judge.normal_errors(tilted).mean() > 0.5 * (1.0 - np.cos(tilt))
 
 
+@pytest.mark.long
 def test_figures_follow_from_each_other_and_no_floor_is_above_what_was_reached(figures: dict) -> None:
     assert {"reality", "frames", "mean_before_mm", "mean_after_mm", "floors", "baselines", "train_s"} <= set(figures)
     cut = 1.0 - figures["mean_after_mm"] / figures["mean_before_mm"]
@@ -73,6 +74,7 @@ def test_figures_follow_from_each_other_and_no_floor_is_above_what_was_reached(f
     assert 0.0 < figures["confidence_auc"] < 1.0
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_figures_from_a_file_and_only_json_is_printed(
     figures: dict, tmp_path, monkeypatch
 ) -> None:

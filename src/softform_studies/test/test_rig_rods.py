@@ -95,6 +95,7 @@ def test_captured_tips_are_written_for_training(tmp_path, capsys):
     assert "default" in origin["source"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("robot", [THREE_CHAMBER, FINGERS], ids=lambda robot: robot.name)
 def test_with_sim_to_real_the_real_tip_follows_the_eight_within_one_per_cent(robot):
     reality, folder = load_reality("default", robot), models_dir() / robot.name / SHIPPED

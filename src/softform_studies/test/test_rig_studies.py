@@ -88,6 +88,7 @@ def test_a_ledger_that_cannot_be_written_says_so(tmp_path: Path) -> None:
         Ledger(tmp_path / "file" / "runs.jsonl")
 
 
+@pytest.mark.long
 def test_a_study_stopped_between_trainings_goes_on_and_a_repeated_one_trains_nothing(
     tmp_path: Path, monkeypatch
 ) -> None:

@@ -85,6 +85,7 @@ def test_a_redundant_robot_comes_back_to_where_it_began_by_the_shortest_steps():
     assert np.median(along / np.linalg.norm(steps, axis=1)) < 0.05
 
 
+@pytest.mark.long
 def test_points_out_of_reach_leave_an_honest_error_and_no_bound_is_violated(model):
     rng = np.random.default_rng(0)
     points = rng.normal(0.0, 3.0 * model.workspace_width_mm, (200, model.dimensions))

@@ -28,6 +28,7 @@ def stiff_to_turn(robot, share):
     return load_reality("default", robot).model_copy(update={"hysteresis": law})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "share", "least_cut"), [("three_chamber", 0.03, 5.0), ("tendon_rod", 0.01, 1.5)])
 def test_a_learned_memory_cuts_the_error_of_tips_of_another_law(name, share, least_cut):
     """Of the tendon rod by less: each of its four tendons stays behind, which no three degrees of freedom tell."""
@@ -54,6 +55,7 @@ def test_draws_of_a_tip_are_measured_by_the_command():
     assert rejected.exit_code == 2 and "--points does not fit" in rejected.output
 
 
+@pytest.mark.long
 def test_the_real_centre_line_is_learned_beside_the_tip_and_served(tmp_path):
     reality = load_reality("default", ROD)
     captured = capture_tips(ROD, reality, 200)

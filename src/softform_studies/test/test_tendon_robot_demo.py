@@ -38,6 +38,7 @@ def test_the_loop_closes_by_each_approach(how):
     np.testing.assert_array_equal(last > 0.0, plans > 0.0)
 
 
+@pytest.mark.long
 def test_the_demo_ends_in_a_report_and_figures(monkeypatch, tmp_path):
     monkeypatch.setenv("SOFTFORM_RUNS", str(tmp_path))
     for name, value in (("TARGETS", 3), ("ROUNDS", 1), ("_BEST_ROUNDS", 2)):

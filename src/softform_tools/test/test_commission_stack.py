@@ -107,6 +107,7 @@ def test_a_scanner_finds_the_exchanged_channels(robot):
     robot.wait(lambda: robot.is_at_rest)
 
 
+@pytest.mark.long
 def test_a_whole_run_measures_offsets_rest_and_all_together_and_the_driver_knew_of_nothing(robot):
     robot.wait(lambda: any("Not commissioned: nobody has confirmed" in one for one in robot.state.warnings))
     output = commissioned("--by", "scanner", code=1)
@@ -175,6 +176,7 @@ def test_frozen_in_a_step_the_robot_is_vented_and_stays_so_when_it_wakes(robot):
     assert "Commissioning ended: " in said and "The robot is measured at rest." in said
 
 
+@pytest.mark.long
 def test_interrupted_or_stopped_in_a_step_it_ends_with_a_sentence(robot):
     process = begun(robot)
     process.send_signal(signal.SIGINT)

@@ -104,6 +104,7 @@ def test_ctrl_c_in_the_search_leaves_all_that_was_measured(monkeypatch, tmp_path
     assert figures(tmp_path)["measured_closed_loop_mean_mm"] == 1.0 and list(tmp_path.rglob("report.png"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ways", [1, 2])
 @pytest.mark.parametrize("how", ["Ctrl-C", "failure"])
 def test_what_ends_a_later_way_leaves_those_before_it(monkeypatch, tmp_path, ways, how):

@@ -49,6 +49,7 @@ def mocap4r2_environment():
     }
 
 
+@pytest.mark.long
 def test_a_driver_of_mocap4r2_is_read(mocap4r2_environment, start_process, monkeypatch):
     for name, value in mocap4r2_environment.items():
         monkeypatch.setenv(name, value)

@@ -93,6 +93,7 @@ def test_the_commands_write_models_that_fit_and_reject_others(tmp_path, small, m
     assert "--recipe does not fit the robot" in rejected.output
 
 
+@pytest.mark.long
 def test_sim_to_real_learns_a_turned_and_stretched_reality_from_few_tips(tmp_path):
     actuations = np.random.default_rng(2).uniform(ROBOT.actuation_min, ROBOT.actuation_max, (120, 3))
     longer = ROBOT.body.section.model_copy(update={"length": 1.05 * ROBOT.body.section.length})

@@ -135,6 +135,7 @@ def test_what_softened_stays_soft():
     assert later < 0.9 * first
 
 
+@pytest.mark.long
 def test_steps_end_near_those_that_are_six_times_as_fine(monkeypatch):
     body = made(creep=CREEP, friction={"coefficient": 0.4, "drag": 0.05, "sheath": 1.5}, dead_band=1.2e-3)
     robots, random = 12, np.random.default_rng(0)

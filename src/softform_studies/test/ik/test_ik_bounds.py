@@ -20,6 +20,7 @@ def small(membrane_weights, random_sim_to_real):
     return ForwardPipeline(membrane_weights, SHEET.samples(100), random_sim_to_real(3))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", range(KINDS))
 def test_no_corner_leads_out_of_bounds_or_away(small, options, kind):
     corners = list(corner_actuations(options.actuation_min, options.actuation_max))

@@ -25,6 +25,8 @@ import { View } from './View'
 const SOFTWARE_RATE = 10
 /** Time between two of them, in durations of one: beats and what the operator does come first. */
 const SHARE = 5
+/** Period of asking whether a picture is drawn, ms. */
+const FENCE_PERIOD = 10
 /** Where the robot stands before somebody who wears a headset, m. */
 const IN_FRONT: [number, number, number] = [0, 0.95, -0.6]
 
@@ -105,7 +107,6 @@ function Ground() {
 function Redraw({ rate }: { rate: number | null }) {
   const { advance, invalidate, gl } = useThree()
   useEffect(() => {
-    const drawn = new Uint8Array(4)
     if (rate === null) {
       const ends = [onPicture(() => invalidate()), useStore.subscribe(() => invalidate())]
       return () => ends.forEach((end) => end())
@@ -116,16 +117,24 @@ function Redraw({ rate }: { rate: number | null }) {
     const moves = ['pointermove', 'pointerdown', 'wheel', 'keydown'] as const
     for (const kind of moves) window.addEventListener(kind, touch, { passive: true })
     let timer: ReturnType<typeof setTimeout>
+    const context = gl.getContext() as WebGL2RenderingContext
     const draw = () => {
       const begun = performance.now()
-      if (changed) {
-        advance(begun / 1e3)
-        // Asked for a pixel, the browser waits for the process that draws: what that takes counts, too.
-        const context = gl.getContext()
-        context.readPixels(0, 0, 1, 1, context.RGBA, context.UNSIGNED_BYTE, drawn)
+      // What drawing takes in the browser's other process counts, too; beats go on while it is waited for.
+      const rest = (fence: WebGLSync | null) => {
+        if (fence && context.getSyncParameter(fence, context.SYNC_STATUS) === context.UNSIGNALED) {
+          timer = setTimeout(rest, FENCE_PERIOD, fence)
+          return
+        }
+        context.deleteSync(fence)
+        timer = setTimeout(draw, Math.max(1e3 / rate, SHARE * (performance.now() - begun)))
       }
+      if (!changed) return rest(null)
       changed = false
-      timer = setTimeout(draw, Math.max(1e3 / rate, SHARE * (performance.now() - begun)))
+      advance(begun / 1e3)
+      const fence = context.fenceSync(context.SYNC_GPU_COMMANDS_COMPLETE, 0)
+      context.flush()
+      rest(fence)
     }
     draw()
     return () => {
