@@ -199,7 +199,6 @@ def test_launch_files_name_executables_that_are_installed(path):
         assert os.access(process.command[0], os.X_OK), process.command[0]
 
 
-@pytest.mark.long
 def test_the_pages_make_a_site_without_a_warning():
     if not (ROOT / ".venv" / "docs").is_dir():
         pytest.skip("requirements-docs.txt is not installed")

@@ -22,7 +22,7 @@ from softform_tools.demo_report import resting_errors
 STACK = {"scanner_pose": "bench"}
 """The rig's scanner stands where config/nodes/scanner_pose.yaml says; the stack is not told."""
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.long]
+pytestmark = [pytest.mark.timeout(120)]
 ROBOT = load_robot("membrane")
 
 

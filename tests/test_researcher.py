@@ -22,7 +22,7 @@ from softform_core.paths import config_dir
 from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.long]
+pytestmark = [pytest.mark.timeout(600)]
 
 FINGER = """
 name: finger
