@@ -110,16 +110,21 @@ class ShapeClient:
         self._callers = self._reaching, self._following, self._capturing, self._planning
 
     def connect(self) -> Self:
-        """Open the connections of what moves the robot, so that no goal waits for its own, and wait for their node.
+        """Open the connection and wait for the node `inverse_kinematics`.
 
         Raises:
             NotConnectedError: If it does not answer in time.
             SoftformError: If its robot's description is not on this machine; then name the frame.
         """
         self._reaching.connect()
-        self._following.connect()
         if not self._frame:
             self._frame = self.robot().base_frame
+        return self
+
+    def connect_moving(self) -> Self:
+        """Open the connections of all that moves the robot, as `connect` does, so that no goal waits for its own."""
+        self.connect()
+        self._following.connect()
         return self
 
     def robot(self) -> Robot:

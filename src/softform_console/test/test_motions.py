@@ -32,7 +32,7 @@ class Client:
         self.cancelled = threading.Event()
         Client.opened = self
 
-    def connect(self):
+    def connect_moving(self):
         self.connects()
         return self
 

@@ -148,7 +148,7 @@ class ActionCaller:
             permit: Called right before the goal is sent, from where on `cancel` finds it; nothing is sent if it raises.
 
         Raises:
-            NotConnectedError: If `connect` was not called, or the node disappears.
+            NotConnectedError: If `connect` was not called, the node disappears, or another one answers in its place.
             GoalAbortedError: If it fails at the goal without a reason.
         """
         self._check_connected()
@@ -179,6 +179,12 @@ class ActionCaller:
             ended = self._ask(handle.get_result_async)
             if raised:
                 raise raised[0]
+            if ended.status == GoalStatus.STATUS_UNKNOWN:  # not what became of it: whoever answers does not have it
+                handle.cancel_goal_async()
+                raise NotConnectedError(
+                    f"Another {self._server} node answers in place of the one that took the goal, which is cancelled.",
+                    "See which of them is to run, and look at the robot.",
+                )
             if ended.status == GoalStatus.STATUS_ABORTED and not ended.result.error_code:
                 raise GoalAbortedError(f"The {self._server} node failed at the goal.", "See its log.")
             return ended.result
