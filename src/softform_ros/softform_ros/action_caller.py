@@ -154,6 +154,8 @@ class ActionCaller:
         self._check_connected()
         if self._epochs is not None and goal.asked.epoch == 0:
             goal.asked = self.asked()
+        elif self._epochs is not None and not goal.asked.client:  # anybody who listens would keep the goal up
+            goal.asked.client = self.node.get_fully_qualified_name()
         raised: list[Exception] = []
 
         def forward(feedback: Any) -> None:
