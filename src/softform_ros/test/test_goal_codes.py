@@ -4,7 +4,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from softform_interfaces.action import CaptureShape, CollectDataset, FollowWaypoints, PlanToShape, ReachShape, ShapeObject
+from softform_interfaces.action import (
+    CaptureShape,
+    CollectDataset,
+    FollowWaypoints,
+    PlanToShape,
+    ReachShape,
+    ShapeObject,
+)
 from softform_ros.checked_action import CheckedAction
 from softform_ros.goal_error import GoalCode
 

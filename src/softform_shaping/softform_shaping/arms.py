@@ -136,7 +136,7 @@ def joint_velocities(
     found = 0.5 * (low + high)
     if open_.any():
         rest = wanted - jacobian[:, ~open_] @ found[~open_]
-        found[open_] = lsq_linear(jacobian[:, open_], rest, (low[open_], high[open_]), lsmr_tol="auto").x
+        found[open_] = lsq_linear(jacobian[:, open_], rest, (low[open_], high[open_]), method="bvls").x
     return np.asarray(found)
 
 

@@ -3,10 +3,12 @@
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from threading import Event
 
 import numpy as np
 from rclpy.action.server import ServerGoalHandle
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
+from std_srvs.srv import Trigger
 
 from softform_client.capture_watch import CaptureWatch
 from softform_client.robot_link import RobotLink
@@ -18,15 +20,15 @@ from softform_core.units import MM_PER_M
 from softform_interfaces.action import ShapeObject
 from softform_ros.action_goals import GoalLedger
 from softform_ros.asked import require_just_asked
-from softform_ros.background_node import BackgroundNode
 from softform_ros.checked_action import CheckedAction, in_worker
 from softform_ros.conversions import points_from_cloud, seconds_from_stamp
 from softform_ros.diagnostics import Health
+from softform_ros.goal_client import GoalClient
 from softform_ros.goal_error import GoalCode, GoalError, Outcome, in_code
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.parameters import Parameter, settings_from
 from softform_ros.qos import CAMERA_INPUT, TRUE_SURFACE
-from softform_ros.service_calls import call_driver
+from softform_ros.timers import create_steady_timer
 from softform_shaping.arms_of import arms_of, object_of
 from softform_shaping.controllers import Task
 from softform_shaping.guard import StressGuard
@@ -51,6 +53,7 @@ PARAMETERS = (
 _FEEDBACK = 0.05
 """Least time between two messages of feedback, s."""
 _STOP_SECONDS = 5.0
+_LOOK_SECONDS = 0.2
 
 
 class ObjectShaperNode(SoftformLifecycleNode):
@@ -61,6 +64,7 @@ class ObjectShaperNode(SoftformLifecycleNode):
         self._server: CheckedAction[ShapeGoal] | None = None
         self._workers: ThreadPoolExecutor | None = None
         self._accepted: ShapeGoal | None = None
+        self._goal_client: GoalClient | None = None
         self._stop_code = GoalCode.NONE
         self._ledger = GoalLedger(self)
         self.frames.listen()
@@ -74,6 +78,9 @@ class ObjectShaperNode(SoftformLifecycleNode):
         self._accepted = None
         self.diagnostics.hardware_id = self._robot.name
         self._workers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="shape")
+        self._stopping = self.create_client(Trigger, "stop")
+        self.opened.callback(self.destroy_client, self._stopping)
+        self.opened.callback(self.destroy_timer, create_steady_timer(self, _LOOK_SECONDS, self._look_for_client))
         self._server = CheckedAction(
             self, ShapeObject, "shape_object", self._ledger, self._check, self._begin, self._carry_out, self._cancel
         )
@@ -113,7 +120,15 @@ class ObjectShaperNode(SoftformLifecycleNode):
         return goal_from_message(message, nodes, self.parameters["iterations"], usual)
 
     def _begin(self, goal: ShapeGoal, handle: ServerGoalHandle) -> None:
+        client = handle.request.asked.client
         self._accepted, self._stop_code = goal, GoalCode.NONE
+        self._goal_client = GoalClient(self, "shape_object", client)
+
+    def _look_for_client(self) -> None:
+        """End a goal whose client is gone."""
+        if self._accepted is not None and self._goal_client is not None and self._goal_client.is_gone():
+            self.get_logger().warning("the client of the goal is gone: shaping ends")
+            self._request_stop(GoalCode.CANCELLED)
 
     def _cancel(self, handle: ServerGoalHandle) -> None:
         self._request_stop(GoalCode.CANCELLED)
@@ -142,7 +157,7 @@ class ObjectShaperNode(SoftformLifecycleNode):
             feedback = _Feedback(handle)
             rig = RemoteRig(
                 self._robot, self._arms, link, self._listen(opened), StressGuard(self._model, goal.stress_limit),
-                self._stop_driver, lambda: self._stop_code, self._settings(), feedback.say,
+                lambda: self._stop_driver(link), lambda: self._stop_code, self._settings(), feedback.say,
             )  # fmt: skip
             with in_code(GoalCode.CAPTURE_INVALID):  # the first look; later ones end the loop in order
                 return shape_object(controller, rig, goal.iterations, goal.stress_limit, feedback.note)
@@ -180,13 +195,15 @@ class ObjectShaperNode(SoftformLifecycleNode):
         header = pair.colour.header
         return self.frames.listen().lookup(self._robot.base_frame, header.frame_id, seconds_from_stamp(header.stamp))
 
-    def _stop_driver(self) -> None:
-        """Stop it, latched, by a node beside this one: the executor of this one may be busy."""
-        self.get_logger().error("the stress guard stops the driver")
-        with BackgroundNode("object_shaper_guard", self.get_namespace()) as node:
-            answer = call_driver(node, "stop", _STOP_SECONDS)
-        if answer is None or not answer.success:
-            self.get_logger().error(f"the driver has not confirmed the stop: {answer}")
+    def _stop_driver(self, link: RobotLink) -> None:
+        """Have the arms brake at once, and the driver latched until somebody has looked."""
+        link.let_go()
+        answered = Event()
+        future = self._stopping.call_async(Trigger.Request())
+        future.add_done_callback(lambda done: answered.set())
+        is_answered = answered.wait(_STOP_SECONDS)
+        said = str(future.result().message) if is_answered and future.exception() is None else "no answer"
+        self.get_logger().error(f"the stress guard stopped the driver: {said}")
 
 
 class _Feedback:
