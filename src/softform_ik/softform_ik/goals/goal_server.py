@@ -202,6 +202,9 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
                 f"that of the goal before it; up to {ASKED_SECONDS:g} s are allowed.",
                 "That is done now: look at the robot, and send the goal again if it is still meant.",
             )
+        client = self._client
+        if self.moves(goal) and client is not None:
+            client.require(lambda: self._moving is None or self._moving())
 
     def begun(self, goal: Goal, stop: StopRequest, message: Any) -> None:
         """Give the robot to a goal that moves it, and watch whether its client stays."""
