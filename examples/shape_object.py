@@ -8,7 +8,8 @@ import sys
 
 import numpy as np
 
-from softform_client.object_client import GoalFailedError, ObjectClient
+from softform_client.client import GoalFailedError
+from softform_client.object_client import ObjectClient
 
 BEND = np.array([0.0, 0.0, 0.012, -0.3, 0.0, 0.0, 0.0, 0.0, -0.012, 0.3, 0.0, 0.0])  # of both grippers: m, rad
 

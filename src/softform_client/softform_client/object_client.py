@@ -19,11 +19,11 @@ from numpy.typing import ArrayLike
 from softform_client.client import GoalFailedError
 from softform_core.errors import SoftformError
 from softform_interfaces.action import ShapeObject
-from softform_ros.action_caller import ActionCaller, NotConnectedError
+from softform_ros.action_caller import ActionCaller
 from softform_ros.action_goals import NO_ERROR
 from softform_ros.conversions import cloud_from_points
 
-__all__ = ["GoalFailedError", "NotConnectedError", "ObjectClient", "ShapeCode"]
+__all__ = ["ObjectClient", "ShapeCode"]
 
 ShapeCode = ShapeObject.Result
 """The constants of a result are the error codes of its action."""

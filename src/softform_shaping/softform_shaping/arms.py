@@ -120,15 +120,12 @@ def joint_velocities(
     Raises:
         SoftformError: If a joint is so far outside its range, or so fast, that no velocity is within all limits.
     """
-    low = np.maximum.reduce(
-        [-limits.velocity, (limits.lower - joints) / seconds, before - limits.acceleration * seconds]
-    )
-    high = np.minimum.reduce(
-        [limits.velocity, (limits.upper - joints) / seconds, before + limits.acceleration * seconds]
-    )
+    most = limits.acceleration * seconds
+    low = np.maximum.reduce([-limits.velocity, -_before_end(joints - limits.lower, limits, seconds), before - most])
+    high = np.minimum.reduce([limits.velocity, _before_end(limits.upper - joints, limits, seconds), before + most])
     # A joint that comes to its end faster than it can brake may leave it by what braking takes, and no further.
     blocked = low > high
-    braked = before - np.clip(before, -limits.acceleration * seconds, limits.acceleration * seconds)
+    braked = before - np.clip(before, -most, most)
     low, high = np.where(blocked, braked, low), np.where(blocked, braked, high)
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise SoftformError("The joints' places or velocities are no numbers.", "Look at what the arms say.")
@@ -138,6 +135,15 @@ def joint_velocities(
         rest = wanted - jacobian[:, ~open_] @ found[~open_]
         found[open_] = lsq_linear(jacobian[:, open_], rest, (low[open_], high[open_]), method="bvls").x
     return np.asarray(found)
+
+
+def _before_end(room: Array, limits: ArmLimits, seconds: float) -> Array:
+    """Fastest velocity (J,) from which a joint brakes within `room` (J,) rad; towards the inside where it is outside.
+
+    After one period at v it brakes by v^2 / 2a: v T + v^2 / 2a is the room.
+    """
+    braking = limits.acceleration * (np.sqrt(seconds**2 + 2.0 * np.maximum(room, 0.0) / limits.acceleration) - seconds)
+    return np.where(room >= 0.0, braking, room / seconds)
 
 
 class Going(NamedTuple):
@@ -302,9 +308,10 @@ def two_small_arms(centres: Array, limits: Sequence[ArmLimits | None] = (None, N
         base = RigidTransform(axes, centre - _BEHIND * forward - _BELOW * up)
         arm = SixAxisArm(base, limits=own)
         grasp = RigidTransform(axes, centre - _FLANGE_TO_GRASP * forward)
+        bounds = arm.limits.lower, arm.limits.upper
         found = least_squares(
             lambda q, arm=arm, grasp=grasp: _gap(arm.flange(q), grasp),
-            _START, bounds=(arm.limits.lower, arm.limits.upper), xtol=1e-14, ftol=1e-14, gtol=1e-14,
+            np.clip(_START, *bounds), bounds=bounds, xtol=1e-14, ftol=1e-14, gtol=1e-14,
         )  # fmt: skip
         if np.abs(found.fun).max() > 1e-6:
             raise SoftformError("An arm cannot reach its grasp.", "Bring the object nearer to it.")

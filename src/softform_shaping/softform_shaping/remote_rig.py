@@ -15,7 +15,7 @@ from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_ros.command_lease import LeaseRejectedError
 from softform_ros.goal_error import GoalCode, GoalError, in_code
-from softform_shaping.arms import PERIOD, TwoArms
+from softform_shaping.arms import PERIOD, TwoArms, Way
 from softform_shaping.camera import Intrinsics, Picture
 from softform_shaping.control import shape_errors
 from softform_shaping.guard import StressError, StressGuard
@@ -28,6 +28,10 @@ _EVERY = 2
 _LOOKED_AT = 10
 """Points of a way between two at which the guard looks, before the arms move and while they do."""
 _POLL = 0.05
+_SHORT = 0.003, 0.03
+"""m and rad by which the arms may miss where the grippers should be: a way that ends farther off is not begun."""
+_AT_END = 0.01
+"""rad from the end of its range within which a joint counts as there."""
 
 
 class Link(Protocol):
@@ -193,11 +197,13 @@ class RemoteRig:
             StressError: If the object would be stressed beyond the limit on the way: nothing moves then; or if it is
                 stressed so while it moves: the driver is stopped then.
             GoalError: If the driver does not follow, or the goal ends; the arms hold where they are.
-            SoftformError: If a joint would leave its range.
+                Or if a joint comes to the end of its range on the way: nothing moves then.
         """
         here = self._wait_until_ready()
         way = self._arms.standing_at(here.reshape(2, -1)).way(poses)
-        points = [self._robot.check_commands(point.ravel()) for point in way.joints]
+        self._require_whole(way)
+        with in_code(GoalCode.UNREACHABLE):
+            points = [self._robot.check_commands(point.ravel()) for point in way.joints]
         for point in [*points[::_LOOKED_AT], *points[-1:]]:
             self._guard.require(self._poses_at(point))
         if points:
@@ -205,6 +211,24 @@ class RemoteRig:
             self._moment = self._settled(points[-1])
             self.poses = self._poses_at(self._moment.values)
         return self.poses
+
+    def _require_whole(self, way: Way) -> None:
+        """Raise if a way does not lead to where it should.
+
+        Raises:
+            GoalError: So, with the joints that are at their end.
+        """
+        if way.short_shift <= _SHORT[0] and way.short_turn <= _SHORT[1]:
+            return
+        last, robot = way.joints[-1].ravel(), self._robot
+        ends = np.minimum(last - robot.actuator_min, robot.actuator_max - last) < _AT_END
+        names = ", ".join(name for name, is_there in zip(robot.actuators, ends, strict=True) if is_there)
+        raise GoalError(
+            GoalCode.UNREACHABLE,
+            f"The grippers would stay {1e3 * way.short_shift:.1f} mm and {way.short_turn:.2f} rad short of where the "
+            f"object needs them: {names + ' at the end of the range' if names else 'it is too far for one move'}.",
+            "Choose a target that asks less of the arms, or grasp the object elsewhere.",
+        )
 
     def _stream(self, points: list[Array]) -> None:
         due = self._clock()

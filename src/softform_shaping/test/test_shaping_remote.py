@@ -63,13 +63,13 @@ class Driver:
 class Lab:
     """A remote rig over a driver, a scene and watches that answer at once."""
 
-    def __init__(self, block, model, limit: float = np.inf, scene=None) -> None:
-        self.arms = arms_of(ROBOT, block)
+    def __init__(self, block, model, limit: float = np.inf, scene=None, robot=ROBOT) -> None:
+        self.arms = arms_of(robot, block)
         self.driver, self.scene, self.code = Driver(self.arms.joints.ravel()), scene, GoalCode.NONE
         self.stops, self.said, self.has_camera = 0, [], True
         topics = Topics(self, lambda pair: self.scene.believed, self, lambda: True)
         self.rig = RemoteRig(
-            ROBOT, self.arms, self.driver, topics, StressGuard(model, limit), self.stop, lambda: self.code,
+            robot, self.arms, self.driver, topics, StressGuard(model, limit), self.stop, lambda: self.code,
             RemoteSettings(0.004), lambda stage, poses: self.said.append(stage), lambda: self.driver.now,
             self.driver.wait,
         )  # fmt: skip
@@ -159,6 +159,15 @@ def test_arms_that_go_where_the_object_is_stressed_are_stopped(block, model):
     with pytest.raises(StressError):
         lab.rig.move(NEAR)
     assert lab.stops == 1 and len(lab.driver.held) == begun + 1
+
+
+def test_a_joint_at_the_end_of_its_range_is_told_and_nothing_moves(block, model, tmp_path: Path):
+    text = (config_dir() / "arms" / "two_arms.yaml").read_text(encoding="utf-8")
+    (tmp_path / "arms.yaml").write_text(text.replace("-3.1, -2.0, -3.1, -2.9", "-3.1, -0.9, -3.1, -2.9"))
+    lab = Lab(block, model, robot=load_robot(tmp_path / "arms.yaml"))
+    with pytest.raises(GoalError, match="left_5 at the end of the range") as caught:
+        lab.rig.move(BENT)
+    assert caught.value.code is GoalCode.UNREACHABLE and not lab.driver.held
 
 
 def test_a_camera_that_is_silent_is_told(lab):
