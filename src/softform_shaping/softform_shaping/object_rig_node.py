@@ -24,7 +24,7 @@ from softform_ros.qos import LATCHED_STATE, TRUE_SURFACE
 from softform_shaping.arms_of import arms_of, object_of
 from softform_shaping.pictures import camera_info, image_messages
 from softform_shaping.preparation import prepared
-from softform_shaping.scene import make_scene
+from softform_shaping.scene import Scene, make_scene
 
 PARAMETERS = (
     Parameter("robot", "", "Arms, and the object that they hold: the path of a description, as `config/arms` has."),
@@ -90,7 +90,8 @@ class ObjectRigNode(SoftformLifecycleNode):
 
     def _look(self) -> None:
         """Lead the object to where the arms are now, and publish what the camera sees, and the truth."""
-        if not self._colour.get_subscription_count() and not self._truth.get_subscription_count():
+        is_watched = self._colour.get_subscription_count() > 0 or self._depth.get_subscription_count() > 0
+        if not is_watched and not self._truth.get_subscription_count():
             return
         scene, values = self._scene, self._driver.values
         stamp = stamp_from_seconds(time.time())
@@ -104,14 +105,16 @@ class ObjectRigNode(SoftformLifecycleNode):
                 except SoftformError as error:
                     self._failure = str(error)
                     return  # what is seen would be of another moment
-            picture = scene.look()
-        header = Header(stamp=stamp, frame_id=self._camera)
-        colour, depth = image_messages(picture, header)
+            if is_watched:
+                self._show(scene, Header(stamp=stamp, frame_id=self._camera))
+        truth = np.where(scene.truth.has[:, None], scene.truth.nodes, np.nan)
+        self._truth.publish(cloud_from_points(truth, self._robot.base_frame, stamp))
+
+    def _show(self, scene: Scene, header: Header) -> None:
+        colour, depth = image_messages(scene.look(), header)
         self._info.publish(camera_info(scene.intrinsics, header))
         self._depth.publish(depth)
         self._colour.publish(colour)
-        truth = np.where(scene.truth.has[:, None], scene.truth.nodes, np.nan)
-        self._truth.publish(cloud_from_points(truth, self._robot.base_frame, stamp))
         self._pictures += 1
 
 

@@ -150,6 +150,8 @@ class ObjectShaperNode(SoftformLifecycleNode):
         Raises:
             GoalError: If it cannot be begun.
         """
+        assert self._goal_client is not None
+        self._goal_client.require(lambda: self._stop_code is not GoalCode.NONE)
         with one_thread(), ExitStack() as opened:
             task = Task(self._model, self._visual, self._target(goal))
             controller = CONTROLLERS[goal.controller](task, 0)

@@ -28,6 +28,8 @@ _EVERY = 2
 _LOOKED_AT = 10
 """Points of a way between two at which the guard looks, before the arms move and while they do."""
 _POLL = 0.05
+_GUARD_PERIOD = 0.2
+"""Between two looks of the guard at arms that settle or are looked at, s."""
 _SHORT = 0.003, 0.03
 """m and rad by which the arms may miss where the grippers should be: a way that ends farther off is not begun."""
 _AT_END = 0.01
@@ -115,6 +117,7 @@ class RemoteRig:
         self._say, self._clock, self._wait = say, clock, wait
         self.random = np.random.default_rng(0)
         self.believed, self.intrinsics = RigidTransform(), Intrinsics()
+        self._guarded_at, self._stage = -np.inf, "looking"
         self._moment = MeasuredValues(np.zeros(0), False, time.time(), clock())
         self.poses = self._poses_at(self._wait_until_ready())
 
@@ -142,6 +145,16 @@ class RemoteRig:
     def _is_over(self) -> bool:
         return self._link.stop_reason is not None or self._ended() is not GoalCode.NONE
 
+    def _is_over_or_stressed(self) -> bool:
+        """As `_is_over`; the guard looks now and then at arms that should stand still, and may not.
+
+        Raises:
+            StressError: As of `move`.
+        """
+        if self._clock() - self._guarded_at > _GUARD_PERIOD:
+            self._look_at_stress()
+        return self._is_over()
+
     def _check_going(self) -> None:
         """Raise why the goal ends, if it shall.
 
@@ -163,10 +176,12 @@ class RemoteRig:
 
         Raises:
             GoalError: If no picture comes in time, it cannot be used, or the goal ends.
+            StressError: If the object is stressed beyond the limit meanwhile: the driver is stopped then.
         """
-        self._say("looking", self.poses)
+        self._stage = "looking"
+        self._say(self._stage, self.poses)
         timeout = self._settings.capture_timeout
-        capture = self._topics.pictures.wait_for_one_after(self._moment, timeout, self._is_over)
+        capture = self._topics.pictures.wait_for_one_after(self._moment, timeout, self._is_over_or_stressed)
         self._check_going()
         if capture is None:
             raise GoalError(
@@ -231,6 +246,7 @@ class RemoteRig:
         )
 
     def _stream(self, points: list[Array]) -> None:
+        self._stage = "moving"
         due = self._clock()
         chosen = [*points[_EVERY - 1 :: _EVERY], points[-1]]
         for number, point in enumerate(chosen):
@@ -255,11 +271,12 @@ class RemoteRig:
             )
 
     def _look_at_stress(self) -> None:
+        self._guarded_at = self._clock()
         here = self._link.driver.values
         if here is None:
             return
         poses = self._poses_at(here)
-        self._say("moving", poses)
+        self._say(self._stage, poses)
         try:
             self._guard.require(poses)
         except SoftformError as error:
@@ -271,7 +288,7 @@ class RemoteRig:
     def _settled(self, point: Array) -> MeasuredValues:
         settings = self._settings
         settled = self._link.driver.wait_until_settled(
-            point, settings.tolerance, settings.settle_timeout, time.time() - 2.0 * PERIOD, self._is_over
+            point, settings.tolerance, settings.settle_timeout, time.time() - 2.0 * PERIOD, self._is_over_or_stressed
         )
         self._check_going()
         assert settled is not None

@@ -161,6 +161,22 @@ def test_arms_that_go_where_the_object_is_stressed_are_stopped(block, model):
     assert lab.stops == 1 and len(lab.driver.held) == begun + 1
 
 
+def test_arms_that_sink_as_they_settle_are_stopped_too(block, model):
+    lab = Lab(block, model, 1.2 * stress_at(model, NEAR))
+    beyond = lab.arms.way(2.0 * NEAR).joints[-1].ravel()
+
+    def sink(command, tolerance, timeout, since, should_stop):
+        lab.driver.values = beyond
+        lab.driver.wait(1.0)
+        should_stop()
+        raise AssertionError("the guard did not look")
+
+    lab.driver.wait_until_settled = sink
+    with pytest.raises(StressError):
+        lab.rig.move(NEAR)
+    assert lab.stops == 1
+
+
 def test_a_joint_at_the_end_of_its_range_is_told_and_nothing_moves(block, model, tmp_path: Path):
     text = (config_dir() / "arms" / "two_arms.yaml").read_text(encoding="utf-8")
     (tmp_path / "arms.yaml").write_text(text.replace("-3.1, -2.0, -3.1, -2.9", "-3.1, -0.9, -3.1, -2.9"))
