@@ -103,12 +103,14 @@ def outcome(shaped: Shaped) -> dict[str, Any]:
     }
 
 
-def shaping(names: Sequence[str], seeds: int, executor: Executor, report: Callable[[str], None]) -> dict[str, Any]:
+def shaping(
+    names: Sequence[str], seeds: Sequence[int], executor: Executor, report: Callable[[str], None]
+) -> dict[str, Any]:
     """Do tasks with both controllers on drawn rigs.
 
     Args:
         names: Of `TASKS`.
-        seeds: Rigs for each.
+        seeds: Of the rigs for each.
         executor: Does them.
         report: Called with a line for each.
 
@@ -121,7 +123,7 @@ def shaping(names: Sequence[str], seeds: int, executor: Executor, report: Callab
     for name in names:
         if name not in TASKS:
             raise SoftformError(f"There is no task '{name}'.", f"Known: {', '.join(TASKS)}.")
-    jobs = [Job(name, which, seed) for name in names for which in CONTROLLERS for seed in range(seeds)]
+    jobs = [Job(name, which, seed) for name in names for which in CONTROLLERS for seed in seeds]
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for done in executor.run(_worker, jobs):
         found.setdefault(done.job[:2], []).append(done.figures)
@@ -130,7 +132,8 @@ def shaping(names: Sequence[str], seeds: int, executor: Executor, report: Callab
     tasks = {name: _means(found[name, "ours"]) for name in names}
     beside = {name: _means(found[name, "printed"]) for name in names}
     return {
-        "seeds": seeds,
+        "seeds": len(seeds),
+        "first_seed": min(seeds),
         "success_mm": SUCCESS,
         "tasks": tasks,
         "printed": {"tasks": beside},
