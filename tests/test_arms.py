@@ -113,7 +113,7 @@ def heard(stack) -> Iterator[Heard]:
     """At rest, ready for a goal."""
     with BackgroundNode("listener", "/softform") as node:
         heard = Heard(node)
-        heard.wait_until(lambda: heard.driver.state != DriverState.OFFLINE, "the driver")
+        heard.wait_until(lambda: heard.driver.epoch, "the driver")
         ready(heard)
         yield heard
 

@@ -10,7 +10,7 @@ its answer:
 | `D` | `D Q…`, or `E` | brakes off, it follows points from where it is; `E`: its stop button is pressed |
 | `T Q…` | | the next point of the trajectory, rad |
 | `H` | `H Q…` | brakes on |
-| `Q` | `S MODE Q… V…` | where the joints are, and how fast; also sent fifty times a second while brakes are off |
+| `Q` | `S MODE Q… V…` | where the joints are, and how fast; unasked 50 times a second while driven, and as it brakes |
 
 MODE is `D` driven, `B` brakes on as asked, `W` as no point came within the watchdog, `E` by the stop button.
 """

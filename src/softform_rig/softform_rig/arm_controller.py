@@ -78,8 +78,8 @@ class ArmController:
         self._slipping = [fault.channel for fault in showing("slipping_brake") if fault.channel < len(self.places)]
         self._stuck = [fault.channel for fault in showing("stuck_joint") if fault.channel < len(self.places)]
         self.is_stopped = bool(showing("stop_button"))
-        if self.is_stopped:
-            self.mode = "E"
+        if self.is_stopped and self.mode != "E":
+            self._brake("E")
 
     def vent_ends(self, data: bytes) -> list[int]:
         """Where requests to brake end."""
@@ -104,11 +104,20 @@ class ArmController:
         while self._time + _STEP <= now:
             self._time += _STEP
             if self.mode == "D" and not self.is_hung and self._time - self._heard_point > self._watchdog:
-                self.mode = "W"
+                self._brake("W")
             self._move(_STEP)
         if self.mode == "D" and not self.is_hung and now - self._streamed >= STREAM_SECONDS:
             self._streamed = now
-            self._say(b"S", [self.mode, *_words(self._measured), *_words(self.speeds)])
+            self._tell()
+
+    def _brake(self, mode: str) -> None:
+        """Brake by itself, and say so."""
+        self.mode = mode
+        if not self.is_hung:
+            self._tell()
+
+    def _tell(self) -> None:
+        self._say(b"S", [self.mode, *_words(self._measured), *_words(self.speeds)])
 
     def take_output(self) -> bytes:
         """Return and forget what was sent."""
@@ -142,7 +151,7 @@ class ArmController:
             self.mode = "E" if self.is_stopped else "B"
             self._say(b"H", _words(self._measured))
         elif kind == "Q":
-            self._say(b"S", [self.mode, *_words(self._measured), *_words(self.speeds)])
+            self._tell()
         elif kind == "D" and self.is_stopped:
             self._say(b"E", [])
         elif kind == "D":
