@@ -67,8 +67,8 @@ class Heard:
         places = np.array([place for at, place in self.truth if at > since])
         assert np.ptp(places, axis=0).max() < STILL
 
-    def inject(self, fault: str, clear: bool = False) -> None:
-        request = InjectFault.Request(fault=fault, clear=clear)
+    def inject(self, fault: str) -> None:
+        request = InjectFault.Request(fault=fault)
         answer = call_service(self.node, "rig", InjectFault, "rig/inject_fault", request, 10.0)
         assert answer is not None and answer.success, answer
 
@@ -174,7 +174,8 @@ def test_arms_that_stop_or_are_lost_are_a_fault_and_end_the_goal(heard, fault, w
         heard.inject(fault)
         heard.wait_until(lambda: heard.driver.state == DriverState.FAULT, "the driver to notice")
         assert words in heard.driver.reason
-    assert shaping.failure.code == ShapeCode.DRIVER_FAULT, shaping.failure
+    # Of a silent controller the node may hear before the driver calls it a fault.
+    assert shaping.failure.code in (ShapeCode.DRIVER_FAULT, ShapeCode.DRIVER_NOT_READY), shaping.failure
     assert words in str(shaping.failure)
     time.sleep(2.5)
     heard.wait_for_rest()
@@ -195,10 +196,13 @@ def test_a_camera_that_freezes_is_told_and_the_arms_hold(stack, heard):
 
 
 def test_an_object_that_is_stressed_as_a_joint_gives_way_stops_the_driver(heard):
-    shaping = Shaping(heard, stress_limit=2.5e5)
+    with ObjectClient("/softform", timeout=30.0) as client:
+        present = client.shape(BEND, iterations=1).stress
+    ready(heard)
+    shaping = Shaping(heard, stress_limit=max(1.2 * present, 4e5))  # more than the way itself asks
     with shaping.midway():
         heard.inject("slipping_brake=1")
-    heard.inject("", clear=True)
+    heard.inject("clear")
     assert shaping.failure.code == ShapeCode.OVERSTRESSED, shaping.failure
     assert heard.driver.state == DriverState.FAULT
     heard.wait_for_rest()

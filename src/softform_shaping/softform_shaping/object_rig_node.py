@@ -66,8 +66,11 @@ class ObjectRigNode(SoftformLifecycleNode):
         self._driver = DriverWatch(self._robot, _STATE_TIMEOUT)
         heard = self.opened.enter_context(ExitStack())
         self._driver.listen(self, heard)
-        self.subscribe(DriverState, "driver_state", self._driver.note_driver, LATCHED_STATE)
+        self.subscribe(DriverState, "driver_state", self._note_driver, LATCHED_STATE)
         self.get_logger().info(f"object '{described.name}': {described.title}")
+
+    def _note_driver(self, message: DriverState) -> None:
+        self._driver.note_driver(message)
 
     def activate(self) -> None:
         """Begin to look."""
