@@ -27,11 +27,12 @@ class GoalClient:
         node: Serves the action.
         name: Name of the action.
         client: Full name of the client's node, as `asked.client` says; empty: whoever listens.
-        clock: Steady time, s.
+        clock: Steady time, s; the computer's, if none is given.
     """
 
-    def __init__(self, node: Node, name: str, client: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._node, self._name, self._client, self._clock = node, name, client, clock
+    def __init__(self, node: Node, name: str, client: str, clock: Callable[[], float] | None = None) -> None:
+        self._node, self._name, self._client = node, name, client
+        self._clock = clock or (lambda: time.monotonic())
         self._alone_since: float | None = None
 
     def is_gone(self) -> bool:

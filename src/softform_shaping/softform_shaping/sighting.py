@@ -80,7 +80,8 @@ class Sighting:
             )
         if self.slices:
             self._require_whole(self._slice[which[near]])
-            self._require_wide(places, cloud, which[near])
+            beside = (cloud[near] - places[which[near]]).mean(axis=0)  # by which the camera's pose is off, mostly
+            self._require_wide(places, cloud - beside, which[near])
 
     def _require_whole(self, slices: NDArray[np.int64]) -> None:
         counts = np.bincount(slices[slices >= 0], minlength=self.slices)
