@@ -120,6 +120,11 @@ class Body(Description):
         """Whether it has physics; a body of which only data are known has none."""
         return True
 
+    @property
+    def contents(self) -> dict[str, str]:
+        """Digests, by name, of files that decide its shapes beside its fields; none by default."""
+        return {}
+
     def join(self, robot: Any) -> None:
         """Become the body of a `Robot`; one of which only data are known finds them by this."""
 

@@ -37,7 +37,7 @@ def mesh_freeform(body: FreeformBody, shifts: Array) -> FreeformMesh:
     """
     if (block := block_of(body)) is not None:
         return mesh_block(body, block)
-    with _gmsh() as gmsh:
+    with started_gmsh() as gmsh:
         chambers, soft, rigid = _volumes(gmsh, body, shifts)
         cavities = [_walls(gmsh, volume) for volume in chambers]
         for name, walls in zip(body.inputs, cavities, strict=False):
@@ -89,7 +89,7 @@ def _check_turned(gmsh: Any) -> None:
 
 
 @contextmanager
-def _gmsh() -> Iterator[Any]:
+def started_gmsh() -> Iterator[Any]:
     """The module, ready and silent; what goes wrong in it becomes a clear error."""
     try:
         import gmsh
