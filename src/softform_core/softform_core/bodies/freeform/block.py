@@ -84,9 +84,9 @@ def free_sides(
         cavities: As of `meshed`.
         count: Number of nodes.
     """
-    sides = elements[:, TETRAHEDRON_SIDES].reshape(-1, 6)
+    sides = elements[:, TETRAHEDRON_SIDES].reshape(-1, 6).astype(np.int64)
     _, first, times = np.unique(_keys(sides, count), return_index=True, return_counts=True)
-    sides = sides[first[times == 1]].astype(np.int64)  # those between two elements are there twice
+    sides = sides[first[times == 1]]  # those between two elements are there twice
     keys, cavity = _keys(sides, count), np.full(len(sides), -1)
     for number_of_cavity, walls in enumerate(cavities):
         cavity[np.isin(keys, _keys(walls, count))] = number_of_cavity

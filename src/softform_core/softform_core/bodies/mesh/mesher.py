@@ -111,8 +111,8 @@ def mesh_between(parts: list[Closed], mesh_size: float) -> tuple[Array, NDArray[
         gmsh.option.setNumber("Mesh.MeshSizeMin", 0.5 * mesh_size)
         gmsh.option.setNumber("Mesh.MeshSizeFromCurvature", 6)
         gmsh.model.mesh.generate(3)
-        points, number = _nodes(gmsh)
-        return points, number[gmsh.model.mesh.getElementsByType(_TETRAHEDRON, volume)[1]].reshape(-1, 4)
+        points, row = _nodes(gmsh)
+        return points, row[gmsh.model.mesh.getElementsByType(_TETRAHEDRON, volume)[1]].reshape(-1, 4)
 
 
 def _pieces(gmsh: Any, parts: list[Closed]) -> list[list[int]]:
