@@ -2,9 +2,12 @@
 
 import re
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from mesh_files import WITHIN, block, described, write_vtk
 
 from softform_core.bodies.freeform.description import FreeformBody
 from softform_core.bodies.imported.description import ImportedBody
@@ -63,6 +66,16 @@ def loaded(low: list[float], high: list[float], **fields: object) -> Examined:
     return Examined.of(FreeformBody.model_validate(BLOCK | fields), np.array(low), np.array(high))
 
 
+def from_file(low: list[float], high: list[float], **fields: object) -> Examined:
+    """A block of tetrahedra around a hole, which is a chamber, with a cable beside it."""
+    with TemporaryDirectory() as folder:
+        write_vtk(Path(folder) / "block.vtk", *block())
+        runs = [[(0.015, 0.025, 0), (0.015, 0.025, 0.04)]]
+        given = {"file": "block.vtk", "cavities": [{"at": WITHIN}], "loads": [CABLES[0] | {"runs": runs}]}
+        body = described(Path(folder), **given, **fields)
+        return Examined.of(body, np.array(low), np.array(high))
+
+
 REALITIES = {"tendon_rod along its path"}
 
 
@@ -102,6 +115,8 @@ MADE = {
         support="none",
         elements="corotational",
     ),
+    "mesh": lambda: from_file([0.0, 0.0], [2e4, 1e-3]),
+    "mesh without a surface": lambda: from_file([0.0, 0.0], [2e4, 1e-3], surface="none", tip=(0.015, 0.015, 0.04)),
     "cable_arm": lambda: pressed(
         "helix",
         5e-4,

@@ -3,6 +3,8 @@
 docs/robots/mesh-bodies.md explains every field of a reality.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
@@ -59,7 +61,8 @@ def build_mesh(body: MeshBody, real: RealMeshed = _AS_DESCRIBED) -> Solid:
     def in_support(point: Array, slack: float) -> bool:
         return any(plane.heights(point) <= max(slack, body.held_within) for plane in body.supports)
 
-    return solid_of(body, real, mesh, surface, faces, area, in_support)
+    solid = solid_of(body, real, mesh, surface, faces, area, in_support)
+    return replace(solid, frames={name: 0 for name in body.frames})  # of a body without a surface, its only point
 
 
 def _tetrahedra(body: MeshBody, scale: float) -> tuple[Array, NDArray[np.int64], list[NDArray[np.int64]]]:
@@ -132,12 +135,6 @@ def _surface(
     patch = faces[body.faces_of(body.surface, points, faces)]
     check_patch(body, points, patch)
     return surface, faces
-
-
-class MeshProblem(SolidProblem):
-    """A solid without a surface: its only point is its tip."""
-
-    frames = {"tip": 0}
 
 
 def simulator(body: MeshBody) -> SolidProblem:

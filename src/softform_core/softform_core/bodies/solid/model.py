@@ -3,8 +3,8 @@
 `build_solid(robot.body)` makes the robot's own model, or with a `RealSolid` that of a virtual rig's reality.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated
 
@@ -54,6 +54,7 @@ class Solid:
         faces: (F, 3) over those points, outwards.
         modulus: Shear modulus of the soft material, Pa.
         loads: What acts on it besides pressure and weight.
+        frames: Points of the surface that have a name, each by its row.
     """
 
     nodes: Array
@@ -79,6 +80,7 @@ class Solid:
     faces: NDArray[np.int32]
     modulus: float
     loads: tuple[Load, ...] = ()
+    frames: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def pattern(self) -> HessianPattern:
