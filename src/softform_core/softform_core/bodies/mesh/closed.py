@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
+from softform_core.bodies.freeform.description import MOST_CELLS
 from softform_core.errors import SoftformError
 from softform_core.geometry.crossings import crossings, distances_along
 from softform_core.geometry.winding import lies_within
@@ -82,9 +83,10 @@ def closed_parts(points: Array, faces: NDArray[np.int64], name: str) -> list[Clo
     count, part = parts_of(joined)
     found = []
     for number in range(count):
-        own = joined[part == number]
-        _check_edges(points, own, name)
-        mesh = repair(points, own)
+        used, own = np.unique(joined[part == number], return_inverse=True)
+        own = own.reshape(-1, 3)
+        _check_edges(points[used], own, name)
+        mesh = repair(points[used], own)
         _check_edges(mesh.vertices, mesh.faces, name)
         one = Closed(name, mesh.vertices, mesh.faces)
         found.append(one if one.volume > 0.0 else one._replace(faces=one.faces[:, ::-1]))
@@ -169,8 +171,15 @@ def check_walls(parts: Sequence[Closed], mesh_size: float) -> None:
     thickness = np.where((met >= 0) & opposite, thickness, np.inf)
     thinnest = int(np.argmin(thickness))
     if thickness[thinnest] < _SHORTEST_WALL * mesh_size:
+        largest = 0.99 * thickness[thinnest] / _SHORTEST_WALL
+        finer = f"Choose a mesh_size of {largest:.2g} m at most, or make" if largest > least_size(outside) else "Make"
         raise SoftformError(
             f"The wall of {outside.name} is {MM_PER_M * thickness[thinnest]:.3g} mm thick at "
             f"{place(middles[thinnest])}, too thin for cells of {MM_PER_M * mesh_size:.3g} mm.",
-            f"Choose a mesh_size of {thickness[thinnest] / _SHORTEST_WALL:.2g} m at most, or make the wall thicker.",
+            f"{finer} the wall thicker.",
         )
+
+
+def least_size(outside: Closed) -> float:
+    """The shortest edges, m, by which a body with this outside is meshed."""
+    return float(np.cbrt(np.prod(np.ptp(outside.bounds, axis=0)) / MOST_CELLS))

@@ -13,6 +13,7 @@ from softform_core.arrays import Array
 from softform_core.bodies.freeform.description import IN_PLANE, MeshedBody
 from softform_core.robots.body import Outline
 from softform_core.robots.description import Description, Place, Positive
+from softform_core.units import AnyUnit
 
 if TYPE_CHECKING:
     from softform_core.bodies.mesh.files import BodyFile
@@ -23,8 +24,6 @@ VOLUMES = (".vtk", ".vtu", ".msh")
 """Files that may hold tetrahedra, or triangles."""
 _IN_PLANE = 1e-4
 """Of the size: a node so little above the plane of a support is held; what programs export is rounded."""
-
-Unit = Literal["m", "mm"]
 
 
 def states_unit(file: str) -> bool:
@@ -60,7 +59,7 @@ class Cavity(Description):
     """
 
     file: str | None = None
-    unit: Unit | None = None
+    unit: AnyUnit | None = None
     at: Place | None = None
 
     @model_validator(mode="after")
@@ -93,7 +92,7 @@ class MeshBody(MeshedBody):
     physics: ClassVar[str] = "softform_core.bodies.mesh.simulator"
     kind: Literal["mesh"]
     file: str
-    unit: Unit | None = None
+    unit: AnyUnit | None = None
     origin: Place = (0.0, 0.0, 0.0)
     up: Literal["x", "y", "z", "-x", "-y", "-z"] = "z"
     cavities: Annotated[list[Cavity], Field(max_length=64)] = []
@@ -122,15 +121,15 @@ class MeshBody(MeshedBody):
             raise ValueError("mesh_size: give the length of the tetrahedra's edges, m")
         return self
 
-    def _files(self) -> list[tuple[str, Unit | None]]:
+    def _files(self) -> list[tuple[str, AnyUnit | None]]:
         """Each file and its unit, the body's first."""
-        files: list[tuple[str, Unit | None]] = [(self.file, self.unit)]
+        files: list[tuple[str, AnyUnit | None]] = [(self.file, self.unit)]
         for cavity in self.cavities:
             if cavity.file is not None:
                 files.append((cavity.file, cavity.unit or (None if states_unit(cavity.file) else self.unit)))
         return files
 
-    def _check_file(self, file: str, unit: Unit | None) -> None:
+    def _check_file(self, file: str, unit: AnyUnit | None) -> None:
         """See that a file is there, of a known type and unit, and note its digest."""
         path, kind = self.path_of(file), Path(file).suffix.lower()
         if kind not in (*SURFACES, *VOLUMES):

@@ -10,16 +10,22 @@ from softform_core.arrays import Array
 from softform_core.bodies.elements import IN_FOUR
 from softform_core.bodies.freeform.block import free_sides
 from softform_core.bodies.mesh.closed import Closed, closed_parts, place
-from softform_core.bodies.mesh.description import SURFACES, Cavity, MeshBody, Unit, states_unit
+from softform_core.bodies.mesh.description import SURFACES, Cavity, MeshBody, states_unit
 from softform_core.bodies.mesh.tetrahedra import checked_tetrahedra
 from softform_core.errors import SoftformError
 from softform_core.importing.vtk import read_tetrahedra, read_vtk
 from softform_core.shapes.read import read_shape
 from softform_core.surface.mesh import parts_of
-from softform_core.units import MM_PER_M
+from softform_core.units import MM_PER_M, PER_METRE, AnyUnit
 
 SMALLEST, LARGEST = 1e-3, 10.0
 """Sizes of a robot, m: another one is a mistake of unit."""
+_ASKED = 200
+"""Points of a surface, about, that are asked whether they lie within another."""
+_SMALLEST_CAVITY = 0.01
+"""Size of a cavity over that of the body, at least: a smaller one is a mistake of unit."""
+_ALIKE = 1e-3
+"""Of the size and the volume: two closed surfaces that differ by less are one, exported twice."""
 
 _AXES = {"x": 0, "y": 1, "z": 2}
 
@@ -31,7 +37,7 @@ class Tetrahedra:
     Attributes:
         nodes: (V, 3) m.
         elements: (E, 10).
-        walls: Triangles (T, 6) of each cavity, outwards from the material.
+        walls: Triangles (T, 6) of each cavity, then of each void, outwards from the material.
     """
 
     nodes: Array
@@ -71,11 +77,11 @@ def in_either_unit(path: Path) -> str:
     try:
         points = _content(path, "m", None)[0]
     except SoftformError as error:
-        return f"give the unit of {path.name} (m or mm); {error}"
+        return f"give the unit of {path.name} ({', '.join(PER_METRE)}); {error}"
     x, y, z = np.ptp(points, axis=0)
     return (
-        f"{path.name} does not say its unit. unit: mm makes it {x:.4g} x {y:.4g} x {z:.4g} mm, unit: m makes it "
-        f"{x:.4g} x {y:.4g} x {z:.4g} m"
+        f"{path.name} does not say its unit ({', '.join(PER_METRE)}). mm makes it {x:.4g} x {y:.4g} x {z:.4g} mm, "
+        f"m makes it {x:.4g} x {y:.4g} x {z:.4g} m"
     )
 
 
@@ -95,7 +101,7 @@ def read_body(body: MeshBody) -> BodyFile:
         raise SoftformError(f"{path.name} holds a surface.", "Give mesh_size, the length of the tetrahedra's edges, m.")
     outside, *inner = closed_parts(points, faces, path.name)
     _check_nested(outside, inner)
-    cavities = [_cavity(body, cavity, f"c{number}", inner) for number, cavity in enumerate(body.cavities, 1)]
+    cavities = [_cavity(body, cavity, f"c{number}", outside, inner) for number, cavity in enumerate(body.cavities, 1)]
     _check_once(cavities)
     voids = [one for one in inner if all(one is not cavity for cavity in cavities)]
     return BodyFile(outside, cavities, voids)
@@ -105,7 +111,7 @@ Content = tuple[Array, NDArray[np.int64], NDArray[np.int64] | None]
 """Points (V, 3), triangles (F, 3) over them, and the tetrahedra (E, 4 or 10) of a file that has some."""
 
 
-def _content(path: Path, unit: Unit | None, mesh_size: float | None) -> Content:
+def _content(path: Path, unit: AnyUnit | None, mesh_size: float | None) -> Content:
     """What a file holds, m."""
     kind = path.suffix.lower()
     if kind in SURFACES and not states_unit(path.name):
@@ -121,7 +127,7 @@ def _content(path: Path, unit: Unit | None, mesh_size: float | None) -> Content:
         raise SoftformError(f"{path} cannot be read ({type(error).__name__}: {error}).", "Export it again.") from error
     if not np.isfinite(points).all():
         raise SoftformError(f"{path} has points that are no numbers.", "Export it again.")
-    return points / (MM_PER_M if unit == "mm" else 1.0), faces, elements
+    return points / PER_METRE[unit or "m"], faces, elements
 
 
 def _of_elements(path: Path, mesh_size: float | None) -> Content:
@@ -135,15 +141,17 @@ def _of_elements(path: Path, mesh_size: float | None) -> Content:
     return (*read_cad(path, mesh_size), None) if states_unit(path.name) else read_msh(path)
 
 
-def _check_size(points: Array, name: str, unit: Unit | None) -> None:
+def _check_size(points: Array, name: str, unit: AnyUnit | None) -> None:
     size = float(np.ptp(points, axis=0).max())
-    if not SMALLEST <= size <= LARGEST:
-        stated = "by its own unit" if unit is None else f"in {unit}"
-        other = {"mm": f" (in m it would be {size * MM_PER_M:.4g} m)", "m": f" (in mm it would be {size:.4g} mm)"}
-        raise SoftformError(
-            f"{name} is {size:.4g} m large {stated}{other.get(unit or '', '')}, bodies {SMALLEST:g} … {LARGEST:g} m.",
-            "Correct the unit, or scale it in the CAD.",
-        )
+    if SMALLEST <= size <= LARGEST:
+        return
+    given = size * PER_METRE[unit or "m"]
+    fit = [f"{one} ({given / per:.4g} m)" for one, per in PER_METRE.items() if SMALLEST <= given / per <= LARGEST]
+    raise SoftformError(
+        f"{name} is {size:.4g} m large {'by its own unit' if unit is None else f'in {unit}'}, bodies {SMALLEST:g} … "
+        f"{LARGEST:g} m.",
+        f"Correct the unit: {' or '.join(fit)} would do." if unit and fit else "Scale it in the CAD.",
+    )
 
 
 def _placed(body: MeshBody, points: Array) -> Array:
@@ -156,7 +164,15 @@ def _placed(body: MeshBody, points: Array) -> Array:
 def _check_nested(outside: Closed, inner: list[Closed]) -> None:
     """See that what a file holds besides the outside lies within it, and nothing within that."""
     for one in inner:
-        if not outside.encloses(one.points).all():
+        some = one.points[:: 1 + len(one.points) // _ASKED]  # `check_apart` finds what crosses elsewhere
+        within = outside.encloses(some)
+        if within.any() and not within.all():
+            raise SoftformError(
+                f"{outside.name} crosses itself: a closed surface of {one.told()} reaches out of the largest one at "
+                f"{place(some[~within][0])}.",
+                "A cavity must lie in the body with a wall around it; bodies are joined in the CAD to one (union).",
+            )
+        if not within.any():
             raise SoftformError(
                 f"{outside.name} holds several bodies: besides the largest, {outside.told()}, one of {one.told()}.",
                 "Join them in the CAD to one (union), or export one alone.",
@@ -169,7 +185,7 @@ def _check_nested(outside: Closed, inner: list[Closed]) -> None:
             )
 
 
-def _cavity(body: MeshBody, cavity: Cavity, name: str, inner: list[Closed]) -> Closed:
+def _cavity(body: MeshBody, cavity: Cavity, name: str, outside: Closed, inner: list[Closed]) -> Closed:
     """The surface of a cavity, one of the `inner` ones or of its own file."""
     if cavity.file is None:
         return _around(cavity, name, inner, body.file)
@@ -177,16 +193,36 @@ def _cavity(body: MeshBody, cavity: Cavity, name: str, inner: list[Closed]) -> C
     points, faces, elements = _content(path, unit, body.mesh_size)
     if elements is not None:
         raise SoftformError(f"{path.name} of cavity {name} is a mesh of tetrahedra.", "Give its surface.")
-    parts = closed_parts(_placed(body, points), faces, path.name)
+    parts = closed_parts(_placed(body, points), faces, f"{path.name} of cavity {name}")
     if cavity.at is not None:
-        return _around(cavity, name, parts, path.name)
-    if len(parts) > 1:
+        found = _around(cavity, name, parts, path.name)
+    elif len(parts) == 1:
+        found = parts[0]
+    else:
         told = "; ".join(one.told() for one in parts[:6])
         raise SoftformError(
             f"{path.name} of cavity {name} holds {len(parts)} closed surfaces: {told}.",
             "Say which by a place within it (at).",
         )
-    return parts[0]
+    _check_share(found, outside, unit)
+    # Who exports a body with its chambers, and each of them again, means the same one.
+    return next((one for one in inner if _are_one(one, found)), found)
+
+
+def _check_share(cavity: Closed, outside: Closed, unit: AnyUnit | None) -> None:
+    size, of_body = (float(np.ptp(one.bounds, axis=0).max()) for one in (cavity, outside))
+    if not _SMALLEST_CAVITY * of_body <= size <= of_body:
+        stated = "by its own unit" if unit is None else f"in {unit}"
+        raise SoftformError(
+            f"{cavity.name} is {MM_PER_M * size:.4g} mm large {stated}, the body {MM_PER_M * of_body:.4g} mm.",
+            "Correct the unit of the cavity, or export both in the same one.",
+        )
+
+
+def _are_one(one: Closed, other: Closed) -> bool:
+    """Whether two surfaces enclose the same."""
+    slack = _ALIKE * float(np.ptp(one.bounds, axis=0).max())
+    return bool(np.abs(one.bounds - other.bounds).max() < slack) and abs(one.volume / other.volume - 1.0) < _ALIKE
 
 
 def _around(cavity: Cavity, name: str, parts: list[Closed], file: str) -> Closed:
@@ -237,5 +273,5 @@ def _read_volume(body: MeshBody, name: str, points: Array, elements: NDArray[np.
     _check_once(cavities)
     index_of = {id(one): index for index, one in inner.items()}
     voids = [one for one in inner.values() if all(one is not cavity for cavity in cavities)]
-    mesh = Tetrahedra(nodes, elements, [walls[index_of[id(one)]] for one in cavities])
+    mesh = Tetrahedra(nodes, elements, [walls[index_of[id(one)]] for one in (*cavities, *voids)])
     return BodyFile(outside, cavities, voids, mesh)

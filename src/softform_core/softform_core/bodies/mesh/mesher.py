@@ -1,5 +1,7 @@
 """What of bodies from files needs gmsh: solids of CAD, its own mesh files, and tetrahedra between closed surfaces."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +10,8 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
-from softform_core.bodies.freeform.description import MOST_CELLS
 from softform_core.bodies.freeform.mesh import started_gmsh
-from softform_core.bodies.mesh.closed import Closed
+from softform_core.bodies.mesh.closed import Closed, least_size
 from softform_core.errors import SoftformError
 
 _TRIANGLE, _TETRAHEDRON, _QUADRATIC_TETRAHEDRON = 2, 4, 11
@@ -30,7 +31,8 @@ def read_cad(path: Path, mesh_size: float | None) -> tuple[Array, NDArray[np.int
     """
     with started_gmsh() as gmsh:
         gmsh.option.setString("Geometry.OCCTargetUnit", "M")
-        gmsh.model.occ.importShapes(str(path))
+        with _reading(path):
+            gmsh.model.occ.importShapes(str(path))
         gmsh.model.occ.synchronize()
         if not gmsh.model.getEntities(3):
             raise SoftformError(f"{path} holds no solid.", "Export a solid body, not surfaces or curves.")
@@ -49,7 +51,8 @@ def read_msh(path: Path) -> tuple[Array, NDArray[np.int64], NDArray[np.int64] | 
         SoftformError: If it has other cells, or neither, or gmsh is not installed.
     """
     with started_gmsh() as gmsh:
-        gmsh.open(str(path))
+        with _reading(path):
+            gmsh.open(str(path))
         points, number = _nodes(gmsh)
         kinds = gmsh.model.mesh.getElementTypes(3).tolist()
         if len(kinds) > 1 or set(kinds) - {_TETRAHEDRON, _QUADRATIC_TETRAHEDRON}:
@@ -65,6 +68,14 @@ def read_msh(path: Path) -> tuple[Array, NDArray[np.int64], NDArray[np.int64] | 
         if not len(faces):
             raise SoftformError(f"{path} has no straight triangles and no tetrahedra.", "Mesh it by tetrahedra.")
         return points, faces, None
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # gmsh raises nothing more exact
+        raise SoftformError(f"{path} cannot be read by gmsh: {error}.", "Export it again.") from error
 
 
 def _nodes(gmsh: Any) -> tuple[Array, NDArray[np.int64]]:
@@ -94,8 +105,11 @@ def mesh_between(parts: list[Closed], mesh_size: float) -> tuple[Array, NDArray[
     Raises:
         SoftformError: If there would be too many, gmsh fails, or is not installed.
     """
-    if np.prod(np.ptp(parts[0].bounds, axis=0) / mesh_size) > MOST_CELLS:
-        raise SoftformError(f"mesh_size {mesh_size:g} m is too small for {parts[0].name}.", "Enlarge it.")
+    if mesh_size < (least := least_size(parts[0])):
+        raise SoftformError(
+            f"mesh_size {mesh_size:g} m is too small for {parts[0].name}: it would have too many cells.",
+            f"Choose {1.01 * least:.2g} m at least.",
+        )
     with started_gmsh() as gmsh:
         for number, part in enumerate(parts):
             tag = gmsh.model.addDiscreteEntity(2)

@@ -90,6 +90,11 @@ def check_patch(body: MeshBody, points: Array, faces: NDArray[np.int32]) -> None
     Raises:
         SoftformError: If it is in pieces, or has other rims, or holes through the body.
     """
+    if not len(faces):
+        raise SoftformError(
+            f"Nothing of the outside of {body.file} lies between its supports and the plane in which the tube ends.",
+            "Turn the end round (normal), or move it (end: at, m).",
+        )
     count, part = parts_of(faces.astype(np.int64))
     wanted = 2 if body.surface == "tube" else 1
     if count != 1:

@@ -62,7 +62,7 @@ def build_mesh(body: MeshBody, real: RealMeshed = _AS_DESCRIBED) -> Solid:
         return any(plane.heights(point) <= max(slack, body.held_within) for plane in body.supports)
 
     solid = solid_of(body, real, mesh, surface, faces, area, in_support)
-    return replace(solid, frames={name: 0 for name in body.frames})  # of a body without a surface, its only point
+    return replace(solid, frames=dict.fromkeys(body.frames, 0))  # its only point, if it has no surface
 
 
 def _tetrahedra(body: MeshBody, scale: float) -> tuple[Array, NDArray[np.int64], list[NDArray[np.int64]]]:
@@ -73,12 +73,12 @@ def _tetrahedra(body: MeshBody, scale: float) -> tuple[Array, NDArray[np.int64],
     assert body.mesh_size is not None  # `read_body` has seen to it
     parts = [read.outside, *read.cavities, *read.voids]
     check_apart(parts)
-    for number, one in enumerate(read.cavities, 1):
+    for one in read.cavities:
         if not read.outside.encloses(one.points[:1])[0]:
             raise SoftformError(
-                f"Cavity c{number} of {one.name}, {one.told()}, lies outside of {read.outside.name}, which reaches "
-                f"from {place(read.bounds[0])} to {place(read.bounds[1])}.",
-                "Export both in the same coordinates and the same unit, or correct unit of the cavity.",
+                f"{one.name}, {one.told()}, lies outside of {read.outside.name}, which reaches from "
+                f"{place(read.bounds[0])} to {place(read.bounds[1])}.",
+                "Export both in the same coordinates and the same unit.",
             )
     check_walls(parts, body.mesh_size)
     from softform_core.bodies.mesh.mesher import mesh_between  # needs gmsh

@@ -54,6 +54,13 @@ def checked_tetrahedra(points: Array, elements: NDArray[np.int64], name: str) ->
     _check_one_piece(points, corners, name)
     if elements.shape[1] == 4:
         points, elements = with_middles(points, elements)
+    elif (inverted := (_sizes(points, elements) <= 0.0).any(axis=1)).any():
+        first = int(np.argmax(inverted))
+        raise SoftformError(
+            f"{name}: {inverted.sum()} of {len(elements)} curved tetrahedra turn inside out, the first is number "
+            f"{first} at {place(points[elements[first, :4]].mean(axis=0))}.",
+            "Mesh it finer where it is curved, or by straight tetrahedra (order 1).",
+        )
     used, elements = np.unique(elements, return_inverse=True)
     return points[used], elements.reshape(-1, 10)
 
