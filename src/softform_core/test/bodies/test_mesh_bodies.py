@@ -177,7 +177,7 @@ def cad(tmp_path_factory) -> Path:
 @pytest.mark.parametrize(
     ("file", "fields", "share"),
     [
-        ("arm.step", {"unit": None, "mesh_size": 0.025}, 0.01),
+        ("arm.step", {"unit": None, "mesh_size": 0.025}, 0.03),
         ("surface.msh", {"unit": "mm", "mesh_size": 0.012}, 0.15),
         ("arm.msh", {"unit": "mm"}, 0.15),
         ("old.msh", {"unit": "mm"}, 0.15),
