@@ -78,6 +78,7 @@ def closed_parts(points: Array, faces: NDArray[np.int64], name: str) -> list[Clo
     """
     joined = with_seams_joined(points, faces)
     joined = joined[(joined != np.roll(joined, 1, axis=1)).all(axis=1)]
+    joined = joined[np.unique(np.sort(joined, axis=1), axis=0, return_index=True)[1]]  # some are exported twice
     if not len(joined):
         raise SoftformError(f"No triangle of {name} has an area.", "Export it again.")
     count, part = parts_of(joined)

@@ -19,7 +19,7 @@ _TRIANGLE, _TETRAHEDRON, _QUADRATIC_TETRAHEDRON = 2, 4, 11
 _EDGES_AS_OURS = [0, 1, 2, 3, 4, 5, 6, 7, 9, 8]
 _SHARP = np.radians(40.0)
 """Turn between two triangles at which a surface has an edge."""
-_AROUND = 32
+_AROUND = 24
 """Triangles of a solid of CAD around a full turn."""
 
 
@@ -41,7 +41,10 @@ def read_cad(path: Path, mesh_size: float | None) -> tuple[Array, NDArray[np.int
         gmsh.option.setNumber("Mesh.MeshSizeFromCurvature", _AROUND)
         gmsh.model.mesh.generate(2)
         points, number = _nodes(gmsh)
-        return points, number[gmsh.model.mesh.getElementsByType(_TRIANGLE)[1]].reshape(-1, 3)
+        # Files of CAD have surfaces that bound no solid, too, such as sketches.
+        walls = gmsh.model.getBoundary(gmsh.model.getEntities(3), combined=False, oriented=False)
+        found = [gmsh.model.mesh.getElementsByType(_TRIANGLE, tag)[1] for _, tag in walls]
+        return points, number[np.concatenate(found)].reshape(-1, 3)
 
 
 def read_msh(path: Path) -> tuple[Array, NDArray[np.int64], NDArray[np.int64] | None]:
