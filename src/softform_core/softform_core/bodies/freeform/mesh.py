@@ -5,6 +5,7 @@ gmsh's geometry kernel (Open CASCADE) joins the parts and cuts the chambers out,
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ _TETRAHEDRON, _TRIANGLE = 11, 9
 """gmsh's numbers of the quadratic elements."""
 _EDGES_AS_OURS = [0, 1, 2, 3, 4, 5, 6, 7, 9, 8]
 """gmsh has the middles of 23 and 13 the other way round."""
+
+_ONE_AT_A_TIME = Lock()
+"""gmsh has one model for all threads of a process."""
 
 Tag = tuple[int, int]
 """Dimension and number of a piece of geometry."""
@@ -99,6 +103,11 @@ def started_gmsh() -> Iterator[Any]:
             "Install it: .venv/bin/pip install -r requirements-gmsh.txt; and what it needs, on Debian: apt-get install "
             "libglu1-mesa libxcursor1 libxft2 libxinerama1",
         ) from None
+    with _ONE_AT_A_TIME:
+        yield from _started(gmsh)
+
+
+def _started(gmsh: Any) -> Iterator[Any]:
     gmsh.initialize(readConfigFiles=False, interruptible=False)
     try:
         gmsh.option.setNumber("General.Terminal", 0)
