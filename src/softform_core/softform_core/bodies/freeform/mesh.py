@@ -3,6 +3,8 @@
 gmsh's geometry kernel (Open CASCADE) joins the parts and cuts the chambers out, and tells which piece came of which.
 """
 
+import ctypes
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
@@ -22,6 +24,8 @@ _TETRAHEDRON, _TRIANGLE = 11, 9
 _EDGES_AS_OURS = [0, 1, 2, 3, 4, 5, 6, 7, 9, 8]
 """gmsh has the middles of 23 and 13 the other way round."""
 
+_SIZE_OF_ACTION = 512
+"""Bytes, no fewer than a `struct sigaction` of any platform has."""
 _ONE_AT_A_TIME = Lock()
 """gmsh has one model for all threads of a process."""
 
@@ -108,7 +112,8 @@ def started_gmsh() -> Iterator[Any]:
 
 
 def _started(gmsh: Any) -> Iterator[Any]:
-    gmsh.initialize(readConfigFiles=False, interruptible=False)
+    with _signals_kept():
+        gmsh.initialize(readConfigFiles=False, interruptible=False)
     try:
         gmsh.option.setNumber("General.Terminal", 0)
         gmsh.option.setNumber("General.NumThreads", 1)
@@ -123,6 +128,24 @@ def _started(gmsh: Any) -> Iterator[Any]:
         ) from error
     finally:
         gmsh.finalize()
+
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Put back what a process does on signals: gmsh lets SIGTERM and SIGPIPE end it, though a node has to be made safe.
+
+    By the C library, as Python's `signal.signal` works in the main thread alone.
+    """
+    of_process, kept = ctypes.CDLL(None), []
+    for number in sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}):
+        action = ctypes.create_string_buffer(_SIZE_OF_ACTION)
+        if of_process.sigaction(int(number), None, action) == 0:
+            kept.append((int(number), action))
+    try:
+        yield
+    finally:
+        for number, action in kept:
+            of_process.sigaction(number, action, None)
 
 
 def _volumes(gmsh: Any, body: FreeformBody, shifts: Array) -> tuple[list[list[int]], list[int], list[int]]:

@@ -180,6 +180,10 @@ class MeshBody(MeshedBody):
 
         return read_body(self)
 
+    def prepare(self) -> None:
+        """Read the files; errors as of `read`."""
+        _ = self.read
+
     @property
     def bounds(self) -> Array:
         """Lowest and highest corner, (2, 3) m."""
