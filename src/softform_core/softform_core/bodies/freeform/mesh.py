@@ -144,8 +144,8 @@ def _signals_kept() -> Iterator[None]:
     try:
         yield
     finally:
-        for number, action in kept:
-            of_process.sigaction(number, action, None)
+        for known, action in kept:
+            of_process.sigaction(known, action, None)
 
 
 def _volumes(gmsh: Any, body: FreeformBody, shifts: Array) -> tuple[list[list[int]], list[int], list[int]]:
