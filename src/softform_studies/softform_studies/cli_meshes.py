@@ -11,7 +11,7 @@ def meshes(json_path: str | None) -> None:
     """Twenty meshes as bodies of `kind: mesh`: how many work, and what is told of the others.
 
     Fingers, bellows, grippers, a starfish, a ring and a tentacle as STEP, STL, OBJ, PLY, .msh and .vtk in millimetres,
-    metres and inches; of five something is wrong. Needs gmsh; about two minutes on one core.
+    metres and inches; of six something is wrong. Needs gmsh; minutes on one core.
 
     \b
     Examples:
