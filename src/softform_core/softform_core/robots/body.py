@@ -120,6 +120,14 @@ class Body(Description):
         """Whether it has physics; a body of which only data are known has none."""
         return True
 
+    @property
+    def contents(self) -> dict[str, str]:
+        """Digests, by name, of files that decide its shapes beside its fields; none by default."""
+        return {}
+
+    def prepare(self) -> None:
+        """Read what it would else read when it is first asked for its size: nodes that answer in time do so first."""
+
     def join(self, robot: Any) -> None:
         """Become the body of a `Robot`; one of which only data are known finds them by this."""
 

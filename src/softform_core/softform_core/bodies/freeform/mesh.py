@@ -3,8 +3,11 @@
 gmsh's geometry kernel (Open CASCADE) joins the parts and cuts the chambers out, and tells which piece came of which.
 """
 
+import ctypes
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -20,6 +23,11 @@ _TETRAHEDRON, _TRIANGLE = 11, 9
 """gmsh's numbers of the quadratic elements."""
 _EDGES_AS_OURS = [0, 1, 2, 3, 4, 5, 6, 7, 9, 8]
 """gmsh has the middles of 23 and 13 the other way round."""
+
+_SIZE_OF_ACTION = 512
+"""Bytes, no fewer than a `struct sigaction` of any platform has."""
+_ONE_AT_A_TIME = Lock()
+"""gmsh has one model for all threads of a process."""
 
 Tag = tuple[int, int]
 """Dimension and number of a piece of geometry."""
@@ -37,7 +45,7 @@ def mesh_freeform(body: FreeformBody, shifts: Array) -> FreeformMesh:
     """
     if (block := block_of(body)) is not None:
         return mesh_block(body, block)
-    with _gmsh() as gmsh:
+    with started_gmsh() as gmsh:
         chambers, soft, rigid = _volumes(gmsh, body, shifts)
         cavities = [_walls(gmsh, volume) for volume in chambers]
         for name, walls in zip(body.inputs, cavities, strict=False):
@@ -89,7 +97,7 @@ def _check_turned(gmsh: Any) -> None:
 
 
 @contextmanager
-def _gmsh() -> Iterator[Any]:
+def started_gmsh() -> Iterator[Any]:
     """The module, ready and silent; what goes wrong in it becomes a clear error."""
     try:
         import gmsh
@@ -99,7 +107,13 @@ def _gmsh() -> Iterator[Any]:
             "Install it: .venv/bin/pip install -r requirements-gmsh.txt; and what it needs, on Debian: apt-get install "
             "libglu1-mesa libxcursor1 libxft2 libxinerama1",
         ) from None
-    gmsh.initialize(readConfigFiles=False, interruptible=False)
+    with _ONE_AT_A_TIME:
+        yield from _started(gmsh)
+
+
+def _started(gmsh: Any) -> Iterator[Any]:
+    with _signals_kept():
+        gmsh.initialize(readConfigFiles=False, interruptible=False)
     try:
         gmsh.option.setNumber("General.Terminal", 0)
         gmsh.option.setNumber("General.NumThreads", 1)
@@ -114,6 +128,24 @@ def _gmsh() -> Iterator[Any]:
         ) from error
     finally:
         gmsh.finalize()
+
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Put back what a process does on signals: gmsh lets SIGTERM and SIGPIPE end it, though a node has to be made safe.
+
+    By the C library, as Python's `signal.signal` works in the main thread alone.
+    """
+    of_process, kept = ctypes.CDLL(None), []
+    for number in sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}):
+        action = ctypes.create_string_buffer(_SIZE_OF_ACTION)
+        if of_process.sigaction(int(number), None, action) == 0:
+            kept.append((int(number), action))
+    try:
+        yield
+    finally:
+        for known, action in kept:
+            of_process.sigaction(known, action, None)
 
 
 def _volumes(gmsh: Any, body: FreeformBody, shifts: Array) -> tuple[list[list[int]], list[int], list[int]]:
