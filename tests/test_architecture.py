@@ -80,6 +80,7 @@ OPTIONAL = {
     "felupe",
     "foxglove",
     "gmsh",
+    "ipctk",
     "mutmut",
     "pypardiso",
     "pyvicon_datastream",

@@ -8,6 +8,7 @@ from scipy.spatial import cKDTree
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.geometry.triangle_tree import TriangleTree
+from softform_core.geometry.winding import winding_numbers
 from softform_core.inverse.closest_points import MeshSearch
 from softform_core.robots import Robot
 from softform_core.shapes.shape import Shape
@@ -90,7 +91,7 @@ class MeshObstacle:
     def contains(self, points: Array) -> NDArray[np.bool_]:
         """Return which of (P, 3) mm the mesh winds around (winding number above one half; small holes are allowed)."""
         chunk = max(1, _QUERIED_AT_ONCE // len(self._corners))
-        parts = [_winding_number(self._corners, points[i : i + chunk]) for i in range(0, len(points), chunk)]
+        parts = [winding_numbers(self._corners, points[i : i + chunk]) for i in range(0, len(points), chunk)]
         return np.asarray(np.abs(np.concatenate(parts)) > 0.5)
 
 
@@ -162,16 +163,6 @@ def _collision_object(corners: Array) -> fcl.CollisionObject:
     model.addSubModel(corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3))
     model.endModel()
     return fcl.CollisionObject(model)
-
-
-def _winding_number(corners: Array, points: Array) -> Array:
-    """Return the winding number (Jacobson 2013) by the triangles' solid angles (van Oosterom and Strackee 1983)."""
-    a, b, c = (corners[None, :, corner] - points[:, None] for corner in range(3))
-    la, lb, lc = (np.linalg.norm(side, axis=2) for side in (a, b, c))
-    volume = np.einsum("pfx,pfx->pf", a, np.cross(b, c))
-    ab, bc, ca = (np.einsum("pfx,pfx->pf", *pair) for pair in ((a, b), (b, c), (c, a)))
-    angles = 2.0 * np.arctan2(volume, la * lb * lc + ab * lc + bc * la + ca * lb)
-    return np.asarray(angles.sum(axis=1) / (4.0 * np.pi))
 
 
 def _side(points: Array, surface: Array, faces: NDArray[np.int64]) -> Array:

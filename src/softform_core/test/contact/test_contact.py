@@ -1,0 +1,223 @@
+"""Contact: derivatives, a beam on a plane, a ball pressed into a block, no penetration, stable balances, bad input."""
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from softform_core.bodies.freeform.description import FreeformBody
+from softform_core.errors import SoftformError
+from softform_core.robots import load_robot
+from softform_core.robots.contact import Contact
+from softform_core.simulation.conformance import CHECKS, Examined
+from softform_core.simulation.contact import Barrier, Skin
+from softform_core.simulation.newton import find_equilibria
+from softform_core.simulation.obstacles import Obstacle, Plane, ball_mesh
+from softform_core.simulation.touching_body import TouchingBody
+
+pytest.importorskip("ipctk", reason="ipctk is not installed")
+
+BALL = {"shape": "sphere", "name": "ball", "centre": (0.02, 0.01, 0.06), "radius": 0.03}
+BOX = {"shape": "box", "name": "mould", "centre": (-0.08, 0.0, 0.05), "size": (0.1, 0.1, 0.04), "turn": (0.1, 0.2, 0.3)}
+CEILING = {"shape": "plane", "name": "ceiling", "point": (0, 0, 0.045), "normal": (0.1, 0, -1)}
+
+
+def membrane(*obstacles: dict, cells: int = 9, **fields: object):
+    body = load_robot("membrane").body
+    return type(body).model_validate(
+        body.model_dump() | {"cells": cells, "contact": {"obstacles": obstacles, **fields}}
+    )
+
+
+@pytest.fixture(scope="module")
+def touching() -> TouchingBody:
+    return membrane(BALL, BOX, CEILING).simulator()
+
+
+def test_the_barrier_is_differentiable():
+    """A ball near another one, near a box, a plane, and with a dent that touches itself."""
+    vertices, faces = ball_mesh(0.02, 4e-3)
+    other = Obstacle("other", vertices + [0.0411, 0.003, 0.001], faces)
+    box = Obstacle("box", 0.01 * vertices / np.abs(vertices).max() + [-0.001, 0.0315, 0.0], faces)
+    plane = Plane("floor", np.array([0.0, 0.0, -0.0212]), np.array([0.0, 0.0, 1.0]))
+    barrier = Barrier(Skin(vertices, faces, True), [other, box], [plane], 2.5e-3, 1e4, False)
+    random = np.random.default_rng(1)
+    points = vertices + 1e-4 * random.standard_normal(vertices.shape)
+    assert {one.name for one in barrier.touches(points)} == {"other", "box", "floor"}
+    way = random.standard_normal(points.shape)
+    step = 1e-8 * way
+    slope = (barrier.energy(points + step) - barrier.energy(points - step)) / 2e-8
+    assert np.sum(barrier.gradient(points) * way) == pytest.approx(slope, rel=1e-6)
+    rise = (barrier.gradient(points + step) - barrier.gradient(points - step)).ravel() / 2e-8
+    found = barrier.hessian(points) @ way.ravel()
+    assert np.abs(found - rise).max() < 1e-5 * np.abs(rise).max()
+    pushes = sum(one.forces.sum(axis=0) for one in barrier.touches(points))
+    assert pushes == pytest.approx(-barrier.gradient(points).sum(axis=0), rel=1e-9)
+
+
+CHEAP = {"derivatives_are_those_of_the_energy", "actuators_move_the_points_as_sensitivities_say"}
+
+
+@pytest.fixture(scope="module")
+def held() -> Examined:
+    return Examined.of(membrane(BALL, CEILING, reach=2e-3), np.full(9, 2500.0), np.full(9, 4500.0))
+
+
+@pytest.mark.parametrize(
+    "check",
+    [pytest.param(one, marks=() if one.__name__ in CHEAP else pytest.mark.long, id=one.__name__) for one in CHECKS],
+)
+def test_a_body_with_contact_does_what_a_body_must(check, held):
+    """With derivatives, and how it moves with its actuators while it is held, equal to differences."""
+    check(held)
+
+
+def test_the_force_is_the_work_over_the_way():
+    """Of the energy of the whole by the place of the ball, which is the force on it."""
+    pressures = np.full((1, 9), 4000.0)
+
+    def at(rise: float):
+        body = membrane(BALL | {"centre": (0.02, 0.01, 0.06 + rise)}).simulator()
+        return body, find_equilibria(body, pressures)
+
+    (_, low), (body, found), (_, high) = at(-1e-5), at(0.0), at(1e-5)
+    (ball,) = body.touches(found.unknowns[0])
+    assert ball.name == "ball" and ball.force[2] < -10.0
+    assert ball.force[2] == pytest.approx((high.energy - low.energy)[0] / 2e-5, rel=1e-4)
+    assert np.linalg.norm(ball.place - [0.02, 0.01, 0.06]) == pytest.approx(0.03, abs=2e-3)
+
+
+SHEAR, NU, SIDE, LENGTH = 50e3, 0.3, 0.01, 0.1
+
+
+def beam(gravity: float, **fields: object) -> FreeformBody:
+    described = {
+        "kind": "freeform",
+        "shape": [{"part": "box", "begin": (-0.5 * SIDE, -0.5 * SIDE, 0), "end": (0.5 * SIDE, 0.5 * SIDE, LENGTH)}],
+        "loads": [{"load": "cable", "name": "t", "runs": [[(0, 0, 0), (0, 0, 0.1)]]}],
+        "mesh_size": 0.01,
+        "density": 1000.0,
+        "material": {"law": "neo_hookean", "coefficients": [SHEAR]},
+        "poisson_ratio": NU,
+        "gravity": (0, -gravity, 0),
+    }
+    return FreeformBody.model_validate(described | fields)
+
+
+def test_a_beam_leans_on_a_plane_as_a_propped_cantilever():
+    """Its end presses with R = 3/8 q L - 3 E I g / L^3, less a few per cent: the plane meets it before its very end."""
+    gravity, gap = 0.4, 0.001
+    plane = {"shape": "plane", "name": "floor", "point": (0, -0.5 * SIDE - gap, 0), "normal": (0, 1, 0)}
+    body = beam(gravity, contact={"obstacles": [plane], "reach": 1e-4}).simulator()
+    found = find_equilibria(body, np.zeros((1, 1)))
+    assert not found.failures[0]
+    (floor,) = body.touches(found.unknowns[0])
+    load, stiffness = 1000.0 * gravity * SIDE**2, 2.0 * SHEAR * (1.0 + NU) * SIDE**4 / 12.0
+    expected = 3.0 / 8.0 * load * LENGTH - 3.0 * stiffness * gap / LENGTH**3
+    assert floor.force[1] == pytest.approx(expected, rel=0.06)
+    assert floor.place[2] > 0.9 * LENGTH
+
+
+def test_nothing_passes_through_in_random_shapes(touching):
+    _press_at_random(touching, 4)
+
+
+@pytest.mark.long
+def test_nothing_passes_through_in_a_thousand_random_shapes(touching):
+    _press_at_random(touching, 1000)
+
+
+def _press_at_random(body: TouchingBody, count: int) -> None:
+    touched = 0
+    for pressures in np.random.default_rng(5).uniform(-2000.0, 5000.0, (count, 9)):
+        found = find_equilibria(body, pressures[None])
+        assert not found.failures[0], f"{pressures.tolist()}: {found.failures[0]}"
+        points = body.points(found.unknowns)[0]
+        assert (np.linalg.norm(points - BALL["centre"], axis=1) > BALL["radius"] - 1e-5).all()
+        assert ((points - CEILING["point"]) @ np.array(CEILING["normal"]) > 0.0).all()
+        assert body.impossible(found.unknowns) == [""]
+        touched += bool(body.touches(found.unknowns[0]))
+    assert touched > 0.4 * count
+
+
+def arm(*obstacles: dict):
+    body = load_robot("manipulator").body
+    cells = {"chamber": 2, "rib": 2, "layers": 2}
+    less = {"gravity": (0, 0, 0), "segments": 1, "length": 0.14, "cells": cells}
+    return type(body).model_validate(body.model_dump() | less | {"contact": {"obstacles": obstacles}})
+
+
+@pytest.mark.long
+def test_an_arm_that_leans_on_a_ball_slides_off_its_top():
+    """Right on top it would be in balance, but an unstable one: the arm ends beside it, at less energy."""
+    body = arm({"shape": "sphere", "name": "ball", "centre": (0.066, 0.0, 0.12), "radius": 0.04}).simulator()
+    pressures = np.array([[0.0, 20e3, 20e3]])
+    found = find_equilibria(body, pressures)
+    assert not found.failures[0]
+    assert (body.derivatives(found.unknowns, pressures)[1].factorised().pivots > 0.0).all()
+    aside = abs(body.points(found.unknowns)[0, -1, 1])
+    assert aside > 1e-4, f"{aside} m"
+
+
+@pytest.mark.parametrize(
+    ("obstacle", "said"),
+    [
+        (BALL | {"centre": (0.018, 0.018, 0.02)}, r"At rest the body lies in obstacle 'ball' at \[.*\] mm"),
+        (BALL | {"centre": (0, 0, 0), "radius": 0.004}, r"passes through obstacle 'ball' near \[.*\] mm"),
+        (CEILING | {"point": (0, 0, -0.01)}, r"behind plane 'ceiling' at \[.*\] mm"),
+    ],
+)
+def test_what_is_in_the_way_at_rest_is_told(obstacle, said):
+    with pytest.raises(SoftformError, match=said):
+        membrane(obstacle).simulator()
+
+
+def test_an_obstacle_within_the_body_is_told():
+    ball = {"shape": "sphere", "name": "pea", "centre": (0, 0, 0.05), "radius": 0.003}
+    with pytest.raises(SoftformError, match=r"obstacle 'pea' lies in the body at \[-?0.0, -?0.0, 50.0\] mm"):
+        beam(0.0, contact={"obstacles": [ball]}).simulator()
+
+
+def test_a_mesh_must_be_closed(tmp_path):
+    vertices, faces = ball_mesh(0.03, 1e-3)
+    path = tmp_path / "mould.obj"
+    lines = [f"v {x} {y} {z}" for x, y, z in vertices + [0, 0, 0.06]]
+
+    def write(some):
+        path.write_text("\n".join(lines + [f"f {a} {b} {c}" for a, b, c in some + 1]) + "\n", encoding="utf-8")
+
+    mesh = {"shape": "mesh", "name": "mould", "file": str(path)}
+    write(faces)
+    body = membrane(mesh).simulator()
+    found = find_equilibria(body, np.full((1, 9), 3000.0))
+    assert [one.name for one in body.touches(found.unknowns[0])] == ["mould"]
+    write(faces[1:])
+    with pytest.raises(SoftformError, match=r"'mould' .* is no closed mesh: 3 of its edges .* at \[.*\] mm"):
+        membrane(mesh).simulator()
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({}, "neither obstacles nor itself"),
+        ({"obstacles": [BALL, BALL]}, "names of their own"),
+        ({"obstacles": [BALL | {"name": "itself"}]}, "names of their own"),
+        ({"obstacles": [CEILING | {"normal": (0, 0, 0)}]}, "is zero"),
+        ({"obstacles": [BALL | {"radius": 0.0}]}, "greater than 0"),
+    ],
+)
+def test_a_description_is_checked(fields, said):
+    with pytest.raises(ValidationError, match=said):
+        Contact.model_validate(fields)
+
+
+def test_a_body_without_a_skin_of_its_own_is_told():
+    body = load_robot("three_chamber").body
+    with pytest.raises(SoftformError, match="no skin|turns with its sections"):
+        type(body).model_validate(body.model_dump() | {"contact": {"obstacles": [BALL]}}).simulator()
+
+
+def test_contact_changes_no_fingerprint_where_there_is_none():
+    robot = load_robot("membrane")
+    assert "contact" not in robot.body.model_dump()
+    pressed = robot.model_copy(update={"body": membrane(BALL, cells=robot.body.cells)})
+    assert pressed.fingerprint != robot.fingerprint
