@@ -22,6 +22,8 @@ __all__ = ["Body", "Outline", "body_class"]
 
 _DEPTH_BELOW, _HEIGHT_ABOVE = 0.25, 0.5  # of the longer side: a soft sheet sags, and bulges
 
+_CONTACT = "softform_core.contact.touching_body"
+
 
 class Outline(NamedTuple):
     """Where one input of a body lies, for pictures: an ellipse or rectangle in one panel; m."""
@@ -145,17 +147,13 @@ class Body(Description):
         """A simulator with what it touches."""
         if self.contact is None:
             return body
-        from softform_core.simulation.touching_body import touching  # seldom asked for, and heavy
-
-        return touching(body, self.contact, self.goes_around)
+        return import_module(_CONTACT).touching(body, self.contact, self.goes_around)
 
     def sampled(self) -> Any:
         """Its simulator as data sets use it, a `simulation.sampled_body.SampledBody`."""
         if self.contact is None:
             return self._physics().sampled(self)
-        from softform_core.simulation.sampled_body import SampledSurface
-
-        return SampledSurface(self.simulator())
+        return import_module(_CONTACT).sampled(self.simulator())
 
     def batched(self, device: str) -> Any:
         """As `sampled`, many samples at once on a device: `cpu`, or `cuda:0` and so on.

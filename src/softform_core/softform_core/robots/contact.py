@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from softform_core.robots.description import Description, Place, Positive
 
-__all__ = ["AnyObstacle", "Ball", "Block", "Contact", "HalfSpace", "SolidMesh"]
+__all__ = ["ITSELF", "AnyObstacle", "Ball", "Block", "Contact", "HalfSpace", "SolidMesh"]
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 ITSELF = "itself"

@@ -5,14 +5,14 @@ import pytest
 from pydantic import ValidationError
 
 from softform_core.bodies.freeform.description import FreeformBody
+from softform_core.contact.barrier import Barrier, Skin
+from softform_core.contact.obstacles import Obstacle, Plane, ball_mesh
+from softform_core.contact.touching_body import TouchingBody
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_core.robots.contact import Contact
 from softform_core.simulation.conformance import CHECKS, Examined
-from softform_core.simulation.contact import Barrier, Skin
 from softform_core.simulation.newton import find_equilibria
-from softform_core.simulation.obstacles import Obstacle, Plane, ball_mesh
-from softform_core.simulation.touching_body import TouchingBody
 
 pytest.importorskip("ipctk", reason="ipctk is not installed")
 

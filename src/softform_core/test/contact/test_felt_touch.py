@@ -6,8 +6,8 @@ from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
+from softform_core.contact.felt_touch import felt_stiffness, felt_touch
 from softform_core.errors import SoftformError
-from softform_core.inverse.felt_touch import felt_stiffness, felt_touch
 from softform_core.robots import load_robot
 from softform_core.simulation.newton import find_equilibria
 from softform_core.simulation.simulated_body import SimulatedBody, rest_points

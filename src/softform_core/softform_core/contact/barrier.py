@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_matrix, diags, kron
 
 from softform_core.arrays import Array
+from softform_core.contact.obstacles import Obstacle, Plane
 from softform_core.errors import SoftformError
 from softform_core.geometry.winding import winding_numbers
 from softform_core.robots.contact import ITSELF
-from softform_core.simulation.obstacles import Obstacle, Plane
 
 __all__ = ["Barrier", "Skin", "Touch"]
 

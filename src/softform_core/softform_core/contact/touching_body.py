@@ -1,6 +1,6 @@
 """A body that touches what stands about it, and itself: any body whose skin moves linearly with its unknowns.
 
-The barrier of `simulation.contact` is added to the potential of the body, with gradient and Hessian, so that the one
+The barrier of `contact.barrier` is added to the potential of the body, with gradient and Hessian, so that the one
 Newton's method and the implicit function theorem take it as they take any load.
 """
 
@@ -12,14 +12,15 @@ from scipy.sparse import bsr_matrix, csc_matrix, csr_matrix, vstack
 from scipy.sparse.linalg import splu
 
 from softform_core.arrays import Array
+from softform_core.contact.barrier import Barrier, Skin, Touch
+from softform_core.contact.obstacles import obstacles_of, planes_of
 from softform_core.errors import SoftformError
 from softform_core.robots.contact import Contact
 from softform_core.simulation.block_tridiagonal import BlockTridiagonalHessian
-from softform_core.simulation.contact import Barrier, Skin, Touch
 from softform_core.simulation.hessian import Factor, Hessian, SparseFactor, SparseHessian, UpdatedHessian
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
-from softform_core.simulation.obstacles import obstacles_of, planes_of
 from softform_core.simulation.problem import MixedProblem, ShapeProblem
+from softform_core.simulation.sampled_body import SampledSurface
 from softform_core.simulation.simulated_body import SimulatedBody, rest_points
 
 __all__ = ["TouchingBody", "touching"]
@@ -178,6 +179,11 @@ def touching(body: Any, contact: Contact | None, goes_around: bool) -> Any:
         return body
     carried = {name: _forwarded(name) for name in _CARRIED if hasattr(body, name)}
     return type(f"Touching{type(body).__name__}", (TouchingBody,), carried)(body, contact, goes_around)
+
+
+def sampled(body: TouchingBody) -> SampledSurface:
+    """A body with contact as data sets use it."""
+    return SampledSurface(body)
 
 
 def _forwarded(name: str) -> property:

@@ -18,16 +18,16 @@ from scipy.optimize import nnls
 from scipy.sparse import csr_matrix, kron
 
 from softform_core.arrays import Array
+from softform_core.contact.touching_body import skin_moves
 from softform_core.errors import SoftformError
 from softform_core.simulation.hessian import Hessian
 from softform_core.simulation.newton import Equilibria, find_equilibria
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
 from softform_core.simulation.simulated_body import SimulatedBody
-from softform_core.simulation.touching_body import skin_moves
 
 __all__ = ["FeltTouch", "felt_stiffness", "felt_touch"]
 
-_STEPS, _HALVINGS = 12, 6
+_STEPS, _HALVINGS = 20, 6
 _MOST_LOG = 0.2
 """Longest step of the logarithm of a stiffness."""
 _SETTLED = 1e-3
@@ -35,7 +35,9 @@ _SETTLED = 1e-3
 _MOST_FORCE = 1e3
 """F, N: the scale of what is no longer believed without evidence."""
 _MOST_CANDIDATES = 400
-_FELT = 0.01  # of the largest force: less than that is spread by the markers' errors
+_FELT = 0.15
+"""Of the largest force. Less, found first, is of the markers' errors alone: none can be below zero, so that they do not
+cancel, and would add a newton or two all over the skin."""
 
 
 class FeltTouch(NamedTuple):
@@ -103,7 +105,7 @@ def felt_touch(
 
     free_points = np.flatnonzero(np.abs(moves).sum(axis=1).A1.reshape(-1, 3).sum(axis=1) > 0.0)
     chosen = free_points[:: max(1, -(-len(free_points) // _MOST_CANDIDATES))]
-    before, forces, pushes = missed(here), np.zeros(len(chosen)), np.zeros((points, 3))
+    before, forces, pushes, is_pruned = missed(here), np.zeros(len(chosen)), np.zeros((points, 3)), False
     for _ in range(_STEPS):
         inwards = -_normals(body.points(here)[0, :points], body.faces)[chosen]
         by_forces = csr_matrix(
@@ -126,13 +128,21 @@ def felt_touch(
                 moved = True
                 break
             share *= 0.5
-        if not moved:
+        settled = not moved
+        if found is not None and moved:
+            settled = abs(tried.sum() - forces.sum()) <= _SETTLED * max(float(forces.sum()), 1e-12)
+            here, forces, pushes = found, tried, pushes_tried
+        if settled and is_pruned:
             break
-        change = abs(tried.sum() - forces.sum())
-        here, forces, pushes = found, tried, pushes_tried
-        if change <= _SETTLED * max(forces.sum(), 1e-12):
-            break
-    felt = forces > _FELT * max(float(forces.max()), 1e-12)
+        if settled:
+            kept = forces > _FELT * max(float(forces.max()), 1e-12)
+            if not kept.any():
+                break
+            chosen, forces, is_pruned = chosen[kept], forces[kept], True
+            pushes[np.setdiff1d(np.arange(points), chosen)] = 0.0
+            there = _balanced(find_equilibria(_Pushed(body, moves, pushes), values, here))
+            here = here if there is None else there
+    felt = forces > 0.0
     places, each = body.points(here)[0, chosen][felt], stiffness * pushes[chosen][felt]
     place = forces[felt] @ places / forces[felt].sum() if felt.any() else np.full(3, np.nan)
     scale = np.sqrt(len(markers))
