@@ -9,10 +9,15 @@ from softform_core.contact.barrier import Barrier, Skin
 from softform_core.contact.obstacles import Obstacle, Plane, ball_mesh
 from softform_core.contact.touching_body import TouchingBody
 from softform_core.errors import SoftformError
+from softform_core.forward.simulated_models import SimulatedModel
+from softform_core.inverse.ik_options import IkOptions
+from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.robots import load_robot
 from softform_core.robots.contact import Contact
+from softform_core.shapes.shape import Shape
 from softform_core.simulation.conformance import CHECKS, Examined
 from softform_core.simulation.newton import find_equilibria
+from softform_core.units import MM_PER_M
 
 pytest.importorskip("ipctk", reason="ipctk is not installed")
 
@@ -221,3 +226,71 @@ def test_contact_changes_no_fingerprint_where_there_is_none():
     assert "contact" not in robot.body.model_dump()
     pressed = robot.model_copy(update={"body": membrane(BALL, cells=robot.body.cells)})
     assert pressed.fingerprint != robot.fingerprint
+
+
+def test_a_ball_presses_into_a_block_as_hertz_says():
+    """F = 4/3 E* sqrt(R) d^1.5 on a half space; a block of finite depth on a held base is stiffer, up to a fourth here.
+
+    The mesh of 5 mm, with nodes 2.5 mm apart, resolves a contact of about 7 mm across to as much again.
+    """
+    radius, depth, gap = 0.05, 0.001, 0.0005
+    ball = {"shape": "sphere", "name": "ball", "centre": (0, 0, 0.02 + gap + radius), "radius": radius}
+    block = {
+        "shape": [{"part": "box", "begin": (-0.02, -0.02, 0), "end": (0.02, 0.02, 0.02)}],
+        "loads": [{"load": "grip", "name": "hand", "begin": (-1, -1, 0), "end": (1, 1, 0.001)}],
+        "support": "none",
+        "mesh_size": 0.005,
+        "contact": {"obstacles": [ball], "reach": 1e-4},
+        "surface": "sheet",
+    }
+    body = beam(0.0, **block).simulator()
+    found = find_equilibria(body, np.array([[0.0, 0.0, gap + depth, 0.0, 0.0, 0.0]]))
+    assert not found.failures[0]
+    (touch,) = body.touches(found.unknowns[0])
+    modulus = 2.0 * SHEAR * (1.0 + NU) / (1.0 - NU**2)
+    half_space = 4.0 / 3.0 * modulus * np.sqrt(radius) * depth**1.5
+    assert 0.95 * half_space < -touch.force[2] < 1.35 * half_space, -touch.force[2] / half_space
+    assert np.abs(touch.place[:2]).max() < 5e-4
+
+
+def test_two_lips_of_one_skin_touch_each_other():
+    """A skin that is bent onto itself: its own forces cancel, and no step leads through it."""
+    along, around = np.meshgrid(np.linspace(0.0, np.pi, 21), np.linspace(0.0, 0.02, 5), indexing="ij")
+    vertices = np.stack([0.02 * np.sin(along), around, -0.02 * np.cos(along)], axis=-1).reshape(-1, 3)
+    cells = np.array([5 * i + j for i in range(20) for j in range(4)])
+    corners = (cells, cells + 5, cells + 6), (cells, cells + 6, cells + 1)
+    faces = np.concatenate([np.stack(one, axis=1) for one in corners])
+    barrier = Barrier(Skin(vertices, faces, False), [], [], 1e-3, 1e4, True)
+    assert barrier.energy(vertices) == 0.0
+    beyond = vertices * [1.0, 1.0, -1.0]  # its lower lip is above the upper one
+    near = vertices
+    while not barrier.energy(near):
+        share = barrier.free_share(near, beyond)
+        assert 0.0 < share < 0.5
+        near = near + share * (beyond - near)
+    (fold,) = barrier.touches(near)
+    assert fold.name == "itself" and np.linalg.norm(fold.forces, axis=1).min() > 0.0
+    assert np.abs(fold.force).max() < 1e-9 * np.abs(fold.forces).sum()
+
+
+def test_inverse_kinematics_pushes_against_an_obstacle():
+    """A shape that the held sheet takes is found by its pressures; free, it would be another one."""
+    robot, body = load_robot("membrane"), membrane(BALL, reach=2e-3).simulator()
+    model, hidden = SimulatedModel(robot, body), np.linspace(4200.0, 2800.0, 9)
+    state = model.forward(hidden[None])
+    assert body.touches(state.unknowns[0])
+    target = Shape(state.points[0] / MM_PER_M, None, body.faces)
+    options = IkOptions(robot.actuation_min, robot.actuation_max, relative_decrease=1e-6)
+    result = solve_inverse_kinematics(model, target, options)
+    assert result.mean_error_mm < 0.05
+    np.testing.assert_allclose(result.actuation, hidden, atol=50.0)
+
+
+def test_a_data_set_holds_shapes_that_touch():
+    body = membrane(BALL, reach=2e-3)
+    solved = body.sampled().solve(np.full((1, 9), 4000.0), np.eye(9)[None])
+    assert solved.failures == [""]
+    away = np.linalg.norm(solved.outputs["vertices"][0] - BALL["centre"], axis=1)
+    assert BALL["radius"] < away.min() < BALL["radius"] + 2e-3
+    with pytest.raises(SoftformError, match="not simulated on a device"):
+        body.batched("cpu")
