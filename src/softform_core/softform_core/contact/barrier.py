@@ -39,11 +39,13 @@ class Skin(NamedTuple):
         rest: (P, 3) m, its vertices at rest.
         faces: (F, 3).
         is_closed: Whether it has an inside.
+        is_held: (P,) which of its vertices never move, as those of a base: they may stand on a plane.
     """
 
     rest: Array
     faces: NDArray[np.int64]
     is_closed: bool
+    is_held: NDArray[np.bool_]
 
 
 class Touch(NamedTuple):
@@ -113,7 +115,7 @@ class Barrier:
             areas = np.array(getattr(mesh, name))
             areas[is_still] = np.minimum(areas[is_still], areas[~is_still].mean())
             setattr(mesh, name, areas)
-        self._areas = np.array(mesh.vertex_areas)[: self._count]
+        self._areas = np.where(self._skin.is_held, 0.0, np.array(mesh.vertex_areas)[: self._count])
         if self._itself:
             mesh.can_collide = ipctk.make_static_obstacle_filter(self._count)
         else:
@@ -181,7 +183,7 @@ class Barrier:
             if not candidates.empty():
                 share = float(candidates.compute_collision_free_stepsize(self._mesh, begin, end))
         for plane in self._planes:
-            before, after = (self.reach * self._to(plane, one) for one in (points, moved))
+            before, after = (self._to(plane, one) for one in (points, moved))
             crossing = after <= 0.0
             if crossing.any():
                 before, after = before[crossing], after[crossing]
@@ -268,8 +270,9 @@ class Barrier:
             )
 
     def _to(self, plane: Plane, points: Array) -> Array:
-        """Distances (P,) of points from a plane, in reaches."""
-        return np.asarray((points - plane.point) @ plane.normal / self.reach)
+        """Distances (P,) of points from a plane, in reaches; without end of those that are held."""
+        away = (points - plane.point) @ plane.normal / self.reach
+        return np.where(self._skin.is_held, np.inf, away)
 
     def _by_plane(self, plane: Plane, points: Array) -> Array:
         slope = self.pressure * self._areas * _barrier(self._to(plane, points), 1)

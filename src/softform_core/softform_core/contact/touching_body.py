@@ -68,13 +68,14 @@ class TouchingBody:
         if goes_around:
             rest, faces, moves = _with_ends(rest, faces, moves)
         self._moves, self._at_rest = moves, rest
+        is_held = np.diff(csr_matrix(moves).indptr).reshape(-1, 3).sum(axis=1) == 0
         reach = contact.reach or _REACH * float(np.ptp(rest, axis=0).max())
         corners = rest[faces]
         area = 0.5 * np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
         stiffness = _typical(body.derivatives(body.rest[None], body.unloaded[None])[1])
         pressure = _STIFFNESS * stiffness * reach / (float(area.sum()) / len(rest))
         self.barrier = Barrier(
-            Skin(rest, faces, goes_around), obstacles_of(contact, reach), planes_of(contact), reach, pressure,
+            Skin(rest, faces, goes_around, is_held), obstacles_of(contact, reach), planes_of(contact), reach, pressure,
             contact.itself,
         )  # fmt: skip
         self.faces, self.frames, self.rest, self.is_slack = body.faces, body.frames, body.rest, body.is_slack

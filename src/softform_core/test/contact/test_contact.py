@@ -44,7 +44,9 @@ def test_the_barrier_is_differentiable():
     other = Obstacle("other", vertices + [0.0411, 0.003, 0.001], faces)
     box = Obstacle("box", 0.01 * vertices / np.abs(vertices).max() + [-0.001, 0.0315, 0.0], faces)
     plane = Plane("floor", np.array([0.0, 0.0, -0.0212]), np.array([0.0, 0.0, 1.0]))
-    barrier = Barrier(Skin(vertices, faces, True), [other, box], [plane], 2.5e-3, 1e4, False)
+    barrier = Barrier(
+        Skin(vertices, faces, True, np.zeros(len(vertices), bool)), [other, box], [plane], 2.5e-3, 1e4, False
+    )
     random = np.random.default_rng(1)
     points = vertices + 1e-4 * random.standard_normal(vertices.shape)
     assert {one.name for one in barrier.touches(points)} == {"other", "box", "floor"}
@@ -76,6 +78,7 @@ def test_a_body_with_contact_does_what_a_body_must(check, held):
     check(held)
 
 
+@pytest.mark.long
 def test_the_force_is_the_work_over_the_way():
     """Of the energy of the whole by the place of the ball, which is the force on it."""
     pressures = np.full((1, 9), 4000.0)
@@ -122,8 +125,17 @@ def test_a_beam_leans_on_a_plane_as_a_propped_cantilever():
     assert floor.place[2] > 0.9 * LENGTH
 
 
+@pytest.mark.long
+def test_a_held_base_may_stand_on_a_plane():
+    """Its wall, which is pressed down beside it, may not pass through."""
+    floor = {"shape": "plane", "name": "floor", "point": (0, 0, 0), "normal": (0, 0, 1)}
+    body = beam(0.4, contact={"obstacles": [floor]}).simulator()
+    found = find_equilibria(body, np.zeros((1, 1)))
+    assert not found.failures[0] and body.points(found.unknowns)[0, :, 2].min() >= 0.0
+
+
 def test_nothing_passes_through_in_random_shapes(touching):
-    _press_at_random(touching, 4)
+    _press_at_random(touching, 2)
 
 
 @pytest.mark.long
@@ -228,19 +240,21 @@ def test_contact_changes_no_fingerprint_where_there_is_none():
     assert pressed.fingerprint != robot.fingerprint
 
 
+@pytest.mark.long
 def test_a_ball_presses_into_a_block_as_hertz_says():
-    """F = 4/3 E* sqrt(R) d^1.5 on a half space; a block of finite depth on a held base is stiffer, up to a fourth here.
+    """F = 4/3 E* sqrt(R) d^1.5 on a half space.
 
-    The mesh of 5 mm, with nodes 2.5 mm apart, resolves a contact of about 7 mm across to as much again.
+    A block six contact radii deep on a held base is stiffer, and so is its mesh, whose nodes are 2.5 mm apart under a
+    contact 10 mm across: by up to a third, as a block of 20 mm under a larger ball was by two thirds.
     """
-    radius, depth, gap = 0.05, 0.001, 0.0005
-    ball = {"shape": "sphere", "name": "ball", "centre": (0, 0, 0.02 + gap + radius), "radius": radius}
+    radius, depth, gap = 0.03, 0.0008, 0.0005
+    ball = {"shape": "sphere", "name": "ball", "centre": (0, 0, 0.03 + gap + radius), "radius": radius}
     block = {
-        "shape": [{"part": "box", "begin": (-0.02, -0.02, 0), "end": (0.02, 0.02, 0.02)}],
+        "shape": [{"part": "box", "begin": (-0.02, -0.02, 0), "end": (0.02, 0.02, 0.03)}],
         "loads": [{"load": "grip", "name": "hand", "begin": (-1, -1, 0), "end": (1, 1, 0.001)}],
         "support": "none",
         "mesh_size": 0.005,
-        "contact": {"obstacles": [ball], "reach": 1e-4},
+        "contact": {"obstacles": [ball], "reach": 3e-5},
         "surface": "sheet",
     }
     body = beam(0.0, **block).simulator()
@@ -255,14 +269,15 @@ def test_a_ball_presses_into_a_block_as_hertz_says():
 
 def test_two_lips_of_one_skin_touch_each_other():
     """A skin that is bent onto itself: its own forces cancel, and no step leads through it."""
-    along, around = np.meshgrid(np.linspace(0.0, np.pi, 21), np.linspace(0.0, 0.02, 5), indexing="ij")
+    along, around = np.meshgrid(np.linspace(0.0, np.pi, 11), np.linspace(0.0, 0.02, 3), indexing="ij")
     vertices = np.stack([0.02 * np.sin(along), around, -0.02 * np.cos(along)], axis=-1).reshape(-1, 3)
-    cells = np.array([5 * i + j for i in range(20) for j in range(4)])
-    corners = (cells, cells + 5, cells + 6), (cells, cells + 6, cells + 1)
+    cells = np.array([3 * i + j for i in range(10) for j in range(2)])
+    corners = (cells, cells + 3, cells + 4), (cells, cells + 4, cells + 1)
     faces = np.concatenate([np.stack(one, axis=1) for one in corners])
-    barrier = Barrier(Skin(vertices, faces, False), [], [], 1e-3, 1e4, True)
+    barrier = Barrier(Skin(vertices, faces, False, np.zeros(len(vertices), bool)), [], [], 1e-3, 1e4, True)
     assert barrier.energy(vertices) == 0.0
-    beyond = vertices * [1.0, 1.0, -1.0]  # its lower lip is above the upper one
+    beyond = vertices * [1.0, 1.0, -1.0]  # its lower lip is above the upper one, and askew
+    beyond[:, 2] += 0.2 * vertices[:, 1] * (vertices[:, 2] > 0.0)
     near = vertices
     while not barrier.energy(near):
         share = barrier.free_share(near, beyond)
@@ -273,6 +288,7 @@ def test_two_lips_of_one_skin_touch_each_other():
     assert np.abs(fold.force).max() < 1e-9 * np.abs(fold.forces).sum()
 
 
+@pytest.mark.long
 def test_inverse_kinematics_pushes_against_an_obstacle():
     """A shape that the held sheet takes is found by its pressures; free, it would be another one."""
     robot, body = load_robot("membrane"), membrane(BALL, reach=2e-3).simulator()
@@ -291,6 +307,8 @@ def test_a_data_set_holds_shapes_that_touch():
     solved = body.sampled().solve(np.full((1, 9), 4000.0), np.eye(9)[None])
     assert solved.failures == [""]
     away = np.linalg.norm(solved.outputs["vertices"][0] - BALL["centre"], axis=1)
-    assert BALL["radius"] < away.min() < BALL["radius"] + 2e-3
+    assert away.min() > BALL["radius"]
+    free = membrane(BALL).model_copy(update={"contact": None}).sampled().solve(np.full((1, 9), 4000.0), np.eye(9)[None])
+    assert np.linalg.norm(free.outputs["vertices"][0] - BALL["centre"], axis=1).min() < BALL["radius"]
     with pytest.raises(SoftformError, match="not simulated on a device"):
         body.batched("cpu")
