@@ -45,8 +45,10 @@ class SurfacePredictions:
         self._markers = SurfaceMarkers(node, self._topology)
         self._frames = PointFrames(node, robot) if robot.frames else None
         self._line = None if robot.centre_line is None else CentreLineTopic(node, robot)
-        touches = robot.body.contact is not None and isinstance(models.current, SimulatedSurface)
-        self._contact = ContactMarkers(node, robot, models.current) if touches else None
+        self._contact: ContactMarkers | None = None
+        simulated = models.current
+        if robot.body.contact is not None and isinstance(simulated, SimulatedSurface):
+            self._contact = ContactMarkers(node, robot, simulated)
         self._service = node.create_service(PredictShape, "predict_shape", self._on_request)
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ exact, and each vertex meets them by itself.
 from collections.abc import Sequence
 from functools import cached_property
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,7 +103,7 @@ class Barrier:
         self._potential = self._ipctk.BarrierPotential(reach, pressure, True)
         self._check_rest()
 
-    def _meshed(self, faces: NDArray[np.int32]) -> "object":
+    def _meshed(self, faces: NDArray[np.int32]) -> Any:
         ipctk = self._ipctk
         edges = ipctk.edges(np.asfortranarray(faces))
         mesh = ipctk.CollisionMesh(self._all(self._skin.rest), np.asfortranarray(edges), np.asfortranarray(faces))
@@ -127,7 +127,7 @@ class Barrier:
     def _all(self, points: Array) -> Array:
         return np.asfortranarray(np.concatenate([points, self._still]))
 
-    def _pairs(self, vertices: Array) -> "object":
+    def _pairs(self, vertices: Array) -> Any:
         pairs = self._ipctk.NormalCollisions()
         pairs.use_area_weighting = True
         pairs.collision_set_type = self._ipctk.NormalCollisions.IMPROVED_MAX_APPROX

@@ -158,7 +158,7 @@ class TouchingBody:
         finite = np.isfinite(unknowns).all(axis=1)
         return [
             what or (self.barrier.wrong(self._skin(one)) if there else "")
-            for what, one, there in zip(own, unknowns, finite, strict=True)
+            for what, one, there in zip(own, unknowns, finite.tolist(), strict=True)
         ]
 
     def points(self, unknowns: Array) -> Array:

@@ -69,7 +69,7 @@ class SolidMesh(Description):
     shape: Literal["mesh"]
     name: Name
     file: str
-    unit: Literal["m", "cm", "mm"] = "m"
+    unit: Literal["m", "mm"] = "m"
 
 
 def _named_once(obstacles: "list[AnyObstacle]") -> "list[AnyObstacle]":
