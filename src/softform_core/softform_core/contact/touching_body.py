@@ -155,10 +155,9 @@ class TouchingBody:
     def impossible(self, unknowns: Array) -> list[str]:
         """As `ShapeProblem`: what is impossible about the body, and where it passes through something."""
         own = self._body.impossible(unknowns) if isinstance(self._body, ShapeProblem) else [""] * len(unknowns)
-        finite = np.isfinite(unknowns).all(axis=1)
         return [
-            what or (self.barrier.wrong(self._skin(one)) if there else "")
-            for what, one, there in zip(own, unknowns, finite.tolist(), strict=True)
+            what or (self.barrier.wrong(self._skin(one)) if np.isfinite(one).all() else "")
+            for what, one in zip(own, unknowns, strict=True)
         ]
 
     def points(self, unknowns: Array) -> Array:
