@@ -25,7 +25,7 @@ from softform_core.simulation.simulated_body import SimulatedBody, rest_points
 
 __all__ = ["TouchingBody", "touching"]
 
-_REACH = 0.002  # of the size of the body
+_REACH, _LEAST_REACH, _MOST_REACH = 0.002, 1e-5, 0.02  # of the size of the body
 _STIFFNESS = 1.0
 """Of the barrier, over that of the body: both are of one order where the skin is pressed on at half the reach."""
 _START = 0.9
@@ -69,7 +69,13 @@ class TouchingBody:
             rest, faces, moves = _with_ends(rest, faces, moves)
         self._moves, self._at_rest = moves, rest
         is_held = np.diff(csr_matrix(moves).indptr).reshape(-1, 3).sum(axis=1) == 0
-        reach = contact.reach or _REACH * float(np.ptp(rest, axis=0).max())
+        size = float(np.ptp(rest, axis=0).max())
+        reach = contact.reach or _REACH * size
+        if not _LEAST_REACH * size <= reach <= _MOST_REACH * size:
+            raise SoftformError(
+                f"A reach of contact of {reach:.3g} m does not fit a body of {size:.3g} m.",
+                f"Set it between {_LEAST_REACH * size:.1g} and {_MOST_REACH * size:.1g} m, or leave it out.",
+            )
         corners = rest[faces]
         area = 0.5 * np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
         stiffness = _typical(body.derivatives(body.rest[None], body.unloaded[None])[1])

@@ -188,6 +188,12 @@ def test_what_is_in_the_way_at_rest_is_told(obstacle, said):
         membrane(obstacle).simulator()
 
 
+@pytest.mark.parametrize("reach", [1e-7, 0.5])
+def test_a_reach_beside_all_measure_is_told(reach):
+    with pytest.raises(SoftformError, match="does not fit a body of 0.32 m"):
+        membrane(BALL, reach=reach).simulator()
+
+
 def test_an_obstacle_within_the_body_is_told():
     ball = {"shape": "sphere", "name": "pea", "centre": (0, 0, 0.05), "radius": 0.003}
     with pytest.raises(SoftformError, match=r"obstacle 'pea' lies in the body at \[-?0.0, -?0.0, 50.0\] mm"):
