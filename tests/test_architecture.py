@@ -81,6 +81,7 @@ OPTIONAL = {
     "felupe",
     "foxglove",
     "gmsh",
+    "ipctk",
     "mutmut",
     "pypardiso",
     "pyvicon_datastream",

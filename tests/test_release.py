@@ -81,7 +81,7 @@ def test_all_else_has_its_licence_from_one_file():
 DISTRIBUTION = {"skfem": "scikit-fem", "yaml": "pyyaml", "mpl_toolkits": "matplotlib"}
 IN_AN_EXTRA = {
     **{"open3d": "open3d-cpu", "ompl": "ompl", "fcl": "python-fcl", "gmsh": "gmsh", "ray": "ray"},
-    **{"pypardiso": "pypardiso", "warp": "warp-lang"},
+    **{"pypardiso": "pypardiso", "ipctk": "ipctk", "warp": "warp-lang"},
 }
 
 

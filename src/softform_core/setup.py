@@ -60,6 +60,7 @@ setup(
         "planning": ["ompl>=2.0", "python-fcl>=0.7"],  # motions clear of obstacles
         "parquet": ["pyarrow"],
         "mkl": ["pypardiso"],  # pinned in requirements-pardiso.txt
+        "contact": ["ipctk"],  # pinned in requirements-ipctk.txt
         "gmsh": ["gmsh"],  # pinned in requirements-gmsh.txt
         "warp": ["warp-lang"],  # pinned in requirements-warp.txt
         "ray": ["ray"],  # pinned in requirements-ray.txt: all nodes of a cluster need the same version
