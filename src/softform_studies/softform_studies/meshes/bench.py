@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 from pydantic import ValidationError
 
-from softform_core.bodies.loads.description import CableLoad
-from softform_core.bodies.mesh.description import MeshBody
 from softform_core.errors import SoftformError
+from softform_core.robots.body import body_class
 from softform_core.simulation.newton import find_equilibria
 from softform_core.simulation.simulated_body import rest_points
 from softform_studies.meshes.made import Case, cases
@@ -57,28 +56,28 @@ def tried(case: Case, folder: Path) -> dict[str, object]:
         folder: Takes its file.
 
     Returns:
-        Its name, whether it is sound, what is told of it (nothing, if it works), its nodes and elements,
+        Its name, whether it is sound, what is told of it (nothing, if it works), its points,
         how far it moves under each input, mm, and core seconds.
     """
     begin = time.process_time()
     row: dict[str, object] = {"name": case.name, "is_sound": case.is_sound, "told": ""}
     try:
         fields = case.make(folder)
-        body = MeshBody.model_validate(_RUBBER | fields, context={"folder": folder})
+        body = body_class("mesh").model_validate(_RUBBER | fields, context={"folder": folder})
         problem = body.simulator()
-        pulls = [_PULL if isinstance(load, CableLoad) else 0.0 for load in body.loads for _ in load.inputs]
-        values = np.diag([_PRESSURE] * body.chamber_count + pulls)
+        cables = len(fields.get("loads", []))  # of the chambers first, then of these
+        values = np.diag([_PRESSURE] * (len(body.inputs) - cables) + [_PULL] * cables)
         found = find_equilibria(problem, values)
         if any(found.failures):
             return row | {"told": "; ".join(filter(None, found.failures))}
-        moved = problem.points(found.unknowns) - rest_points(problem)
+        resting = rest_points(problem)
+        moved = problem.points(found.unknowns) - resting
     except ValidationError as error:
         return row | {"told": "; ".join(one["msg"] for one in error.errors())}
     except SoftformError as error:
         return row | {"told": str(error)}
     return row | {
-        "nodes": len(problem.solid.nodes),
-        "elements": len(problem.solid.elements),
+        "points": len(resting),
         "moves_mm": [round(1e3 * float(np.linalg.norm(one, axis=1).max()), 2) for one in moved],
         "core_seconds": round(time.process_time() - begin, 1),
     }

@@ -11,6 +11,7 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from softform_core.arrays import Array
 from softform_core.bodies.freeform.description import IN_PLANE, MeshedBody
+from softform_core.bodies.mesh.source import SURFACES, VOLUMES, Cavity, states_unit
 from softform_core.robots.body import Outline
 from softform_core.robots.description import Description, Place, Positive
 from softform_core.units import AnyUnit
@@ -18,17 +19,8 @@ from softform_core.units import AnyUnit
 if TYPE_CHECKING:
     from softform_core.bodies.mesh.files import BodyFile
 
-SURFACES = (".stl", ".obj", ".ply", ".step", ".stp")
-"""Files of closed surfaces; those of CAD state their unit."""
-VOLUMES = (".vtk", ".vtu", ".msh")
-"""Files that may hold tetrahedra, or triangles."""
 _IN_PLANE = 1e-4
 """Of the size: a node so little above the plane of a support is held; what programs export is rounded."""
-
-
-def states_unit(file: str) -> bool:
-    """Whether files of this type say their unit: those of CAD do."""
-    return Path(file).suffix.lower() in (".step", ".stp")
 
 
 class Plane(Description):
@@ -47,28 +39,6 @@ class Plane(Description):
     def heights(self, points: Array) -> Array:
         """Heights (…) m of points (…, 3) above it."""
         return np.asarray((points - self.at) @ (np.array(self.normal) / np.linalg.norm(self.normal)))
-
-
-class Cavity(Description):
-    """A closed surface within the body: that of a file of its own, or the one around a place.
-
-    Attributes:
-        file: Its file; that of the body, if left out.
-        unit: Of that file; the body's, if left out.
-        at: A place within it, m; of a file that has one closed surface it is not needed.
-    """
-
-    file: str | None = None
-    unit: AnyUnit | None = None
-    at: Place | None = None
-
-    @model_validator(mode="after")
-    def _is_somewhere(self) -> "Cavity":
-        if self.file is None and self.at is None:
-            raise ValueError("a cavity needs a file of its own, or a place within it (at)")
-        if self.file is None and self.unit is not None:
-            raise ValueError("the unit of a cavity is that of its own file")
-        return self
 
 
 class MeshBody(MeshedBody):

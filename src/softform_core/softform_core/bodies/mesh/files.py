@@ -10,7 +10,7 @@ from softform_core.arrays import Array
 from softform_core.bodies.elements import IN_FOUR
 from softform_core.bodies.freeform.block import free_sides
 from softform_core.bodies.mesh.closed import Closed, closed_parts, place
-from softform_core.bodies.mesh.description import SURFACES, Cavity, MeshBody, states_unit
+from softform_core.bodies.mesh.source import SURFACES, Cavity, Source, states_unit
 from softform_core.bodies.mesh.tetrahedra import checked_tetrahedra
 from softform_core.errors import SoftformError
 from softform_core.importing.vtk import read_tetrahedra, read_vtk
@@ -85,7 +85,7 @@ def in_either_unit(path: Path) -> str:
     )
 
 
-def read_body(body: MeshBody) -> BodyFile:
+def read_body(body: Source) -> BodyFile:
     """What the files of a body hold.
 
     Raises:
@@ -154,7 +154,7 @@ def _check_size(points: Array, name: str, unit: AnyUnit | None) -> None:
     )
 
 
-def _placed(body: MeshBody, points: Array) -> Array:
+def _placed(body: Source, points: Array) -> Array:
     """Points (V, 3) m of the file in the robot's frame: `up` along z, turned about no more axes than that takes."""
     axis, sign = _AXES[body.up[-1]], -1.0 if body.up.startswith("-") else 1.0
     moved = points - body.origin
@@ -185,7 +185,7 @@ def _check_nested(outside: Closed, inner: list[Closed]) -> None:
             )
 
 
-def _cavity(body: MeshBody, cavity: Cavity, name: str, outside: Closed, inner: list[Closed]) -> Closed:
+def _cavity(body: Source, cavity: Cavity, name: str, outside: Closed, inner: list[Closed]) -> Closed:
     """The surface of a cavity, one of the `inner` ones or of its own file."""
     if cavity.file is None:
         return _around(cavity, name, inner, body.file)
@@ -246,7 +246,7 @@ def _check_once(cavities: list[Closed]) -> None:
             )
 
 
-def _read_volume(body: MeshBody, name: str, points: Array, elements: NDArray[np.int64]) -> BodyFile:
+def _read_volume(body: Source, name: str, points: Array, elements: NDArray[np.int64]) -> BodyFile:
     if body.mesh_size is not None:
         raise SoftformError(f"{name} holds tetrahedra, which are taken as they are.", "Leave out mesh_size.")
     if any(cavity.file is not None for cavity in body.cavities):
