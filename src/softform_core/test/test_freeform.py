@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from softform_core.bodies.freeform.description import Box, Cylinder, FreeformBody
-from softform_core.bodies.freeform.mesh import started_gmsh
 from softform_core.bodies.freeform.simulator import RealFreeform, drawn_reality, outward, real_simulator, simulator
+from softform_core.bodies.gmsh_process import started_gmsh
 from softform_core.errors import SoftformError
 from softform_core.simulation.newton import find_equilibria
 from softform_core.surface.patch import Patch

@@ -197,8 +197,9 @@ def _stated_unit(content: bytes, is_table: bool) -> str | None:
 
 def _check_unit(stated: str | None, unit: AnyUnit) -> None:
     if stated not in (None, unit):
+        says, asked = ("inches" if one == "in" else one for one in (stated, unit))
         raise SoftformError(
-            f"It says that it is in {stated}, but was to be read in {unit}.",
+            f"It says that it is in {says}, but was to be read in {asked}.",
             f"State the unit {stated}." if stated in UNITS else f"Export it in {' or '.join(UNITS)}.",
         )
 

@@ -12,7 +12,7 @@ import numpy as np
 import trimesh
 
 from softform_core.arrays import Array
-from softform_core.bodies.freeform.mesh import started_gmsh
+from softform_core.bodies.gmsh_process import started_gmsh
 from softform_core.units import PER_METRE, AnyUnit
 
 Fields = dict[str, Any]

@@ -3,11 +3,6 @@
 gmsh's geometry kernel (Open CASCADE) joins the parts and cuts the chambers out, and tells which piece came of which.
 """
 
-import ctypes
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -17,17 +12,13 @@ from scipy.sparse.csgraph import connected_components
 from softform_core.arrays import Array
 from softform_core.bodies.freeform.block import FreeformMesh, block_of, mesh_block, meshed
 from softform_core.bodies.freeform.description import IN_PLANE, Box, Cylinder, FreeformBody, Part, bounds_of
+from softform_core.bodies.gmsh_process import started_gmsh
 from softform_core.errors import SoftformError
 
 _TETRAHEDRON, _TRIANGLE = 11, 9
 """gmsh's numbers of the quadratic elements."""
 _EDGES_AS_OURS = [0, 1, 2, 3, 4, 5, 6, 7, 9, 8]
 """gmsh has the middles of 23 and 13 the other way round."""
-
-_SIZE_OF_ACTION = 512
-"""Bytes, no fewer than a `struct sigaction` of any platform has."""
-_ONE_AT_A_TIME = Lock()
-"""gmsh has one model for all threads of a process."""
 
 Tag = tuple[int, int]
 """Dimension and number of a piece of geometry."""
@@ -94,58 +85,6 @@ def _check_turned(gmsh: Any) -> None:
             f"The mesh turns inside out at curved walls: {turned} of its {len(tags)} tetrahedra do.",
             "Choose a smaller mesh_size.",
         )
-
-
-@contextmanager
-def started_gmsh() -> Iterator[Any]:
-    """The module, ready and silent; what goes wrong in it becomes a clear error."""
-    try:
-        import gmsh
-    except (ImportError, OSError) as error:
-        raise SoftformError(
-            f"gmsh, which meshes this body, cannot be loaded: {error}",
-            "Install it: .venv/bin/pip install -r requirements-gmsh.txt; and what it needs, on Debian: apt-get install "
-            "libglu1-mesa libxcursor1 libxft2 libxinerama1",
-        ) from None
-    with _ONE_AT_A_TIME:
-        yield from _started(gmsh)
-
-
-def _started(gmsh: Any) -> Iterator[Any]:
-    with _signals_kept():
-        gmsh.initialize(readConfigFiles=False, interruptible=False)
-    try:
-        gmsh.option.setNumber("General.Terminal", 0)
-        gmsh.option.setNumber("General.NumThreads", 1)
-        yield gmsh
-    except SoftformError:
-        raise
-    except Exception as error:  # gmsh raises nothing more exact
-        raise SoftformError(
-            f"gmsh cannot mesh the body: {error}.",
-            "Look for chambers or parts that just touch each other or the outside, and for walls far thinner than "
-            "mesh_size, or choose a smaller mesh_size.",
-        ) from error
-    finally:
-        gmsh.finalize()
-
-
-@contextmanager
-def _signals_kept() -> Iterator[None]:
-    """Put back what a process does on signals: gmsh lets SIGTERM and SIGPIPE end it, though a node has to be made safe.
-
-    By the C library, as Python's `signal.signal` works in the main thread alone.
-    """
-    of_process, kept = ctypes.CDLL(None), []
-    for number in sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}):
-        action = ctypes.create_string_buffer(_SIZE_OF_ACTION)
-        if of_process.sigaction(int(number), None, action) == 0:
-            kept.append((int(number), action))
-    try:
-        yield
-    finally:
-        for known, action in kept:
-            of_process.sigaction(known, action, None)
 
 
 def _volumes(gmsh: Any, body: FreeformBody, shifts: Array) -> tuple[list[list[int]], list[int], list[int]]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
-from softform_core.bodies.freeform.mesh import started_gmsh
+from softform_core.bodies.gmsh_process import started_gmsh
 from softform_core.bodies.mesh.closed import Closed, least_size
 from softform_core.errors import SoftformError
 
