@@ -10,6 +10,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots.contact import Ball, Block, Contact, HalfSpace, SolidMesh
 from softform_core.shapes.read import read_shape
+from softform_core.surface.mesh import directed_edges
 
 __all__ = ["Obstacle", "Plane", "ball_mesh", "obstacles_of", "planes_of"]
 
@@ -97,7 +98,7 @@ def ball_mesh(radius: float, deviation: float) -> tuple[Array, NDArray[np.int64]
 
 def _divided(vertices: Array, faces: NDArray[np.int64]) -> tuple[Array, NDArray[np.int64]]:
     """Each triangle of a sphere of radius 1 cut into four."""
-    edges = np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
+    edges = np.sort(directed_edges(faces).reshape(-1, 2), axis=1)
     edges, which = np.unique(edges, axis=0, return_inverse=True)
     middles = vertices[edges].mean(axis=1)
     middles /= np.linalg.norm(middles, axis=1, keepdims=True)
@@ -124,7 +125,7 @@ def _read(described: SolidMesh) -> Obstacle:
     _, first, which = np.unique(shape.points, axis=0, return_index=True, return_inverse=True)
     vertices, faces = shape.points[first], which.reshape(-1)[shape.faces]  # STL names each corner anew
     faces = faces[(faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])]
-    sides = faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
+    sides = directed_edges(faces).reshape(-1, 2)
     directed, counts = np.unique(sides, axis=0, return_counts=True)
     back = {tuple(side) for side in directed[:, ::-1].tolist()}
     alone = [side for side in directed.tolist() if tuple(side) not in back]

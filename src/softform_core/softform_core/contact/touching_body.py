@@ -22,6 +22,7 @@ from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibrium
 from softform_core.simulation.problem import MixedProblem, ShapeProblem
 from softform_core.simulation.sampled_body import SampledSurface
 from softform_core.simulation.simulated_body import SimulatedBody, rest_points
+from softform_core.surface.mesh import directed_edges, loops_along
 
 __all__ = ["TouchingBody", "touching"]
 
@@ -221,14 +222,11 @@ def skin_moves(body: SimulatedBody, points: int) -> csr_matrix:
 
 def _with_ends(rest: Array, faces: NDArray[np.int64], moves: csr_matrix) -> tuple[Array, NDArray[np.int64], csr_matrix]:
     """A skin and its moves with a fan of triangles over each of its open ends, about the mean of the end's vertices."""
-    sides = faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
+    sides = directed_edges(faces).reshape(-1, 2)
     there = {tuple(side) for side in sides.tolist()}
     after = {end: begin for begin, end in sides.tolist() if (end, begin) not in there}  # as the fan goes around
-    while after:
-        loop = [next(iter(after))]
-        while (one := after.pop(loop[-1])) != loop[0]:
-            loop.append(one)
-        fan = [[one, other, len(rest)] for one, other in zip(loop, [*loop[1:], loop[0]], strict=True)]
+    for loop in loops_along(after):
+        fan = [[one, other, len(rest)] for one, other in zip(loop, np.roll(loop, -1), strict=True)]
         mean = csr_matrix((np.full(len(loop), 1.0 / len(loop)), (np.zeros(len(loop), dtype=int), loop)), (1, len(rest)))
         rows = [mean @ moves[axis::3] for axis in range(3)]
         rest, faces = np.concatenate([rest, mean @ rest]), np.concatenate([faces, fan])
