@@ -2,10 +2,10 @@
 
 A test file is marked by what it imports and calls: `stack` if it starts nodes or processes, opens terminals or plays a
 robot in real time, `training` if it trains a model, fits a plant, simulates a data set or a robot's whole range, has
-gmsh mesh a body, or compares with another solver or simulator.
-`--quick` leaves out both, unread; `--waiting` and `--computing` divide all files into those that mostly wait and those
-that compute. Files and tests that say `long` of themselves, since each starts stacks of its own or a browser on one, or
-computes for many seconds, run with `--long`, or where their file is named.
+gmsh mesh a body, or compares with another solver or simulator. One that computes for more than three seconds says
+`slow` of itself. `--quick` leaves out all of these, unread; `--waiting` and `--computing` divide all files into those
+that mostly wait and those that compute. Files and tests that say `long` of themselves, since each starts stacks of its
+own or a browser on one, or computes for many seconds, run with `--long`, or where their file is named.
 """
 
 import fcntl
@@ -46,6 +46,7 @@ _MARKS = {
         r"|\bimportorskip\(\"felupe\"\)|\bexplore\(",
         re.MULTILINE,
     ),
+    "slow": re.compile(r"^pytestmark = .*\bmark\.slow\b", re.MULTILINE),
     "long": re.compile(r"^pytestmark = .*\bmark\.long\b", re.MULTILINE),
 }
 
@@ -87,7 +88,7 @@ def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 _CHOICES: dict[str, tuple[str, Callable[[frozenset[str]], bool]]] = {
-    "--quick": ("only test files that are marked neither stack nor training", lambda marks: not marks),
+    "--quick": ("only test files that are marked neither stack, training nor slow", lambda marks: not marks),
     "--waiting": ("only test files that are marked stack", lambda marks: "stack" in marks),
     "--computing": ("only test files that are not marked stack", lambda marks: "stack" not in marks),
 }

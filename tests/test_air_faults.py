@@ -23,6 +23,8 @@ from softform_rig.faults import parse_fault
 from softform_rig.faulty_board import FaultyBoard
 from softform_rig.line_board import Firmware
 
+pytestmark = pytest.mark.slow
+
 DEFAULTS = {row.name: row.default for row in PARAMETERS}
 _TOLERANCES = load_robot("membrane").actuator_tolerances
 VENT_THRESHOLD, FOLLOW = float(_TOLERANCES.vent_threshold.min()), float(_TOLERANCES.follow.min())  # alike for all

@@ -28,7 +28,7 @@ def marks_of(request):
         ("test_rig_identify_plant.py", {"training"}),
         ("test_solid_whole_range.py", {"training"}),
         ("test_driver.py", set()),
-        ("test_air_faults.py", set()),
+        ("test_air_faults.py", {"slow"}),
         ("test_architecture.py", set()),
         ("test_simulation_equilibrium.py", set()),
     ],
@@ -49,6 +49,7 @@ def test_quick_reads_only_what_it_runs(pytester):
         test_fast="def test_sum():\n    assert 1 + 1 == 2\n",
         test_process="import subprocess\nraise SystemExit('imported')\n",
         test_learning="raise SystemExit('imported')\ntrain_model(3)\n",
+        test_solid="import pytest\npytestmark = pytest.mark.slow\nraise SystemExit('imported')\n",
         test_some_node="raise SystemExit('imported')\n",
     )
     pytester.runpytest_inprocess("--quick").assert_outcomes(passed=1)

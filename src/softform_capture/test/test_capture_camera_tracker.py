@@ -19,6 +19,8 @@ from softform_capture.camera_tracker.tracker import CameraTracker
 from softform_capture.cli_print_code import print_code
 from softform_core.errors import SoftformError
 
+pytestmark = pytest.mark.slow
+
 SHEET = SHEETS["A4"]
 RED, GREEN, DIAMETER = (30, 30, 200), (40, 180, 30), 0.012
 EYE = [0.05, -0.2, 0.75]

@@ -10,6 +10,8 @@ from softform_capture.motion_capture.marker_stream import MarkerStream
 from softform_core.errors import SoftformError
 from softform_core.registration.base_alignment import base_alignment
 
+pytestmark = pytest.mark.slow
+
 BASE = {
     "base_1": [-0.2, -0.2, 0.0],
     "base_2": [0.2, -0.18, 0.0],

@@ -20,6 +20,8 @@ from softform_core.surface.mesh import doubled_areas
 from softform_core.units import MM_PER_M
 from softform_ros.diagnostics import OK, WARN
 
+pytestmark = pytest.mark.slow
+
 STRONG: dict[str, list[float]] = {
     "membrane": [1, 0, 0, 0, 1, 0, 0, 0, 1],
     "manipulator": [1, 0, 0, 1, 0, 0],

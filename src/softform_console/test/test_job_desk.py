@@ -21,6 +21,8 @@ from softform_console.run_files import RunFiles
 from softform_core.errors import SoftformError
 from softform_core.paths import models_of
 
+pytestmark = pytest.mark.slow
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 from served_console import Served, until  # noqa: E402

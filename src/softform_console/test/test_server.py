@@ -16,6 +16,8 @@ from softform_console.access import COOKIE, Links
 from softform_console.certificate import certificate
 from softform_console.scene_frames import Kind, SceneItem
 
+pytestmark = pytest.mark.slow
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 from decoded_frame import decoded  # noqa: E402

@@ -12,6 +12,8 @@ from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
 from softform_core.shapes.shape import Shape
 
+pytestmark = pytest.mark.slow
+
 REST = np.full(100, 11.0)
 
 

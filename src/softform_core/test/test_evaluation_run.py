@@ -26,6 +26,8 @@ from softform_core.registration.markers import register_markers
 from softform_core.robots import load_robot
 from softform_core.surface.patch_set import SHEET
 
+pytestmark = pytest.mark.slow
+
 NOISE_MM = 0.1
 ROBOT = load_robot("membrane")
 MODEL = str(models_dir() / "membrane" / "rig_default")

@@ -9,6 +9,8 @@ from softform_core.halton import halton_actuations
 from softform_core.robots import Robot, load_robot
 from softform_core.units import MM_PER_M
 
+pytestmark = pytest.mark.slow
+
 ROBOT = load_robot("membrane")
 SURFACE = load_pipeline(ROBOT, 70 * 70)
 ACTUATIONS = halton_actuations(ROBOT.actuation_min, ROBOT.actuation_max, 8, seed=3)

@@ -14,6 +14,8 @@ from softform_core.frames.store import FrameStore, create_frames, open_recording
 from softform_core.halton import halton_actuations
 from softform_core.robots import load_robot
 
+pytestmark = pytest.mark.slow
+
 ROBOT = load_robot("membrane")
 NAMES = ["m01", "m02", "m03", "m04", "m05"]
 REST = np.array([[-0.1, -0.1, 0.0], [0.1, -0.1, 0.0], [0.1, 0.1, 0.0], [-0.1, 0.1, 0.0], [0.0, 0.0, 0.0]])

@@ -16,6 +16,8 @@ from softform_core.frames.store import FrameStore, create_frames, open_recording
 from softform_core.halton import halton_actuations
 from softform_core.robots import load_robot
 
+pytestmark = pytest.mark.slow
+
 ROBOT = load_robot("membrane")
 PROVENANCE = {"seed": 0, "source": "test", "via": "scanner", "git_revision": "none", "created": "now"}
 ACTUATIONS = halton_actuations(ROBOT.actuation_min, ROBOT.actuation_max, 3, 0)

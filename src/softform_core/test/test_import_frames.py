@@ -22,6 +22,8 @@ from softform_core.shapes.write import write_ply
 from softform_core.training.recorded_frames import read_recorded_frames
 from softform_core.units import MM_PER_M, PA_PER_KPA
 
+pytestmark = pytest.mark.slow
+
 FRAMES = 4
 COLUMNS = [f"p{number}" for number in range(1, 10)]
 

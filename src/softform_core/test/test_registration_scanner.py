@@ -23,6 +23,8 @@ from softform_core.shapes.shape import Shape
 from softform_core.shapes.write import write_ply
 from softform_core.units import MM_PER_M
 
+pytestmark = pytest.mark.slow
+
 ROBOT = load_robot("membrane")
 POSE = RigidTransform(
     Rotation.from_euler("xyz", [200.0, 25.0, 130.0], degrees=True).as_matrix(), np.array([0.1, -0.2, 0.5])

@@ -11,6 +11,8 @@ from softform_core.shapes.open_tube import MOST_OPEN, OPEN_PART, check_goes_arou
 from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 
+pytestmark = pytest.mark.slow
+
 SAMPLES = 48 * 48
 
 

@@ -5,6 +5,8 @@ import pytest
 from softform_core.errors import SoftformError
 from softform_core.shapes.read import read_shape
 
+pytestmark = pytest.mark.slow
+
 POINTS = np.random.default_rng(0).uniform(-0.1, 0.1, (200, 3))
 ENCODINGS = {"ascii": {"write_ascii": True}, "binary": {}, "binary_compressed": {"compressed": True}}
 

@@ -17,6 +17,8 @@ from softform_core.robots.description import Material
 from softform_core.simulation.newton import find_equilibria, newton
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
 
+pytestmark = pytest.mark.slow
+
 COARSE = Cells(chamber=2, rib=2, layers=2)
 PRESSURES = np.array([[30e3, 0.0, 10e3, 0.0, 25e3, 25e3]])
 MODULUS = 50e3

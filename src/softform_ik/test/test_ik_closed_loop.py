@@ -37,6 +37,8 @@ from softform_interfaces.msg import ActuatorState, DriverState
 from softform_ros.goal_error import GoalCode
 from softform_ros.histories import history_message
 
+pytestmark = pytest.mark.slow
+
 HIDDEN = np.array([3500.0, 700.0, 2800.0, 900.0, 2500.0, 1500.0, 600.0, 3100.0, 1200.0])
 MIRROR = np.diag([-1.0, 1.0, 1.0])
 

@@ -13,6 +13,8 @@ from softform_core.robots import load_robot
 from softform_core.units import MM_PER_M
 from softform_ik.capture.drift_watch import CAPTURES, DriftWatch
 
+pytestmark = pytest.mark.slow
+
 ROBOT = load_robot("membrane")
 ACTUATIONS = halton_actuations(ROBOT.actuation_min, ROBOT.actuation_max, 2 * CAPTURES, 5)
 

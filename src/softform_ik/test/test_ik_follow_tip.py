@@ -23,6 +23,8 @@ from softform_ik.follow.tip import TipPathSolver
 from softform_ik.goals.reach_limit import TIP_REACH_PARAMETER, ReachSettings, check_reachable
 from softform_ros.goal_error import GoalCode, GoalError
 
+pytestmark = pytest.mark.slow
+
 FINGER_MM = 120.0
 POSTURE = np.array([5e3, 40e3, 20e3])
 

@@ -28,6 +28,8 @@ from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
 from softform_pneumatics.offsets import OffsetStore
 from softform_pneumatics.pneumatic_device import PneumaticDevice
 
+pytestmark = pytest.mark.slow
+
 WaitUntil = Callable[..., None]
 CHAMBERS = [f"c{i + 1}" for i in range(9)]
 SETTINGS = DriverSettings(command_timeout=0.8, stream_timeout=1.0, settle_time=0.1, follow_timeout=0.8)

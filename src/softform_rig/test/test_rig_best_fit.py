@@ -12,6 +12,8 @@ from softform_rig.board_emulation import PressureSensors
 from softform_rig.live_body import LiveBody
 from softform_rig.reality import Reality
 
+pytestmark = pytest.mark.slow
+
 REALITY = Reality(
     name="coarse", title="", body=RealMembrane(cells=12), pressure_sensors=PressureSensors(gain=0.9, offset=300.0)
 )

@@ -11,6 +11,8 @@ from softform_rig.live_body import LiveBody
 from softform_rig.material_memory import BoucWen, Creep, Plays
 from softform_rig.reality import load_reality, memory_of
 
+pytestmark = pytest.mark.slow
+
 ROBOTS = ("membrane", "three_chamber", "planar_fingers", "tendon_rod")
 
 

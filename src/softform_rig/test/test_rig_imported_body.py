@@ -28,6 +28,8 @@ from softform_rig.live_body import LiveBody
 from softform_rig.origin import origin
 from softform_rig.reality import load_reality
 
+pytestmark = pytest.mark.slow
+
 SHEET = """
 name: bumps
 title: A sheet with two bumps

@@ -13,6 +13,8 @@ from softform_rig.markers import glue_markers, marker_layout
 from softform_rig.motion_capture import MotionCapture
 from softform_rig.reality import MotionCaptureDescription, load_reality
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def robot() -> Robot:

@@ -27,6 +27,8 @@ from softform_shaping.remote_rig import RemoteRig, RemoteSettings, Topics
 from softform_shaping.scene import make_scene
 from softform_shaping.session import shape_object
 
+pytestmark = pytest.mark.slow
+
 ROBOT = load_robot(config_dir() / "arms" / "two_arms.yaml")
 NEAR = 0.3 * BENT
 

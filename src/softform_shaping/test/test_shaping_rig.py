@@ -14,6 +14,8 @@ from softform_shaping.scene import Scene, make_scene
 from softform_shaping.segmentation import cloud_of, dominant_hue, gripper_pixels, object_pixels
 from softform_shaping.session import shape_object
 
+pytestmark = pytest.mark.slow
+
 GREEN, YELLOW = (40, 190, 60), (230, 190, 40)
 
 

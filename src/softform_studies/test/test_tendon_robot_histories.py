@@ -27,6 +27,8 @@ from softform_studies.tendon_robot.hysteresis import chamfer, measured_hysteresi
 from softform_studies.tendon_robot.recording import record
 from softform_studies.tendon_robot.shapes import joined, read_shapes, straight_line, write_shapes
 
+pytestmark = pytest.mark.slow
+
 ROBOT = load_robot("tendon_robot")
 REALITY = load_reality("printed", ROBOT)
 

@@ -16,6 +16,8 @@ from softform_actuation.device import Rest, SafeAction
 from softform_core.errors import SoftformError
 from softform_tendons.protocol import crc16
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 0.25
 TAUT = ROBOT.safe + np.array([0.002, 0.001, 0.001, 0.001])
 NEAR = 2e-4

@@ -21,6 +21,8 @@ from softform_rig.tendon_motor import TICKS_A_TURN
 from softform_tendons.bus import Bus
 from softform_tendons.tendon_bus import TendonBus
 
+pytestmark = pytest.mark.slow
+
 ROBOT = load_robot("tendon_rod")
 BENT = ROBOT.actuators_of(np.array([0.008, 0.0, 0.001]))
 PERIOD = 0.02  # s

@@ -27,6 +27,8 @@ from softform_tools.commission import (
     shape_complaint,
 )
 
+pytestmark = pytest.mark.slow
+
 ROBOT = load_robot("membrane")
 SIDE = 16
 

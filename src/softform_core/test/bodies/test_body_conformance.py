@@ -19,6 +19,8 @@ from softform_core.robots.body import Body, body_class
 from softform_core.simulation.conformance import CHECKS, Check, Examined, its_centre_line_is_told
 from softform_core.simulation.simulated_body import SimulatedBody
 
+pytestmark = pytest.mark.slow
+
 BLOCK = {
     "kind": "freeform",
     "shape": [{"part": "box", "begin": (-0.01, -0.01, 0), "end": (0.01, 0.01, 0.06)}],

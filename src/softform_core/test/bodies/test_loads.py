@@ -20,6 +20,8 @@ from softform_core.simulation.newton import find_equilibria
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
 from softform_core.simulation.simulated_body import PulledBody
 
+pytestmark = pytest.mark.slow
+
 SHEAR, NU = 50e3, 0.3
 YOUNG = 2.0 * SHEAR * (1.0 + NU)
 SIDE, LENGTH = 0.01, 0.1

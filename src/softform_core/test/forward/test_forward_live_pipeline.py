@@ -12,6 +12,8 @@ from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL, load_sim_to_real
 from softform_core.robots import load_robot
 
+pytestmark = pytest.mark.slow
+
 PRESSURES = np.linspace(500.0, 4500.0, 9)
 POINTS = 100
 

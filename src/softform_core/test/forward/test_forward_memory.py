@@ -15,6 +15,8 @@ from softform_core.forward.memory import FRAME_S, NO_MEMORY, Commands, Memory, P
 from softform_core.robots import load_robot
 from softform_core.stores.past import REMEMBERED, pasts
 
+pytestmark = pytest.mark.slow
+
 ROBOT = load_robot("membrane")
 LOW, HIGH = np.zeros(9), np.full(9, 5000.0)
 WIDTH = np.linspace(50.0, 200.0, 9)

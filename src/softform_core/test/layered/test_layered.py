@@ -19,6 +19,8 @@ from softform_core.simulation.newton import NoEquilibriumError, find_equilibria
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
 from softform_core.simulation.simulated_body import equilibrium_unknowns
 
+pytestmark = pytest.mark.slow
+
 ROBOT = load_robot("mannequin", "surface")
 YEOH = Material(law="yeoh", coefficients=[160e3, 1e3, 4e3])
 TWO = [

@@ -5,6 +5,8 @@ import trimesh
 from softform_core.planning.clearance import FAR_MM, ClearanceGauge, DistanceField
 from softform_core.planning.obstacles import CloudObstacle, MeshObstacle
 
+pytestmark = pytest.mark.slow
+
 REGION = np.array([[-160.0, -160.0, 0.0], [160.0, 160.0, 80.0]])
 
 

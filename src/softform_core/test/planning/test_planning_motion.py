@@ -11,6 +11,8 @@ from softform_core.robots import load_robot
 from softform_core.shapes.shape import Shape
 from softform_core.units import MM_PER_M
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = MotionSettings(PlannerSettings(max_seconds=30.0), goal_starts=2)
 START = np.array([4000.0, 500.0, 500.0, 500.0, 3500.0, 500.0, 500.0, 500.0, 4000.0])
 GOAL = np.array([500.0, 4000.0, 500.0, 4000.0, 500.0, 4000.0, 500.0, 4000.0, 500.0])

@@ -6,6 +6,8 @@ from softform_core.planning.clearance import ClearanceGauge
 from softform_core.planning.obstacles import MeshObstacle
 from softform_core.planning.sweep import BENT, STEP_PART, MotionChecker, StoppedError
 
+pytestmark = pytest.mark.slow
+
 LEFT, RIGHT = np.array([0.0, 2500.0]), np.array([5000.0, 2500.0])
 
 

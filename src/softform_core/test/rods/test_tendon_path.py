@@ -15,6 +15,8 @@ from softform_core.paths import robot_file
 from softform_core.robots import Robot, load_robot
 from softform_core.simulation.simulated_body import PathDependentBody, SweptBody
 
+pytestmark = pytest.mark.slow
+
 ROBOT = load_robot("tendon_robot", "tip")
 SLACK = float(ROBOT.safe[0])
 ARM, SECTION, DISC, SECTIONS = 0.008, 0.020, 0.0022222, 9

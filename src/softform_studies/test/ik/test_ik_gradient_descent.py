@@ -13,6 +13,8 @@ from softform_core.shapes.shape import Shape
 from softform_core.surface.patch_set import SHEET
 from softform_studies.ik.gradient_descent import descend, icp
 
+pytestmark = pytest.mark.slow
+
 MOVED = RigidTransform().moved(np.array([0.1, -0.05, 0.15]), np.array([0.012, -0.007, 0.02]), np.zeros(3))
 
 
