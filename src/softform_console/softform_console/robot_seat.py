@@ -111,7 +111,7 @@ class RobotSeat:
         self.view.note_driver(message)
         is_over = self.link.note_driver(message)
         if (is_over or message.state in (DriverState.FAULT, DriverState.OFFLINE)) and self.steering.forget():
-            self._warn("The robot was stopped, at fault, or is somebody else's: nothing moves it from here.")
+            self._warn(f"Nothing moves the robot from here any more: {message.reason or 'it was stopped'}.")
 
     def _warn(self, text: str) -> None:
         self.node.get_logger().warning(text)
