@@ -19,7 +19,7 @@ from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.shape import Shape
 from softform_core.shapes.write import write_ply
 from softform_core.simulation.simulated_body import equilibrium_unknowns
-from softform_core.surface.skin_store import load_skin
+from softform_core.skin.skin_store import load_skin
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.long]
 
@@ -87,7 +87,7 @@ def place_on(skin, target, observer):
 
 def test_a_point_of_the_skin_is_dragged_and_the_robot_brings_it_there(skinned, place, tmp_path):
     robot = load_robot("membrane")
-    skin = load_skin("membrane", "plate", robot.fingerprint())
+    skin = load_skin(robot, "plate")
     observer = Observer()
     try:
         observer.wait_for(lambda: observer.driver, "the driver")
@@ -138,7 +138,7 @@ def test_a_point_of_the_skin_is_dragged_and_the_robot_brings_it_there(skinned, p
 
 def test_a_point_of_the_skin_is_reached_and_led_by_goals(skinned, place):
     robot = load_robot("membrane")
-    skin = load_skin("membrane", "plate", robot.fingerprint())
+    skin = load_skin(robot, "plate")
     chosen = [over(skin, -0.05, 0.0), over(skin, 0.05, 0.04)]
     uv = skin.parameters(np.array(chosen), np.array([[0.2, 0.3, 0.5], [0.6, 0.2, 0.2]]))
     triangle, weights = skin.places(uv)
@@ -162,7 +162,7 @@ def test_a_point_of_the_skin_is_reached_and_led_by_goals(skinned, place):
 
 def test_a_robot_without_a_surface_wears_its_skin_whose_points_are_dragged_and_reached(sleeved, tmp_path):
     robot = load_robot("three_chamber")
-    skin = load_skin(robot.name, "sleeve", robot.fingerprint())
+    skin = load_skin(robot, "sleeve")
     body = robot.body.simulator()
     pressures = robot.actuators_of(robot.actuation_max * [0.5, 0.1, 0.0])
     bent = skin.points(body.bones(equilibrium_unknowns(body, pressures[None]))[0].reshape(-1, 3))

@@ -5,15 +5,15 @@ import logging
 from softform_console.protocol import Actuator, Output, RobotInfo
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
+from softform_core.skin.skin_store import load_skin, skin_names
 from softform_core.surface.skin import Skin
-from softform_core.surface.skin_store import load_skin, skin_names
 
 
 def skin_of(robot: Robot) -> tuple[str, Skin] | None:
     """Return the newest skin of a robot, by name; None without one that can be used, of which the log says why."""
-    for name in skin_names(robot.name)[:1]:
+    for name in skin_names(robot)[:1]:
         try:
-            return name, load_skin(robot.name, name, robot.fingerprint())
+            return name, load_skin(robot, name)
         except SoftformError as error:
             logging.getLogger(__name__).warning("the skin '%s' is not shown: %s", name, error)
     return None

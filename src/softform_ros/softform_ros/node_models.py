@@ -7,7 +7,15 @@ from typing import Any, TypeVar, cast
 
 from softform_core.errors import SoftformError
 from softform_core.forward.model_choice import ChosenSurface
-from softform_core.forward.robot_models import GROUP, ModelRequest, RobotModels, SurfaceModels, open_surface_models
+from softform_core.forward.robot_models import (
+    GROUP,
+    SIMULATED,
+    ModelRequest,
+    RobotModels,
+    SurfaceModels,
+    kind_of_models,
+    open_surface_models,
+)
 from softform_core.plugins import plugin_kinds
 from softform_core.robots import Robot
 from softform_interfaces.srv import UseModel
@@ -41,7 +49,11 @@ def open_node_models(
     values = node.parameters
     folder = Path(values["model_folder"]) if values["model_folder"] else None
     request = ModelRequest(robot, values["surface_points"], folder, values["sim_to_real"])
-    models = open_kind(values["model"], request)
+    kind = kind_of_models(values["model"], request)
+    if kind != values["model"] and kind == SIMULATED:
+        said = f"'{robot.name}' has no learned model: its simulator predicts and solves (model '{kind}')."
+        node.get_logger().info(said)
+    models = open_kind(kind, request)
     if isinstance(models, SurfaceModels):
 
         def opened(kind: str) -> SurfaceModels:
@@ -49,7 +61,7 @@ def open_node_models(
             warm_up(other)
             return other
 
-        chosen = ChosenSurface(values["model"], models, opened)
+        chosen = ChosenSurface(kind, models, opened)
         _ModelService(node, chosen)
         models = cast(Models, chosen)
 

@@ -192,7 +192,11 @@ def parameter_table_markdown(table: Iterable[Parameter]) -> str:
 
 MODEL_PARAMETERS = (
     Parameter("robot", DEFAULT_ROBOT, "the robot: a name in `config/robots`, or the path of a description"),
-    Parameter("model", "learned", "kind of its model: `learned`, `fem` (its simulator), or one of another package"),
+    Parameter(
+        "model",
+        "auto",
+        "kind of its model: `learned`, `fem` (its simulator), another package's, or `auto`: learned if there is one",
+    ),
     Parameter("model_folder", "", "folder of the trained N_fk; empty for the robot's own in `models`"),
     Parameter(
         "sim_to_real",

@@ -126,6 +126,13 @@ def swept_skin(sections: int, rim: Array, disc_radius: float) -> Skin:
 def _drum(along: NDArray[np.int64], ring: Array) -> tuple[NDArray[np.int64], Array, NDArray[np.int64]]:
     """Return stations, offsets and outward triangles of a tube over rings at stations `along`, closed at both ends."""
     rows, around = len(along), len(ring)
+    station = np.concatenate([np.repeat(along, around), along[[0, -1]]])
+    offset = np.concatenate([np.tile(ring, (rows, 1)), np.zeros((2, 2))])
+    return station, offset, closed_tube(rows, around)
+
+
+def closed_tube(rows: int, around: int) -> NDArray[np.int64]:
+    """Return outward triangles (F, 3) over `rows` rings of `around` points each, then the middles of both ends."""
     here = np.arange(around)
     ahead = (here + 1) % around
     faces = []
@@ -140,6 +147,4 @@ def _drum(along: NDArray[np.int64], ring: Array) -> tuple[NDArray[np.int64], Arr
         np.stack([np.full(around, first), ahead, here], axis=1),
         np.stack([np.full(around, first + 1), end + here, end + ahead], axis=1),
     ]
-    station = np.concatenate([np.repeat(along, around), along[[0, -1]]])
-    offset = np.concatenate([np.tile(ring, (rows, 1)), np.zeros((2, 2))])
-    return station, offset, np.concatenate(faces)
+    return np.concatenate(faces)

@@ -15,12 +15,14 @@ from softform_core.forward.one_point import ServedTip, TipPoint
 from softform_core.forward.outputs import Outputs
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.networks.sim_to_real_card import SurfaceSimToRealCard
+from softform_core.networks.store import FORWARD_KINEMATICS
+from softform_core.paths import models_of
 from softform_core.plugins import load_plugin
 from softform_core.robots import Robot
 
 GROUP = "softform.models"
-LEARNED = "learned"
-"""Kind of models that is used if none is named."""
+LEARNED, SIMULATED = "learned", "fem"
+"""Kinds of models: networks, and the simulator itself."""
 
 AUTO = "auto"
 NONE = "none"
@@ -172,6 +174,15 @@ class FixedSurface(SurfaceModels):
     def description(self) -> dict[str, str]:
         """See `RobotModels.description`."""
         return {"model": self._kind, "sim-to-real": NONE}
+
+
+def kind_of_models(kind: str, request: ModelRequest) -> str:
+    """Return the kind of models that is meant: of `auto` the learned ones, or where there are none the simulator."""
+    if kind != AUTO:
+        return kind
+    folder = models_of(request.robot.name) if request.folder is None else request.folder
+    is_learned = (folder / FORWARD_KINEMATICS.card_file).exists()  # that of a tip has the same name
+    return LEARNED if is_learned or not request.robot.body.is_simulated else SIMULATED
 
 
 def open_models(kind: str, request: ModelRequest) -> RobotModels:

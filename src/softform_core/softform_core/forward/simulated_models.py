@@ -16,7 +16,7 @@ from softform_core.errors import SoftformError
 from softform_core.forward.centre_line import CentreLine
 from softform_core.forward.forward_model import ForwardModel, SplineModel, batch_of
 from softform_core.forward.memory import NO_MEMORY
-from softform_core.forward.robot_models import AUTO, NONE, FixedSurface, ModelRequest, RobotModels, TipModels
+from softform_core.forward.robot_models import AUTO, NONE, SIMULATED, FixedSurface, ModelRequest, RobotModels, TipModels
 from softform_core.forward.simulated_tracker import SimulatedTracker
 from softform_core.halton import halton_actuations
 from softform_core.robots import TIP, Robot
@@ -346,6 +346,6 @@ def fem(request: ModelRequest) -> RobotModels:
             f"'{robot.name}' is known by data alone: it has no simulator.", "Take model:=learned for it."
         )
     if robot.surfaces:
-        return FixedSurface(SimulatedSurface(robot, robot.patches.samples(request.points)), "fem")
+        return FixedSurface(SimulatedSurface(robot, robot.patches.samples(request.points)), SIMULATED)
     line = SimulatedLine(robot) if robot.learns_line else None
     return TipModels(SimulatedTip.of(robot), NONE, line, bones=SimulatedBones(robot) if has_bones(robot) else None)

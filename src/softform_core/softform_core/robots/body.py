@@ -198,6 +198,13 @@ class Body(Description):
         """
         return None
 
+    def shell(self) -> tuple[Array, NDArray[np.int64]] | None:
+        """Points (V, 3) m and outward triangles (F, 3) of its outside at rest, if it has bones and no surface.
+
+        It is shown, picked and dragged as a skin on those bones; None by default.
+        """
+        return None
+
     @property
     def second_model(self) -> "Body | None":
         """The same body with another simulator, independent of its own, for studies; none by default."""

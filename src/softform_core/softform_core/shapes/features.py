@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import CENTRE_LINE, Robot
+from softform_core.skin.skin_store import load_skin, skin_names
 from softform_core.surface.anchors import Anchors
 from softform_core.surface.patch_set import on_patches
-from softform_core.surface.skin_store import load_skin, skin_names
 
 MAX_FEATURES = 1000
 """More points than this are a shape: give a cloud or a mesh."""
@@ -110,8 +110,8 @@ def anchored_parameters(robot: Robot, output: str, uv: Array) -> tuple[Array, An
     Raises:
         SoftformError: If the robot has no such patch, frame or skin, or that no such point.
     """
-    if output and output not in named_outputs(robot) and output in skin_names(robot.name):
-        return load_skin(robot.name, output, robot.fingerprint()).anchored(uv, robot.rider_parameters)
+    if output and output not in named_outputs(robot) and output in skin_names(robot):
+        return load_skin(robot, output).anchored(uv, robot.rider_parameters)
     parameters = _output_parameters(robot, output, uv[0])
     return parameters, None if len(parameters) == 1 else Anchors.mean(len(parameters))
 

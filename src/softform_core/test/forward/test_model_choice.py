@@ -9,7 +9,7 @@ import pytest
 from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import SplineModel
 from softform_core.forward.model_choice import ChosenSurface
-from softform_core.forward.robot_models import FixedSurface, SurfaceModels
+from softform_core.forward.robot_models import FixedSurface, ModelRequest, SurfaceModels, kind_of_models
 from softform_core.robots import load_robot
 
 ROBOT = load_robot("membrane")
@@ -117,3 +117,20 @@ def test_without_a_choice_another_kind_is_refused():
     assert models.of("") is models
     with pytest.raises(SoftformError, match="No other kind"):
         models.of("learned")
+
+
+@pytest.mark.parametrize(
+    ("kind", "robot", "meant"),
+    [
+        ("auto", "membrane", "learned"),
+        ("auto", "helix", "fem"),
+        ("learned", "helix", "learned"),
+        ("fem", "membrane", "fem"),
+    ],
+)
+def test_auto_is_the_learned_model_where_there_is_one_else_the_simulator(kind, robot, meant):
+    assert kind_of_models(kind, ModelRequest(load_robot(robot), 100)) == meant
+
+
+def test_auto_of_a_folder_without_a_model_is_the_simulator(tmp_path):
+    assert kind_of_models("auto", ModelRequest(ROBOT, 100, tmp_path)) == "fem"

@@ -19,8 +19,8 @@ from softform_core.shapes.shape import Shape
 from softform_core.shapes.write import write_ply
 from softform_core.simulation.simulated_body import equilibrium_unknowns
 from softform_core.skin.bind import bind_skin
+from softform_core.skin.skin_store import load_skin, save_skin, skin_names, skin_path
 from softform_core.surface.skin import Skin
-from softform_core.surface.skin_store import load_skin, save_skin, skin_names, skin_path
 from softform_core.units import MM_PER_M
 
 MEMBRANE = load_robot("membrane")
@@ -61,7 +61,7 @@ def arm_fixture():
 @pytest.fixture(name="kept")
 def kept_fixture(face, tmp_path, monkeypatch):
     """The face as `face` of the membrane, in a home of its own."""
-    monkeypatch.setattr("softform_core.surface.skin_store.models_of", lambda robot: tmp_path / robot)
+    monkeypatch.setattr("softform_core.skin.skin_store.models_of", lambda robot: tmp_path / robot)
     face.card["robot_fingerprint"] = MEMBRANE.fingerprint()
     save_skin(skin_path("membrane", "face"), face)
     return tmp_path
@@ -206,19 +206,20 @@ def test_a_dragged_point_of_the_skin_is_reached(face, kept, membrane, options):
 
 
 def test_a_skin_on_disk_is_the_same_and_a_damaged_or_foreign_one_is_told(face, kept):
-    assert skin_names("membrane") == ["face"]
-    again = load_skin("membrane", "face", MEMBRANE.fingerprint())
+    assert skin_names(MEMBRANE) == ["face"]
+    again = load_skin(MEMBRANE, "face")
     rest = at_rest(MEMBRANE, face)
     assert np.array_equal(again.points(rest), face.points(rest)) and np.array_equal(again.triangles, face.triangles)
     with pytest.raises(SoftformError, match="no skin 'mask' .known: face"):
-        load_skin("membrane", "mask", MEMBRANE.fingerprint())
+        load_skin(MEMBRANE, "mask")
     with pytest.raises(SoftformError, match="another description"):
-        load_skin("membrane", "face", "0" * 8)
+        thicker = MEMBRANE.body.model_copy(update={"thickness": 2.0 * MEMBRANE.body.thickness})
+        load_skin(MEMBRANE.model_copy(update={"body": thicker}), "face")
     path = skin_path("membrane", "face")
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises(SoftformError, match="cannot be read"):
-        load_skin("membrane", "face", MEMBRANE.fingerprint())
+        load_skin(MEMBRANE, "face")
     arrays = face.arrays() | {"triangles": face.triangles + 10**6}
     with pytest.raises(ValueError, match="out of range"):
         Skin.of_arrays(arrays)
@@ -243,13 +244,13 @@ def test_what_cannot_be_a_skin_is_rejected_and_what_may_be_wrong_is_said():
 
 
 def test_the_command_binds_a_file_draws_it_and_keeps_where_it_came_from(tmp_path, monkeypatch):
-    monkeypatch.setattr("softform_core.surface.skin_store.models_of", lambda robot: tmp_path / robot)
+    monkeypatch.setattr("softform_core.skin.skin_store.models_of", lambda robot: tmp_path / robot)
     write_ply(tmp_path / "my face.ply", dome(MEMBRANE), "mm")
     result = CliRunner().invoke(skin_command, [str(tmp_path / "my face.ply"), "--robot", "membrane", "--unit", "mm"])
     assert result.exit_code == 0, result.output
     assert "mm from 'membrane' at rest" in result.output and "WARNING: It is open: it has 1 border." in result.output
     assert (tmp_path / "membrane/skins/my_face.png").stat().st_size > 10_000
-    bound = load_skin("membrane", "my_face", MEMBRANE.fingerprint())
+    bound = load_skin(MEMBRANE, "my_face")
     assert {"command", "git_revision", "created", "file", "unit"} <= set(bound.card)
     np.testing.assert_allclose(bound.vertices, dome(MEMBRANE).points, atol=1e-7)
     again = [str(tmp_path / "my face.ply"), "--robot", "membrane", "--unit", "mm", "--name", "sheet"]

@@ -3,6 +3,7 @@
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from softform_core.arrays import Array
@@ -92,6 +93,12 @@ class RodShape(Body):
     def has_centre_line(self) -> bool:
         """The axis of the rod and of the links behind its sections."""
         return True
+
+    def shell(self) -> tuple[Array, NDArray[np.int64]] | None:
+        """Its sections and links."""
+        from softform_core.bodies.rod.shell import rod_shell
+
+        return rod_shell(self)
 
     def panel(self, section: int) -> str:
         """Name of the picture of a section, from 0."""

@@ -1,4 +1,4 @@
-"""Skins on disk, beside a robot's models: `models/<robot>/skins/<name>.npz`."""
+"""Skins of a robot: those on disk beside its models, `models/<robot>/skins/<name>.npz`, and that of its body."""
 
 import io
 import zipfile
@@ -10,7 +10,12 @@ import numpy as np
 from softform_core.errors import SoftformError
 from softform_core.files import made_folder, write_atomically
 from softform_core.paths import models_of
+from softform_core.robots import Robot
+from softform_core.skin.body_skin import body_skin, has_body_skin
 from softform_core.surface.skin import Skin
+
+BODY = "body"
+"""Name of the skin that a robot without a surface has by its description, unless one of that name was bound."""
 
 _SCHEMA = ("softform/skin", 1)
 _KEPT = 8
@@ -21,10 +26,11 @@ def skin_path(robot: str, name: str) -> Path:
     return models_of(robot) / "skins" / f"{name}.npz"
 
 
-def skin_names(robot: str) -> list[str]:
-    """Return the names of a robot's skins, the newest first."""
-    found = [(path.stat().st_mtime_ns, path.stem) for path in skin_path(robot, "*").parent.glob("*.npz")]
-    return [name for _, name in sorted(found, reverse=True)]
+def skin_names(robot: Robot) -> list[str]:
+    """Return the names of a robot's skins, the newest first; at last `BODY` where its body tells its own."""
+    found = [(path.stat().st_mtime_ns, path.stem) for path in skin_path(robot.name, "*").parent.glob("*.npz")]
+    bound = [name for _, name in sorted(found, reverse=True)]
+    return [*bound, BODY] if BODY not in bound and has_body_skin(robot) else bound
 
 
 def save_skin(path: Path, skin: Skin) -> None:
@@ -40,19 +46,21 @@ def save_skin(path: Path, skin: Skin) -> None:
     write_atomically(path, content.getvalue())
 
 
-def load_skin(robot: str, name: str, fingerprint: str) -> Skin:
-    """Return a skin of a robot, by the robot's name and fingerprint; one that is read again and again is kept.
+def load_skin(robot: Robot, name: str) -> Skin:
+    """Return a skin of a robot; one that is read again and again is kept.
 
     Raises:
         SoftformError: If there is none, it is damaged, or was bound to another description of the robot.
     """
-    path = skin_path(robot, name)
+    path = skin_path(robot.name, name)
     try:
-        return _read(path, path.stat().st_mtime_ns, fingerprint)
+        return _read(path, path.stat().st_mtime_ns, robot.fingerprint())
     except FileNotFoundError:
+        if name == BODY and has_body_skin(robot):
+            return body_skin(robot)
         known = ", ".join(skin_names(robot)) or "none"
         raise SoftformError(
-            f"Robot '{robot}' has no skin '{name}' (known: {known}).", "Bind one: ./softform skin FILE --unit mm."
+            f"Robot '{robot.name}' has no skin '{name}' (known: {known}).", "Bind one: ./softform skin FILE --unit mm."
         ) from None
 
 
