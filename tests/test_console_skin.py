@@ -17,9 +17,9 @@ from softform_core.paths import home
 from softform_core.robots import load_robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.shape import Shape
+from softform_core.shapes.skin_store import load_skin
 from softform_core.shapes.write import write_ply
 from softform_core.simulation.simulated_body import equilibrium_unknowns
-from softform_core.skin.skin_store import load_skin
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.long]
 

@@ -5,7 +5,7 @@ import logging
 from softform_console.protocol import Actuator, Output, RobotInfo
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_core.skin.skin_store import load_skin, skin_names
+from softform_core.shapes.skin_store import load_skin, skin_names
 from softform_core.surface.skin import Skin
 
 

@@ -18,8 +18,8 @@ from softform_core.inverse.feature_term import FeatureTerm
 from softform_core.robots import load_robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.shape import Shape
+from softform_core.shapes.skin_store import save_skin, skin_path
 from softform_core.skin.bind import bind_skin
-from softform_core.skin.skin_store import save_skin, skin_path
 from softform_core.units import MM_PER_M
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -32,7 +32,7 @@ ROBOT = load_robot("membrane")
 @pytest.fixture(name="kept")
 def kept_fixture(tmp_path, monkeypatch):
     """A skin of the membrane in a home of its own, 15 mm off and slanted."""
-    monkeypatch.setattr("softform_core.skin.skin_store.models_of", lambda robot: tmp_path / robot)
+    monkeypatch.setattr("softform_core.shapes.skin_store.models_of", lambda robot: tmp_path / robot)
     rest = resting_mesh(ROBOT)
     away = np.stack([0.0 * rest.points[:, 0], 0.0 * rest.points[:, 0], 0.015 + 0.1 * rest.points[:, 0]], axis=1)
     skin = bind_skin(Shape.from_mesh(rest.points + away, rest.faces), ROBOT).skin

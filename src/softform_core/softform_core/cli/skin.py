@@ -44,8 +44,8 @@ def skin(file: Path, robot_name: str, unit: Unit, name: str | None, bones: int |
     from softform_core.provenance import made_now
     from softform_core.shapes.features import named_outputs
     from softform_core.shapes.read import read_file
+    from softform_core.shapes.skin_store import save_skin, skin_path
     from softform_core.skin.bind import bind_skin
-    from softform_core.skin.skin_store import save_skin, skin_path
 
     robot = load_robot(robot_name)
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", file.stem) if name is None else name

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import CENTRE_LINE, Robot
-from softform_core.skin.skin_store import load_skin, skin_names
+from softform_core.shapes.skin_store import load_skin, skin_names
 from softform_core.surface.anchors import Anchors
 from softform_core.surface.patch_set import on_patches
 

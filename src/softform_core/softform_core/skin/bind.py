@@ -14,19 +14,18 @@ from softform_core.robots import Robot
 from softform_core.shapes.shape import Shape
 from softform_core.shapes.validate import check_target
 from softform_core.simulation.simulated_body import BodyOfBones
-from softform_core.surface.anchors import Anchors, frame_axes
+from softform_core.surface.anchors import Anchors
 from softform_core.surface.mesh import border_loops, with_seams_joined
 from softform_core.surface.patch import grid_side
 from softform_core.surface.patch_set import PatchSet
 from softform_core.surface.skin import Skin
+from softform_core.surface.skinning import along_spine, on_bones, skinned
 
 MOST_TRIANGLES = 200_000
 """More than this a page does not draw at the rate of the robot."""
 
 _FAR, _DOUBTFUL = 0.5, 0.1
 """Distances from the robot, over its size: a skin whose nearest vertex is farther is not the robot's; a far one."""
-
-_FLAT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ def _on_surface(robot: Robot, vertices: Array, samples: int, bones: int) -> tupl
     if bones:
         return _spine(uv, surface, patches, vertices, bones), distances
     places = identity(len(uv), format="csr")
-    return _skinned(surface, places, grid_frames(patches, len(uv)), vertices, triangles[found], weights), distances
+    return skinned(surface, places, grid_frames(patches, len(uv)), vertices, triangles[found], weights), distances
 
 
 def _on_elements(robot: Robot, vertices: Array, bones: int) -> tuple[Anchors, Array]:
@@ -98,10 +97,7 @@ def _on_elements(robot: Robot, vertices: Array, bones: int) -> tuple[Anchors, Ar
         raise SoftformError(f"'{robot.name}' has neither a surface nor elements.", "A skin has nothing to ride on.")
     if bones:
         raise SoftformError(f"'{robot.name}' has bones of its own: its elements.", "Leave out --bones.")
-    points = body.bones(body.rest[None])[0].reshape(-1, 3)
-    frames = np.arange(len(points)).reshape(-1, 3)
-    index, weights, distances = _along_spine(points[frames[:, 0]], vertices)
-    return _skinned(points, identity(len(points), format="csr"), frames, vertices, index, weights), distances
+    return on_bones(body.bones(body.rest[None])[0], vertices)
 
 
 def _warnings(vertices: Array, triangles: NDArray[np.int64], distances: Array, size: float) -> list[str]:
@@ -145,53 +141,5 @@ def _spine(uv: Array, surface: Array, patches: PatchSet, vertices: Array, bones:
     number = np.arange(bones)
     frames = np.stack([number, np.where(number < bones - 1, number + 1, bones - 2), bones + number], axis=1)
     middles = places[:bones] @ surface
-    index, weights, _ = _along_spine(middles, vertices)
-    return _skinned(surface, places, frames, vertices, index, weights)
-
-
-def _along_spine(middles: Array, vertices: Array) -> tuple[NDArray[np.int64], Array, Array]:
-    """Return the two bones (V, 2) that each vertex follows, how much, smoothly from one to the next, and its distance.
-
-    The distance is that from the line through the origins of the bones, (V,).
-    """
-    start, way = middles[:-1], np.diff(middles, axis=0)
-    part = np.einsum("vbx,bx->vb", vertices[:, None] - start, way) / np.maximum((way**2).sum(axis=1), 1e-300)
-    part = np.clip(part, 0.0, 1.0)
-    distances = np.linalg.norm(vertices[:, None] - start - part[..., None] * way, axis=2)
-    nearest = distances.argmin(axis=1)
-    t = np.take_along_axis(part, nearest[:, None], axis=1)[:, 0]
-    later = t * t * (3.0 - 2.0 * t)
-    return np.stack([nearest, nearest + 1], axis=1), np.stack([1.0 - later, later], axis=1), distances.min(axis=1)
-
-
-def _skinned(
-    surface: Array,
-    places: csr_matrix,
-    frames: NDArray[np.int64],
-    vertices: Array,
-    bones: NDArray[np.int64],
-    weights: Array,
-) -> Anchors:
-    """Return vertices (V, 3) as anchors that follow bones (V, w) by weights (V, w), rows of which sum to 1.
-
-    Raises:
-        SoftformError: If a frame has no axes: its places coincide or lie on one line.
-    """
-    at = (places @ surface)[frames]
-    axes = frame_axes(at)
-    used = np.unique(bones[weights > 0.0])
-    spans = np.linalg.norm(np.cross(at[used, 1] - at[used, 0], at[used, 2] - at[used, 0]), axis=1)
-    if (spans <= (_FLAT * np.ptp(surface, axis=0).max()) ** 2).any():
-        raise SoftformError(
-            "The surface at rest has points that coincide, where no frame is.", "Bind with other --samples."
-        )
-    away = vertices[:, None] - at[bones, 0]
-    local = weights[..., None] * np.einsum("vwax,vwx->vwa", axes[bones], away)
-    count, width = bones.shape
-    rows = np.repeat(np.arange(count), width)
-    shares = csr_matrix((weights.ravel(), (rows, frames[bones, 0].ravel())), shape=(count, places.shape[0]))
-    columns = (3 * bones[..., None] + np.arange(3)).ravel()
-    offsets = csr_matrix((local.ravel(), (np.repeat(rows, 3), columns)), shape=(count, 3 * len(frames)))
-    for matrix in (shares, offsets):
-        matrix.eliminate_zeros()
-    return Anchors(places, frames, shares, offsets)
+    index, weights, _ = along_spine(middles, vertices)
+    return skinned(surface, places, frames, vertices, index, weights)

@@ -6,16 +6,16 @@ import trimesh
 
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
+from softform_core.shapes.body_skin import body_skin
 from softform_core.shapes.features import FeaturePoints
-from softform_core.skin.body_skin import body_skin
-from softform_core.skin.skin_store import BODY, load_skin, save_skin, skin_names, skin_path
+from softform_core.shapes.skin_store import BODY, load_skin, save_skin, skin_names, skin_path
 
 RODS = "three_chamber", "planar_fingers", "tendon_rod", "tendon_robot"
 
 
 @pytest.fixture(autouse=True)
 def models(tmp_path, monkeypatch):
-    monkeypatch.setattr("softform_core.skin.skin_store.models_of", lambda robot: tmp_path / robot)
+    monkeypatch.setattr("softform_core.shapes.skin_store.models_of", lambda robot: tmp_path / robot)
 
 
 @pytest.mark.parametrize("name", RODS)

@@ -16,10 +16,10 @@ from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import load_robot
 from softform_core.shapes.features import FeaturePoints, anchored_parameters
 from softform_core.shapes.shape import Shape
+from softform_core.shapes.skin_store import load_skin, save_skin, skin_names, skin_path
 from softform_core.shapes.write import write_ply
 from softform_core.simulation.simulated_body import equilibrium_unknowns
 from softform_core.skin.bind import bind_skin
-from softform_core.skin.skin_store import load_skin, save_skin, skin_names, skin_path
 from softform_core.surface.skin import Skin
 from softform_core.units import MM_PER_M
 
@@ -61,7 +61,7 @@ def arm_fixture():
 @pytest.fixture(name="kept")
 def kept_fixture(face, tmp_path, monkeypatch):
     """The face as `face` of the membrane, in a home of its own."""
-    monkeypatch.setattr("softform_core.skin.skin_store.models_of", lambda robot: tmp_path / robot)
+    monkeypatch.setattr("softform_core.shapes.skin_store.models_of", lambda robot: tmp_path / robot)
     face.card["robot_fingerprint"] = MEMBRANE.fingerprint()
     save_skin(skin_path("membrane", "face"), face)
     return tmp_path
@@ -244,7 +244,7 @@ def test_what_cannot_be_a_skin_is_rejected_and_what_may_be_wrong_is_said():
 
 
 def test_the_command_binds_a_file_draws_it_and_keeps_where_it_came_from(tmp_path, monkeypatch):
-    monkeypatch.setattr("softform_core.skin.skin_store.models_of", lambda robot: tmp_path / robot)
+    monkeypatch.setattr("softform_core.shapes.skin_store.models_of", lambda robot: tmp_path / robot)
     write_ply(tmp_path / "my face.ply", dome(MEMBRANE), "mm")
     result = CliRunner().invoke(skin_command, [str(tmp_path / "my face.ply"), "--robot", "membrane", "--unit", "mm"])
     assert result.exit_code == 0, result.output

@@ -14,9 +14,9 @@ from softform_core.paths import home
 from softform_core.robots import load_robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.shape import Shape
+from softform_core.shapes.skin_store import save_skin, skin_path
 from softform_core.simulation.simulated_body import equilibrium_unknowns
 from softform_core.skin.bind import bind_skin
-from softform_core.skin.skin_store import save_skin, skin_path
 from softform_core.units import MM_PER_M
 
 SLEEVED = "three_chamber", "tendon_rod", "planar_fingers"
@@ -27,7 +27,7 @@ def skins_fixture(tmp_path_factory):
     """A tube round each robot as its skin `sleeve`, in a home of its own."""
     folder, skins = tmp_path_factory.mktemp("models"), {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("softform_core.skin.skin_store.models_of", lambda robot: folder / robot)
+        patch.setattr("softform_core.shapes.skin_store.models_of", lambda robot: folder / robot)
         for name in SLEEVED:
             robot = load_robot(name)
             body = robot.body.simulator()

@@ -10,8 +10,8 @@ import numpy as np
 from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import load_robot
 from softform_core.shapes.shape import Shape
+from softform_core.shapes.skin_store import save_skin, skin_path
 from softform_core.skin.bind import bind_skin
-from softform_core.skin.skin_store import save_skin, skin_path
 
 SKIN = "large"
 _WHERE = "SOFTFORM_CONFIG_PATH"

@@ -95,10 +95,28 @@ class RodShape(Body):
         return True
 
     def shell(self) -> tuple[Array, NDArray[np.int64]] | None:
-        """Its sections and links."""
-        from softform_core.bodies.rod.shell import rod_shell
+        """Its sections and links, or discs."""
+        from softform_core.bodies.rod.shell import RodOutside, rod_shell
 
-        return rod_shell(self)
+        one = self.section
+        return rod_shell(
+            RodOutside(
+                self.sections,
+                self.elements,
+                one.length,
+                self.link_length,
+                (one.width, one.height),
+                one.taper,
+                one.outline == "rectangle",
+                self.planar,
+                self.discs,
+            )
+        )
+
+    @property
+    def discs(self) -> float:
+        """Radius of the discs that the links are, m; 0, by default, of none."""
+        return 0.0
 
     def panel(self, section: int) -> str:
         """Name of the picture of a section, from 0."""

@@ -1,43 +1,57 @@
 """The outside of a rod at rest, as its description has it."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.bodies.rod.description import RodShape
 from softform_core.bodies.swept import closed_tube
 
 _AROUND = 24  # a multiple of 8: rectangles have points at their corners and at the middles of their sides
 
 
-def rod_shell(body: RodShape, disc_radius: float = 0.0) -> tuple[Array, NDArray[np.int64]]:
-    """Return points (V, 3) m and outward triangles (F, 3): the tube of sections and links, or of discs where they are.
+class RodOutside(NamedTuple):
+    """What the outside of a rod is described by; SI units, fields as those of `RodShape` and its section.
 
-    Args:
-        body: The rod; straight, as it rests.
+    Attributes:
         disc_radius: Of the discs that the links are, m; 0 if they are none.
     """
-    section, pitch = body.section, body.section.length + body.link_length
-    unit = _unit_ring(section.outline == "rectangle") * 0.5 * np.array([section.width, section.height])
-    share = np.linspace(0.0, 1.0, body.elements + 1)
+
+    sections: int
+    elements: int
+    length: float
+    link_length: float
+    size: tuple[float, float]
+    taper: float
+    is_rectangle: bool
+    is_planar: bool
+    disc_radius: float = 0.0
+
+
+def rod_shell(rod: RodOutside) -> tuple[Array, NDArray[np.int64]]:
+    """Return points (V, 3) m and outward triangles (F, 3) of a straight rod: sections, and links or discs."""
+    pitch = rod.length + rod.link_length
+    unit = _unit_ring(rod.is_rectangle) * 0.5 * np.array(rod.size)
+    share = np.linspace(0.0, 1.0, rod.elements + 1)
     along, rings = [], []
-    for start in pitch * np.arange(body.sections):
-        places, sizes = start + share * section.length, 1.0 + share * (section.taper - 1.0)
-        if body.link_length:
+    for start in pitch * np.arange(rod.sections):
+        places, sizes = start + share * rod.length, 1.0 + share * (rod.taper - 1.0)
+        if rod.link_length:
             places, sizes = np.append(places, start + pitch), np.append(sizes, sizes[-1])
         if along and sizes[0] == rings[-1][-1]:  # it goes on as the one before ends
             places, sizes = places[1:], sizes[1:]
         along.append(places)
         rings.append(sizes)
     parts = [_part(np.concatenate(along), np.concatenate(rings)[:, None, None] * unit)]
-    if disc_radius and body.link_length:
-        disc = np.tile(disc_radius * _unit_ring(is_rectangle=False), (2, 1, 1))
-        ends = pitch * np.arange(1, body.sections + 1)
-        parts += [_part(np.array([end - body.link_length, end]), disc) for end in ends]
+    if rod.disc_radius and rod.link_length:
+        disc = np.tile(rod.disc_radius * _unit_ring(is_rectangle=False), (2, 1, 1))
+        ends = pitch * np.arange(1, rod.sections + 1)
+        parts += [_part(np.array([end - rod.link_length, end]), disc) for end in ends]
     counts = np.cumsum([0, *(len(points) for points, _ in parts)])
     points = np.concatenate([points for points, _ in parts])
     faces = np.concatenate([faces + count for (_, faces), count in zip(parts, counts[:-1], strict=True)])
-    return (points[:, [2, 0, 1]] if body.planar else points), faces
+    return (points[:, [2, 0, 1]] if rod.is_planar else points), faces
 
 
 def _unit_ring(is_rectangle: bool) -> Array:

@@ -3,10 +3,8 @@
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from softform_core.arrays import Array
 from softform_core.bodies.rod.description import RodShape
 from softform_core.robots.body import Outline
 from softform_core.robots.description import Description, Finite, NotNegative, Positive
@@ -83,11 +81,10 @@ class TendonRodBody(RodShape):
         rim = 0.5 * np.array([self.section.width, self.section.height])
         return swept_skin(self.sections, rim, self.disc_radius)
 
-    def shell(self) -> tuple[Array, NDArray[np.int64]] | None:
-        """Its tube and discs, or links."""
-        from softform_core.bodies.rod.shell import rod_shell
-
-        return rod_shell(self, self.disc_radius)
+    @property
+    def discs(self) -> float:
+        """See `RodShape`."""
+        return self.disc_radius
 
     def outlines(self) -> list[Outline]:
         """Where each tendon begins in the cross-section of its first section."""

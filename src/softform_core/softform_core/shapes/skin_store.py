@@ -11,7 +11,7 @@ from softform_core.errors import SoftformError
 from softform_core.files import made_folder, write_atomically
 from softform_core.paths import models_of
 from softform_core.robots import Robot
-from softform_core.skin.body_skin import body_skin, has_body_skin
+from softform_core.shapes.body_skin import body_skin, has_body_skin
 from softform_core.surface.skin import Skin
 
 BODY = "body"

@@ -2,9 +2,8 @@
 
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_core.shapes.shape import Shape
-from softform_core.skin.bind import bind_skin
 from softform_core.surface.skin import Skin
+from softform_core.surface.skinning import on_bones
 
 
 def has_body_skin(robot: Robot) -> bool:
@@ -22,9 +21,10 @@ def body_skin(robot: Robot) -> Skin:
     if shell is None:
         raise SoftformError(f"'{robot.name}' tells no outside of its body.", "Bind a skin: ./softform skin FILE.")
     if fingerprint not in _made:
-        skin = bind_skin(Shape.from_mesh(*shell), robot).skin
-        skin.card.update(robot=robot.name, robot_fingerprint=fingerprint, bones=0)
-        _made[fingerprint] = skin
+        body, (vertices, triangles) = robot.body.simulator(), shell
+        anchors, _ = on_bones(body.bones(body.rest[None])[0], vertices)
+        card = {"robot": robot.name, "robot_fingerprint": fingerprint, "bones": 0}
+        _made[fingerprint] = Skin(vertices, triangles, anchors, card)
     return _made[fingerprint]
 
 
