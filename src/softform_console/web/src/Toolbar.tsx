@@ -97,8 +97,10 @@ function Role() {
   if (operator === 'other') return <span className="role">You watch{others}</span>
   return (
     <span className="role" data-you={operator === 'you' || undefined}>
-      {operator === 'you' ? 'You steer' : 'Nobody steers'}
-      {others}
+      <span className="who">
+        {operator === 'you' ? 'You steer' : 'Nobody steers'}
+        {others}
+      </span>
       <button type="button" onClick={() => (operator === 'you' ? handOver() : mayOperate())}>
         {operator === 'you' ? 'Hand over' : 'Steer'}
       </button>

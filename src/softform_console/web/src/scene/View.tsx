@@ -84,8 +84,9 @@ function bounds(): { centre: THREE.Vector3; radius: number } {
   const size = info?.size ?? 0.3
   const box = boundsOf(store)
   const centre = box.getCenter(new THREE.Vector3())
+  const clear = info?.has_surface ? 0 : 0.25 * size // of the hint, which lies over the upper part of the picture
   return {
-    centre: new THREE.Vector3(centre.x, centre.z, -centre.y),
+    centre: new THREE.Vector3(centre.x, centre.z + clear, -centre.y),
     radius: Math.max(
       0.5 * box.getSize(new THREE.Vector3()).length(),
       0.9 * size * Number(!info?.has_surface), // what stands upright bends to all sides

@@ -34,7 +34,8 @@ def rod_shell(rod: RodOutside) -> tuple[Array, NDArray[np.int64]]:
     pitch = rod.length + rod.link_length
     unit = _unit_ring(rod.is_rectangle) * 0.5 * np.array(rod.size)
     share = np.linspace(0.0, 1.0, rod.elements + 1)
-    along, rings = [], []
+    along: list[Array] = []
+    rings: list[Array] = []
     for start in pitch * np.arange(rod.sections):
         places, sizes = start + share * rod.length, 1.0 + share * (rod.taper - 1.0)
         if rod.link_length:
