@@ -1,6 +1,8 @@
 """Tables as programs and people write them: read as they are meant, or refused by the line that an editor shows."""
 
+import os
 import unicodedata
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -201,3 +203,10 @@ def test_of_two_names_that_are_alike_the_one_that_is_told_is_taken_or_none(tmp_p
     for told in ("a.OBJ", "C:\\data\\a.obj"):
         with pytest.raises(SoftformError, match="does not exist: line 2 of"):
             table_of(tmp_path, f"p,file\n1,{told}\n").files("file")
+
+
+def test_a_pipe_or_a_device_is_no_table(tmp_path):
+    os.mkfifo(tmp_path / "a.csv")
+    for path in (tmp_path / "a.csv", Path("/dev/zero")):
+        with pytest.raises(SoftformError, match="not a regular file"):
+            read_table(path)

@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 import trimesh
@@ -263,3 +265,16 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_nothing(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["ball.ply"]
     with pytest.raises(SoftformError, match="one line"):
         write_ply(tmp_path / "other.ply", shape, comments=["a\nelement vertex 0"])
+
+
+@pytest.mark.parametrize("name", ["a" * 300 + ".obj", "closed/a.obj"])
+def test_a_file_that_may_not_be_looked_for_is_named(tmp_path, monkeypatch, name):
+    def denied(path, *args, **options):
+        if "closed" in str(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, *args, **options)
+
+    stat = os.stat
+    monkeypatch.setattr(os, "stat", denied)
+    with pytest.raises(SoftformError, match="cannot be read: .*Check its name, and the permissions"):
+        read_shape(tmp_path / name)

@@ -185,6 +185,8 @@ def read_table(path: Path, unnamed: Sequence[str] = (), *, gaps: bool = False) -
     """
     kind = path.suffix.lower()
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would be waited for, a device read on
+            raise SoftformError(f"{path} is not a regular file.", "Write the table into a file first.")
         content = path.read_bytes()
         if kind == ".npz":
             columns = _arrays(path)

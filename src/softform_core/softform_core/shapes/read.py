@@ -115,8 +115,12 @@ def read_file(path: str | Path, unit: AnyUnit = "m") -> ReadShape:
     """
     if unit not in PER_METRE:
         raise SoftformError(f"The unit '{unit}' is not known.", f"State one of: {', '.join(UNITS)}.")
-    path = on_disk(Path(path))
-    _check_file(path)
+    path = Path(path)
+    try:
+        path = on_disk(path)
+        _check_file(path)
+    except OSError as error:
+        raise _unreadable(path, error) from error
     try:
         content = path.read_bytes()
         start = content[:_LONGEST_MARK].removeprefix(codecs.BOM_UTF8).lstrip()
@@ -130,9 +134,16 @@ def read_file(path: str | Path, unit: AnyUnit = "m") -> ReadShape:
     except SoftformError as error:
         raise SoftformError(f"{path} cannot be used: {error.message}", error.next_step) from error
     except OSError as error:
-        raise SoftformError(f"{path} cannot be read: {error.strerror or error}.", "Check its permissions.") from error
+        raise _unreadable(path, error) from error
     except MemoryError as error:
         raise SoftformError(f"{path} does not fit into memory.", "Reduce the shape first.") from error
+
+
+def _unreadable(path: Path, error: OSError) -> SoftformError:
+    return SoftformError(
+        f"{path} cannot be read: {error.strerror or error}.",
+        "Check its name, and the permissions of it and its folder.",
+    )
 
 
 def on_disk(path: Path) -> Path:
