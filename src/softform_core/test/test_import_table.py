@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
+from softform_core.importing.checks import numbers_in_si
 from softform_core.importing.table import read_table
 
 NAMES = ["p", "x", "y"]
@@ -210,3 +211,15 @@ def test_a_pipe_or_a_device_is_no_table(tmp_path):
     for path in (tmp_path / "a.csv", Path("/dev/zero")):
         with pytest.raises(SoftformError, match="not a regular file"):
             read_table(path)
+
+
+@pytest.mark.parametrize(("says", "unit"), [("Length Units,Centimeters", "cm"), ("# unit: mm", "mm"), ("Notes", "")])
+def test_the_unit_of_lengths_above_the_columns_must_be_the_stated_one(tmp_path, says, unit):
+    table = table_of(tmp_path, f"{says}\n{PLAIN}")
+    assert table.length_unit == unit
+    if unit != "cm":
+        assert numbers_in_si(table, ["x", "y"], "mm", "m")[0, 0] == 0.00125
+    else:
+        with pytest.raises(SoftformError, match="lengths are in cm, not in mm"):
+            numbers_in_si(table, ["x", "y"], "mm", "m")
+    assert numbers_in_si(table, ["p"], "kPa", "Pa")[1, 0] == 34500.0

@@ -26,7 +26,7 @@ from softform_core.shapes.ply import read_ply
 from softform_core.shapes.polygons import triangulated
 from softform_core.shapes.shape import Shape
 from softform_core.shapes.stl import read_stl
-from softform_core.shapes.text import Parsed
+from softform_core.shapes.text import UNIT_WORD, Parsed, decoded, stated_length, unit_named
 from softform_core.shapes.validate import check_count, check_points, measured, one_place
 from softform_core.shapes.xyz import read_xyz
 from softform_core.units import PER_METRE, AnyUnit
@@ -59,15 +59,11 @@ _MISTAKEN = (
     ((b"<!", b"<html", b"<?xml"), "a web page or XML", "Download the file itself, or export it again."),
 )
 
-_UNIT_START = 1000
+_UNIT_START = 4096
 """Bytes of a file within which it says its unit: few formats have a place for it, so programs write it in comments."""
 
-_UNIT_WORD = rb"mm|cm|m|ft|feet|inch(?:es)?|(?:\xc2?\xb5|u)m|(?:milli|centi|micro)?met(?:er|re)s?"
-_UNIT_COMMENT = re.compile(
-    rb"(?<![a-z])units?[ \t\"']*(?:[:=]|are|in)?[ \t\"']*(" + _UNIT_WORD + rb")\b", re.IGNORECASE
-)
-_UNIT_NAME = re.compile(rb"(?<![a-z])[xyz](?: ?(mm|cm)|[ \t]*[\[(/_][ \t]*(in|" + _UNIT_WORD + rb"))\b", re.IGNORECASE)
-_UNIT_ROW = re.compile(rb"^[ \t#/%]*(" + _UNIT_WORD + rb")(?:[,;\s]+\1){2}\s*$", re.IGNORECASE | re.MULTILINE)
+_UNIT_NAME = re.compile(rb"(?<![a-z])[xyz](?: ?(mm|cm)|[ \t]*[\[(/_][ \t]*(in|" + UNIT_WORD + rb"))\b", re.IGNORECASE)
+_UNIT_ROW = re.compile(rb"^[ \t#/%]*(" + UNIT_WORD + rb")(?:[,;\s]+\1){2}\s*$", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -198,11 +194,12 @@ def _stated_unit(content: bytes, is_table: bool) -> str | None:
         content: The file.
         is_table: Whether names of columns, such as `x [mm]`, and a row of units below them may say it, too.
     """
-    for pattern in (_UNIT_COMMENT, _UNIT_NAME, _UNIT_ROW) if is_table else (_UNIT_COMMENT,):
-        if found := pattern.search(content, 0, _UNIT_START):
-            word = next(filter(None, found.groups())).decode("latin-1").lower()
-            words = {"milli": "mm", "centi": "cm", "meter": "m", "metre": "m", "inch": "in", "inche": "in"}
-            return words.get(word[:5], word)
+    start = decoded(content[:_UNIT_START])
+    if (stated := stated_length(start)) is not None or not is_table:
+        return stated
+    for pattern in (_UNIT_NAME, _UNIT_ROW):
+        if found := pattern.search(start):
+            return unit_named(next(filter(None, found.groups())))
     return None
 
 
