@@ -52,6 +52,11 @@ MAX_FILE_BYTES = 256 * 1024**2
 LARGEST_COORDINATE = 1e9
 """In the file's unit; a larger number is a damaged one."""
 
+_MOST_SPOILT = 0.5
+"""Share of the triangles of a mesh that may lead to vertices that were not measured."""
+_SPIKE = 4.0
+"""Length of an edge to what was not measured, at least, over the usual one."""
+
 _LONGEST_MARK = 100  # bytes, with what may stand before it
 _MISTAKEN = (
     (b"version https://git-lfs", "a pointer of Git LFS", "Run: git lfs pull"),
@@ -163,6 +168,13 @@ def _made(points: Array, polygons: list[NDArray[np.integer]], notes: list[str], 
     if is_point.any() and not is_point.all():
         notes, faces = [*notes, f"{is_point.sum()} triangles that are one point were left out"], faces[~is_point]
     if len(faces):
+        again = _again(faces, len(points))
+        if again.any():
+            notes, faces = [*notes, f"{again.sum()} triangles that come again were left out"], faces[~again]
+        spoilt, unmeasured = _spoilt(points, faces)
+        if spoilt.any():
+            notes = [*notes, f"{unmeasured} vertices that were not measured (all zeros) were left out, with their faces"]
+            faces = faces[~spoilt]
         used = np.zeros(len(points), dtype=bool)
         used[faces] = True
         if not used.all():
@@ -185,6 +197,33 @@ def _made(points: Array, polygons: list[NDArray[np.integer]], notes: list[str], 
     points = points / PER_METRE[unit]
     shape = Shape.from_mesh(points, faces) if len(faces) else Shape.from_cloud(points)
     return ReadShape(shape, tuple(notes), not_measured)
+
+
+def _again(faces: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
+    """Which triangles (F, 3) of `count` vertices are an earlier one, either way round, (F,): sheets with two sides."""
+    low, middle, high = np.sort(faces, axis=1).T
+    again = np.ones(len(faces), dtype=np.bool_)
+    again[np.unique((low * count + middle) * count + high, return_index=True)[1]] = False  # MAX_POINTS cubed fits
+    return again
+
+
+def _spoilt(points: Array, faces: NDArray[np.int64]) -> tuple[NDArray[np.bool_], int]:
+    """Which triangles (F, 3) lead to vertices that were not measured, (F,), and the number of these.
+
+    Several vertices at the origin, whose edges are far longer than the others, are none of the surface: those of a seam
+    have edges as long as any. What most triangles lead to is the tip of a cone.
+    """
+    nowhere = (points == 0.0).all(axis=1)
+    at = nowhere[faces]
+    spoilt = at.any(axis=1)
+    count = int(nowhere[np.unique(faces[spoilt])].sum())
+    if count < 2 or spoilt.mean() > _MOST_SPOILT:
+        return np.zeros(len(faces), dtype=np.bool_), 0
+    edges = np.linalg.norm(points[faces] - points[np.roll(faces, 1, axis=1)], axis=2)
+    to_nowhere = at != np.roll(at, 1, axis=1)
+    if np.median(edges[to_nowhere]) <= _SPIKE * np.median(edges[~spoilt]):
+        return np.zeros(len(faces), dtype=np.bool_), 0
+    return spoilt, count
 
 
 def _stated_unit(content: bytes, is_table: bool) -> str | None:
