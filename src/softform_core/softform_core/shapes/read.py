@@ -173,7 +173,10 @@ def _made(points: Array, polygons: list[NDArray[np.integer]], notes: list[str], 
             notes, faces = [*notes, f"{again.sum()} triangles that come again were left out"], faces[~again]
         spoilt, unmeasured = _spoilt(points, faces)
         if spoilt.any():
-            notes = [*notes, f"{unmeasured} vertices that were not measured (all zeros) were left out, with their faces"]
+            notes = [
+                *notes,
+                f"{unmeasured} vertices that were not measured (all zeros) were left out, with their faces",
+            ]
             faces = faces[~spoilt]
         used = np.zeros(len(points), dtype=bool)
         used[faces] = True
