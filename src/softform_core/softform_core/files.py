@@ -53,6 +53,11 @@ def write_figure(path: str | Path, figure: "Figure") -> None:
     write_atomically(path, picture.getvalue())
 
 
+def named(path: Path) -> Path:
+    """Return a path that ends with a name: `.` and `..` by where they lead, others as they are."""
+    return path.resolve() if path.name in ("", "..") else path
+
+
 def made_folder(folder: Path) -> None:
     """Make a folder, with those that it lies in, unless it is there.
 
@@ -121,6 +126,9 @@ def only_writer(output: Path, activity: str, next_step: str = _WAIT_OR_ELSEWHERE
     Raises:
         SoftformError: If another process holds it, or the folder cannot be written.
     """
+    output = named(output)
+    if not output.name:
+        raise SoftformError(f"{output} cannot be a store.", "Give a folder of its own as --output.")
     lock = output.with_name(f".{output.name}.lock")
     try:
         lock.parent.mkdir(parents=True, exist_ok=True)

@@ -3,12 +3,13 @@
 import os
 import stat
 import threading
+from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
 
 from softform_core.errors import SoftformError
-from softform_core.files import write_atomically, write_figure
+from softform_core.files import only_writer, write_atomically, write_figure
 
 
 def test_a_pipe_is_written_to_and_stays_one(tmp_path):
@@ -38,3 +39,12 @@ def test_a_picture_of_an_unknown_format_is_refused(tmp_path):
     write_figure(tmp_path / "a.PNG", Figure(figsize=(1.0, 1.0)))
     write_figure(tmp_path / "b", Figure(figsize=(1.0, 1.0)))
     assert {one.read_bytes()[1:4] for one in tmp_path.iterdir()} == {b"PNG"}
+
+
+def test_the_folder_here_can_hold_a_lock_and_the_root_cannot(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with only_writer(Path(), "writing"):
+        assert (tmp_path / ".here.lock").read_bytes()
+    with pytest.raises(SoftformError, match="cannot be a store"), only_writer(Path("/"), "writing"):
+        pass
