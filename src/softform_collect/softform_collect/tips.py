@@ -119,7 +119,7 @@ def collect_tips(
                     "Look at the cameras and the marker's name. The same command goes on from here.",
                 )
     columns, unit = list(_COORDINATES[: robot.tip_dimensions]), robot.actuation_units[0]
-    samples, _ = import_captured_tips(robot, table, robot.actuation_names, columns, "m", unit, output, in_order=True)
+    samples, *_ = import_captured_tips(robot, table, robot.actuation_names, columns, "m", unit, output, in_order=True)
     return tips - len(samples.tips)
 
 

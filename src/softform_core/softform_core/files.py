@@ -21,11 +21,17 @@ if TYPE_CHECKING:
 def write_atomically(path: str | Path, data: bytes) -> None:
     """Write `data` under a hidden temporary name (`.name.xxxx.part`) in the same folder, then rename it.
 
+    A link stays, and the file that it points to is replaced. A device, such as /dev/null, or a pipe is written to.
+
     Raises:
         SoftformError: If the file cannot be written; nothing is left behind and an older file stays as it was.
     """
     path = Path(path)
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            path.write_bytes(data)
+            return
+        path = path.resolve() if path.is_symlink() else path
         replace_file(path, data)
         sync_folder(path.parent)
     except OSError as error:
@@ -38,12 +44,18 @@ def write_figure(path: str | Path, figure: "Figure") -> None:
     """Draw a figure into a file, as `write_atomically`; its suffix chooses the format, PNG without one.
 
     Raises:
-        SoftformError: If the file cannot be written.
-        ValueError: If matplotlib does not know the format.
+        SoftformError: If the file cannot be written, or matplotlib does not know the format.
     """
-    picture = io.BytesIO()
-    figure.savefig(picture, format=Path(path).suffix.lstrip(".") or "png")
+    picture, kind = io.BytesIO(), Path(path).suffix.lstrip(".").lower() or "png"
+    if kind not in (known := sorted(figure.canvas.get_supported_filetypes())):
+        raise SoftformError(f"{path}: '{kind}' is no format of pictures.", f"Give one of: {', '.join(known)}.")
+    figure.savefig(picture, format=kind)
     write_atomically(path, picture.getvalue())
+
+
+def named(path: Path) -> Path:
+    """Return a path that ends with a name: `.` and `..` by where they lead, others as they are."""
+    return path.resolve() if path.name in ("", "..") else path
 
 
 def made_folder(folder: Path) -> None:
@@ -114,6 +126,9 @@ def only_writer(output: Path, activity: str, next_step: str = _WAIT_OR_ELSEWHERE
     Raises:
         SoftformError: If another process holds it, or the folder cannot be written.
     """
+    output = named(output)
+    if not output.name:
+        raise SoftformError(f"{output} cannot be a store.", "Give a folder of its own as --output.")
     lock = output.with_name(f".{output.name}.lock")
     try:
         lock.parent.mkdir(parents=True, exist_ok=True)

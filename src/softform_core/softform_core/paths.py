@@ -99,15 +99,23 @@ def runs_dir() -> Path:
     return Path(os.environ.get("SOFTFORM_RUNS") or _written(home()) / "runs").expanduser()
 
 
+def _is_file(path: Path) -> bool:
+    """Return whether there is such a file; there is none that may not be looked for, or has too long a name."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def _described(kind: str, name_or_path: str | Path) -> Path:
     path = Path(name_or_path)
     if path.suffix in (".yaml", ".yml"):
-        if path.is_file():
+        if _is_file(path):
             return path
         raise SoftformError(f"The description {path} does not exist.", "Check the path.")
     for place in places():
         path = place / "config" / kind / f"{name_or_path}.yaml"
-        if path.is_file():
+        if _is_file(path):
             return path
     raise SoftformError(
         f"There is no description '{name_or_path}' in config/{kind}.",

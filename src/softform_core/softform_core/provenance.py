@@ -3,6 +3,7 @@
 import shlex
 import subprocess
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +14,12 @@ def command_line() -> str:
     """Return the command that is running, as it was typed."""
     program = Path(sys.argv[0]).name
     return shlex.join(["softform" if program == "main.py" else program, *sys.argv[1:]])
+
+
+def to_go_on(attributes: Mapping[str, object]) -> str:
+    """Return the command that made a store (`made_now`) as it is typed to go on with it."""
+    command = str(attributes["command"])
+    return f"./{command}" if command.startswith("softform ") else command
 
 
 def git_revision() -> str:

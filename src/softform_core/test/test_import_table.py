@@ -1,11 +1,14 @@
 """Tables as programs and people write them: read as they are meant, or refused by the line that an editor shows."""
 
+import os
 import unicodedata
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
+from softform_core.importing.checks import numbers_in_si
 from softform_core.importing.table import read_table
 
 NAMES = ["p", "x", "y"]
@@ -201,3 +204,22 @@ def test_of_two_names_that_are_alike_the_one_that_is_told_is_taken_or_none(tmp_p
     for told in ("a.OBJ", "C:\\data\\a.obj"):
         with pytest.raises(SoftformError, match="does not exist: line 2 of"):
             table_of(tmp_path, f"p,file\n1,{told}\n").files("file")
+
+
+def test_a_pipe_or_a_device_is_no_table(tmp_path):
+    os.mkfifo(tmp_path / "a.csv")
+    for path in (tmp_path / "a.csv", Path("/dev/zero")):
+        with pytest.raises(SoftformError, match="not a regular file"):
+            read_table(path)
+
+
+@pytest.mark.parametrize(("says", "unit"), [("Length Units,Centimeters", "cm"), ("# unit: mm", "mm"), ("Notes", "")])
+def test_the_unit_of_lengths_above_the_columns_must_be_the_stated_one(tmp_path, says, unit):
+    table = table_of(tmp_path, f"{says}\n{PLAIN}")
+    assert table.length_unit == unit
+    if unit != "cm":
+        assert numbers_in_si(table, ["x", "y"], "mm", "m")[0, 0] == 0.00125
+    else:
+        with pytest.raises(SoftformError, match="lengths are in cm, not in mm"):
+            numbers_in_si(table, ["x", "y"], "mm", "m")
+    assert numbers_in_si(table, ["p"], "kPa", "Pa")[1, 0] == 34500.0

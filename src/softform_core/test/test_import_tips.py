@@ -281,6 +281,20 @@ def test_captured_tips_become_what_s2r_learns_from_each_row_a_measurement_with_i
     assert read_tip_samples(folder / "tips.zarr", robot)[0].past is None
 
 
+@pytest.mark.parametrize("captured", [False, True])
+def test_ranges_are_told_and_tips_far_from_those_nearby(folder, samples, captured):
+    actuations, tips = samples[0][:100], samples[1][:100].copy()
+    options = ["--captured"] if captured else []
+    result = bring(folder, write(folder / "good.csv", actuations, tips), *options)
+    assert f"c1 {actuations[:, 0].min() / 1e3:.4g} … " in result.output
+    assert f"tip z {1e3 * tips[:, 2].min():.4g} … " in result.output
+    assert "far from those" not in result.output
+    shutil.rmtree(folder / "tips.zarr")
+    tips[[11, 40]] /= 1e3  # metres among millimetres
+    result = bring(folder, write(folder / "mixed.csv", actuations, tips), *options)
+    assert "far from those under actuations nearby: 2 lines (13, 42)" in result.output
+
+
 def test_columns_with_commas_in_their_names_are_named_in_quotes(folder, samples):
     table = write(folder / "fem.csv", samples[0][:40], samples[1][:40])
     names = [f'"{name}, mm"' for name in "xyz"]

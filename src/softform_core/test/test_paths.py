@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from softform_core import paths
+from softform_core.errors import SoftformError
 
 
 @pytest.fixture
@@ -41,3 +42,9 @@ def test_a_folder_of_ones_own_and_a_checkout_come_before_the_wheel(wheel, tmp_pa
     monkeypatch.setenv("SOFTFORM_HOME", str(tmp_path / "checkout"))
     assert paths.data_dir() == tmp_path / "checkout/data"
     assert paths.models_of("mine") == tmp_path / "own/models/mine"
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a" * 300 + ".yaml"])
+def test_a_name_that_no_disk_takes_is_not_there(name):
+    with pytest.raises(SoftformError, match="There is no|does not exist"):
+        paths.robot_file(name)

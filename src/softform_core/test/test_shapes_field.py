@@ -113,6 +113,7 @@ READ = {
     "blocks_after_positive.obj": (obj(DOME[:3] + 1000.0, [[0, 1, 2]]) + in_blocks(), (843, 801, None)),
     "tabs.obj": (obj(vertex="v\t%.6f\t%.6f\t%.6f").replace("f ", "f\t"), MESH),
     "tabs_here_and_there.obj": (rows(DOME[:200], "v\t%f %f %f") + rows(DOME[200:], "v %f %f %f"), CLOUD),
+    "two_sides.obj": (obj(faces=[*FACES, *FACES[:, ::-1]]), MESH),
     "indented.obj": (obj(vertex="  v   %.6f  %.6f  %.6f"), MESH),
     "normal_for_each_face.obj": ("vt 0 0\nvn 0 0 1\n" + obj(corner="{}/1/1"), MESH),
     "normals_alone.obj": (obj(corner="{0}//{0}"), MESH),
@@ -179,6 +180,8 @@ READ = {
     "no_end.xyz": (rows()[:-1], CLOUD),
     "units_below.xyz": ('"z";"y";"x"\nmm;mm;mm\n' + rows(DOME[:, ::-1], "%f;%f;%f"), CLOUD),
     "german.xyz": ("Nr;Y-Koordinate;X-Koordinate;Z-Koordinate\n" + rows(DOME[:, [1, 0, 2]], "7;%f;%f;%f"), CLOUD),
+    "quoted.xyz": ('"x","y","z"\n' + rows(DOME, '"%f","%f","%f"'), CLOUD),
+    "quoted_commas.xyz": ('"x","y","z"\n' + rows(DOME, '"%f","%f","%f"').replace(".", ","), CLOUD),
     "normals_behind.xyz": (rows(DOME, "%g %g %g 0.6 0.0 0.8"), CLOUD),
     # K8 and what else PCD files have.
     "doubles.pcd": (pcd("f8 f8 f8"), CLOUD),
@@ -230,6 +233,8 @@ REJECTED = {
     "no_index.ply": (ply(faces=[[0, 1, 1.5]]), "something else than its number"),
     "counted.xyz": (NUMBERED, "first column counts the rows"),
     "down.xyz": ("\n".join(NUMBERED.split("\n")[::-1]) + "\n", "first column counts the rows"),
+    "held.xyz": (rows(layout="0.5 %.4f %.4f %.4f"), "first column has one number in all rows"),
+    "two.xyz": ("441\n" + rows() + rows(), "882 rows; above them it promises 441"),
     "timed.xyz": ("".join(f"{n * 0.033:.3f} {x} {y} {z}\n" for n, (x, y, z) in enumerate(DOME)), "rows, or time"),
     "shuffled.xyz": ("".join(f"{7 * n % 441} {x} {y} {z}\n" for n, (x, y, z) in enumerate(DOME)), "whole numbers"),
     "colours_first.xyz": (rows(layout="90 120 60 %.4f %.4f %.4f"), "first column has whole numbers"),
@@ -291,6 +296,20 @@ def test_what_was_not_measured_and_then_moved_is_left_out_but_no_points_that_com
     assert read.notes == ("60 points at one place were left out, as if they were not measured",)
     assert len(read_shape(written(tmp_path, "b.xyz", rows(np.repeat(DOME, 20, axis=0))), "mm").points) == 8820
     assert len(read_shape(written(tmp_path, "c.xyz", rows(DOME) + rows(DOME[:1]) * 8), "mm").points) == 449
+
+
+def test_vertices_of_a_mesh_that_were_not_measured_are_left_out_but_no_seam_and_no_cone(tmp_path):
+    holed = np.where(np.isin(np.arange(441), [60, 130, 300])[:, None], 0.0, DOME)
+    read = read_file(written(tmp_path, "a.ply", ply(holed, FACES, body=None)), "mm")
+    assert len(read.shape.points) == 438 and len(read.shape.faces) == 800 - 18
+    assert read.notes[0].startswith("3 vertices that were not measured")
+    flat = (DOME * [1.0, 1.0, 0.0])[FACES].reshape(-1, 3)  # six corners at the origin, of triangles apart
+    soup = np.arange(2400).reshape(-1, 3)
+    assert len(read_file(written(tmp_path, "b.obj", obj(flat, soup)), "mm").shape.faces) == 800
+    angle = np.linspace(0.0, 2.0 * np.pi, 101)
+    base = np.column_stack([np.cos(angle), np.sin(angle), 3.0 + 0.0 * angle])
+    cone = np.stack([np.zeros((100, 3)), base[:-1], base[1:]], axis=1).reshape(-1, 3)
+    assert len(read_file(written(tmp_path, "c.obj", obj(cone, soup[:100])), "mm").shape.faces) == 100
 
 
 def test_one_point_at_the_origin_is_one_of_the_surface(tmp_path):

@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 import trimesh
@@ -263,3 +265,43 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_nothing(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["ball.ply"]
     with pytest.raises(SoftformError, match="one line"):
         write_ply(tmp_path / "other.ply", shape, comments=["a\nelement vertex 0"])
+
+
+@pytest.mark.parametrize("name", ["a" * 300 + ".obj", "closed/a.obj"])
+def test_a_file_that_may_not_be_looked_for_is_named(tmp_path, monkeypatch, name):
+    def denied(path, *args, **options):
+        if "closed" in str(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, *args, **options)
+
+    stat = os.stat
+    monkeypatch.setattr(os, "stat", denied)
+    with pytest.raises(SoftformError, match="cannot be read: .*Check its name, and the permissions"):
+        read_shape(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("says", "encoding", "unit"),
+    [
+        ("# all units in [cm]", "utf-8", "cm"),
+        ("# Einheit: cm", "utf-8", "cm"),
+        ("# length unit (cm)", "latin-1", "cm"),
+        ("# unit: cm", "utf-16", "cm"),
+        ("x [cm] y [cm] z [cm]", "utf-16", "cm"),
+        ("# " + 1500 * "-" + "\n# unit: cm", "utf-8", "cm"),
+        ("# UNITS=in", "utf-8", "inches"),
+        ("# Units: µm", "utf-8", "µm"),
+    ],
+)
+def test_a_unit_is_seen_wherever_the_start_of_a_file_says_it(tmp_path, says, encoding, unit):
+    (tmp_path / "a.xyz").write_bytes(f"{says}\n{XYZ}".encode(encoding))
+    with pytest.raises(SoftformError, match=f"in {unit}, but was to be read in mm"):
+        read_shape(tmp_path / "a.xyz", "mm")
+
+
+@pytest.mark.parametrize(
+    "says", ["units are mm", "Einheiten in mm", "no units in the header", "unit vectors, m behind"]
+)
+def test_what_is_no_other_unit_passes(tmp_path, says):
+    (tmp_path / "a.xyz").write_text(f"# {says}\n{XYZ}")
+    assert len(read_shape(tmp_path / "a.xyz", "mm").points) == 4

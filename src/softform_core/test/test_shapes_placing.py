@@ -33,6 +33,14 @@ def test_a_mesh_comes_to_lie_with_its_rim_in_the_resting_plane(tilt):
     assert 0.5 * (found.points.min(axis=0) + found.points.max(axis=0))[:2] == pytest.approx(0.0, abs=0.02)
 
 
+def test_a_mesh_that_lies_face_down_is_turned_over_and_not_about_z_too():
+    shape = bump()
+    for faces in (shape.faces[:, ::-1], np.roll(shape.faces, 1, axis=1)[:, ::-1]):
+        found = placed(Shape(shape.points, None, faces), ROBOT)
+        assert np.ptp(found.points, axis=0)[:2] == pytest.approx(np.ptp(shape.points, axis=0)[:2], abs=1e-9)
+        assert found.facing[2] > 0.8 and found.points[:, 2].max() == pytest.approx(0.0, abs=1e-9)
+
+
 def test_a_cloud_comes_to_lie_with_its_lowest_points_in_the_resting_plane():
     lost = Shape(bump().points + [0.2, -0.1, 0.5])
     found = placed(lost, ROBOT)

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from softform_core.cli.shared import going_on, robot_names
+from softform_core.files import named
 from softform_core.paths import data_dir
 from softform_core.robots import load_robot
 from softform_core.shapes.read import UNITS, Unit
@@ -61,7 +62,7 @@ def bag(
 
     robot = load_robot(robot_name, needs="surface")
     store_path = data_dir() / robot.name / "frames.zarr" if output is None else output
-    folder = store_path.with_name(f"{store_path.stem}_from_{bag.stem}")
+    folder = store_path.with_name(f"{store_path.stem}_from_{named(bag).stem}")
     commanded, sensed = (
         [TopicField.parse(text) for text in given.split(",")] if given else [] for given in (actuation, measured)
     )

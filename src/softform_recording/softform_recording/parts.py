@@ -4,11 +4,15 @@ import re
 from pathlib import Path
 
 from softform_core.errors import SoftformError
+from softform_core.files import named
 
 
 def part_folder(folder: Path, number: int) -> Path:
     """Return the folder of a recording's part, counted from 1."""
-    return folder if number == 1 else folder.with_name(f"{folder.name}_{number}")
+    if number == 1:
+        return folder
+    folder = named(folder)
+    return folder.with_name(f"{folder.name}_{number}")
 
 
 def part_folders(folder: Path) -> list[Path]:
@@ -39,6 +43,7 @@ def reject_name_of_a_part(folder: Path) -> None:
             f"{following} is there, in which a recording into {folder} would go on.",
             "Choose another name, or remove it.",
         )
+    folder = named(folder)
     beginning, _, number = folder.name.rpartition("_")
     if beginning and number.isdigit() and any(folder.with_name(beginning).glob("*.mcap")):
         raise SoftformError(

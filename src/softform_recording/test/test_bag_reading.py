@@ -3,6 +3,7 @@
 import shutil
 import struct
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -109,6 +110,14 @@ def test_a_closed_file_without_metadata_is_read(tmp_path, given):
         assert times(tmp_path / given) == list(range(1000, 1300))
         with pytest.raises(SoftformError, match=r"no metadata.yaml, and 2 files .* Give the file that you mean"):
             bag_parts(tmp_path / "elsewhere")
+
+
+@pytest.mark.parametrize("given", [".", ".."])
+def test_the_folder_here_can_be_the_bag(tmp_path, monkeypatch, given):
+    folder = closed(tmp_path / "walk").parent
+    (folder / "in").mkdir()
+    monkeypatch.chdir(folder if given == "." else folder / "in")
+    assert times(Path(given)) == list(range(1000, 1300))
 
 
 def test_metadata_that_a_full_disk_left_empty_is_none(tmp_path):

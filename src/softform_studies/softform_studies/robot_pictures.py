@@ -69,8 +69,7 @@ def draw_robot(robot: Robot, output: Path, say: Callable[[str], None]) -> None:
 
     Raises:
         NoEquilibriumError: If a shape has no equilibrium that the body's own drawing needs.
-        OSError: If the picture cannot be written.
-        ValueError: If matplotlib does not know the format.
+        SoftformError: If the picture cannot be written, or is of no format that matplotlib knows.
     """
     say(f"simulating and drawing '{robot.name}'")
     write_figure(output, robot.body.picture(robot) or _figure(robot, say))

@@ -12,9 +12,13 @@ import yaml
 
 from softform_core.cli.main import main
 from softform_core.errors import SoftformError
+from softform_core.frames.marker_store import MARKER_FRAMES
+from softform_core.frames.store import FRAMES
 from softform_core.paths import described_names, home, launch_dir, robot_file
 from softform_core.robots import Robot, load_robot, read_robot
-from softform_core.simulation.store import open_simulation
+from softform_core.simulation.store import SIMULATION, open_simulation
+from softform_core.stores.zarr_stores import StoreKind
+from softform_core.training.tip_samples import TIP_SAMPLES
 
 SOURCES = sorted(home().glob("src/softform_*/softform_*/**/*.py"))
 PAGES = sorted([home() / "README.md", home() / "docker" / "README.md", *home().glob("docs/**/*.md")])
@@ -139,6 +143,12 @@ def test_examples_of_help_are_commands():
     assert len(found) > 80
     wrong = complaints(iter(found))
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("kind", [FRAMES, MARKER_FRAMES, SIMULATION, TIP_SAMPLES], ids=lambda kind: kind.name)
+def test_the_command_that_makes_a_store_is_whole(kind: StoreKind):
+    command = f"{kind.command(load_robot('three_chamber'))} --output a.zarr"
+    checked(command.removeprefix("./softform "), is_whole=True)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(home())))

@@ -33,6 +33,10 @@ def import_() -> None:
     """
 
 
+_FAR_OFF = (
+    "  tips far from those under actuations nearby: {}. They are kept; see whether their unit is another, or a marker "
+    "was taken for another one."
+)
 _UNITS = click.Choice(["Pa", "kPa", "m", "mm"])
 _of_a_table = with_options(
     click.argument("table", type=PATH),
@@ -99,7 +103,7 @@ def tips(
       ./softform import tips mocap.csv --captured --in-order --robot mine.yaml --unit m --actuation-unit Pa
       ./softform train s2r --robot mine.yaml       N_s2r, from what was captured
     """  # noqa: D301
-    from softform_core.importing.tips import import_captured_tips, import_tips
+    from softform_core.importing.tips import import_captured_tips, import_tips, ranges
 
     robot = load_robot(robot_name, needs="tip")
     kind = "tips" if captured else "simulation"
@@ -109,12 +113,15 @@ def tips(
     if captured:
         if repeats is not None:
             raise click.UsageError("Captured tips are all kept: --repeats has nothing to choose.")
-        samples, absent = import_captured_tips(
+        samples, absent, far = import_captured_tips(
             robot, table, *names, unit, actuation_unit, path, displaced_from=rest, in_order=in_order
         )
         click.echo(f"{path}: {len(samples.tips)} captured tips, {'with' if in_order else 'without'} their past.")
+        click.echo(f"  {ranges(robot, samples.actuation, samples.tips)}")
         if absent:
             click.echo(f"  without a tip, or with one that stands for none, left out: {absent}")
+        if far:
+            click.echo(_FAR_OFF.format(far))
         click.echo(f"Learn from them: ./softform train s2r --robot {robot.given_as}")
         return
     with going_on(path):
@@ -123,6 +130,9 @@ def tips(
         )
     told = store.attributes
     click.echo(f"{path}: {len(store)} tips; {told['left_out']} rows that came twice were left out.")
+    click.echo(f"  {ranges(robot, *store.converged()[:2])}")
+    if told["far_off"]:
+        click.echo(_FAR_OFF.format(told["far_off"]))
     if told["without_tip"]:
         click.echo(f"  without a tip, or with one that stands for none, left out: {told['without_tip']}")
     again = cast(dict[str, float], told["repeats"])

@@ -53,6 +53,11 @@ def numbers_in_si(table: Table, columns: Sequence[str], unit: str, wanted: str) 
                 f"Column '{name}' of {table.path} is in {table.unit(name)} by its header, not in {unit}.",
                 "State what the header says, or convert the column.",
             )
+    if wanted == "m" and table.length_unit not in ("", unit):
+        raise SoftformError(
+            f"{table.path} says above its columns that lengths are in {table.length_unit}, not in {unit}.",
+            "State what it says, or export it in m or mm.",
+        )
     return in_si(table.numbers(columns), unit, wanted)
 
 

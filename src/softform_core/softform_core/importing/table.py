@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.shapes.text import check_last_row
+from softform_core.shapes.text import check_last_row, stated_length
 
 _SHOWN = 5
 _LONGEST = 60  # characters of a line in a message
@@ -47,6 +47,7 @@ class Table:
     lines: NDArray[np.int64]  # (n,) line of the file in which each row begins, as an editor counts; of arrays the index
     delimiter: str = ""  # between the cells of text; none in arrays
     units: Mapping[str, str] = field(default_factory=dict)  # of columns, by name, where a line below the header says so
+    length_unit: str = ""  # of all lengths, where a line above the header says so
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -185,6 +186,8 @@ def read_table(path: Path, unnamed: Sequence[str] = (), *, gaps: bool = False) -
     """
     kind = path.suffix.lower()
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would be waited for, a device read on
+            raise SoftformError(f"{path} is not a regular file.", "Write the table into a file first.")
         content = path.read_bytes()
         if kind == ".npz":
             columns = _arrays(path)
@@ -269,7 +272,8 @@ def _text_table(path: Path, content: bytes, unnamed: Sequence[str], gaps: bool) 
     columns = {name: np.array([cells[at] for _, cells in kept], dtype=object) for at, name in enumerate(names) if name}
     places = np.array([line for line, _ in kept])
     of_columns = dict(zip(names, units, strict=False))
-    return Table(path, hashlib.sha256(content).hexdigest(), columns, places, delimiter, of_columns)
+    length_unit = stated_length("".join(lines[: start - 1]).encode()) or ""
+    return Table(path, hashlib.sha256(content).hexdigest(), columns, places, delimiter, of_columns, length_unit)
 
 
 def _decoded(path: Path, content: bytes) -> str:

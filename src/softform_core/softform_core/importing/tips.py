@@ -19,7 +19,7 @@ from softform_core.robots import Robot
 from softform_core.simulation.store import SimulationStore
 from softform_core.stores.past import pasts
 from softform_core.training.tip_samples import TipSamples, write_tip_samples
-from softform_core.units import MM_PER_M
+from softform_core.units import MM_PER_M, PA_PER_KPA
 
 Repeats = Literal["mean", "first", "keep"]
 
@@ -29,6 +29,9 @@ _SAME = 1e-6
 _FAR = 3.0
 """A tip that comes again and again is none if it is so many times further from its neighbours' than they are apart."""
 _FEWEST_NEIGHBOURS = 3
+_FEWEST_TO_COMPARE = 20
+_STRAY = 8.0
+"""Times the usual distance from the tips under actuations nearby: a tip that is further off is told."""
 _LARGEST_SHARE_LOST = 0.5
 _DISPLACEMENT = re.compile(
     r"(^|[^a-z])((u|d|disp|delta)[\s_.:-]*[123xyz]\b|displ|deform|verschieb|d[eé]plac)|^[uvw]\b", re.IGNORECASE
@@ -59,7 +62,8 @@ def import_tips(
     tips under actuations nearby: it stands for none (0, 0, 0, or the last that a camera saw).
 
     The store's attributes tell which `lines` of the table were left out, and of actuations that come again with another
-    tip (`repeats`) their number, how far the tips are from their mean, r.m.s., and apart at most, m.
+    tip (`repeats`) their number, how far the tips are from their mean, r.m.s., and apart at most, m; and which lines
+    have tips that lie `far_off`.
 
     Args:
         robot: Robot with a tip.
@@ -101,6 +105,7 @@ def import_tips(
         "repeats": told,
         "left_out": len(lines) - len(kept),
         "without_tip": _without_tip(table, lines),
+        "far_off": table.rows(lines[kept[far]]) if len(far := far_off(robot, actuations[kept], tips)) else "",
     }
     shapes = {"tip": (robot.tip_dimensions,)}
     return write_samples(
@@ -119,7 +124,7 @@ def import_captured_tips(
     *,
     displaced_from: Sequence[float] | None = None,
     in_order: bool = False,
-) -> tuple[TipSamples, str]:
+) -> tuple[TipSamples, str, str]:
     """Bring a table of captured tips into a store that `./softform train s2r` takes; each row is a measurement.
 
     Args:
@@ -135,7 +140,7 @@ def import_captured_tips(
             so that a body that remembers is learned with its memory.
 
     Returns:
-        What was written, and which rows had no tip, in words.
+        What was written, and in words which rows had no tip, and whose lie far off (`far_off`).
 
     Raises:
         SoftformError: If the table cannot be this robot's, or the store is there already or cannot be written.
@@ -145,7 +150,8 @@ def import_captured_tips(
     )
     samples = TipSamples(actuations, tips, past)
     write_tip_samples(output, robot, samples, {"source": f"{path.name} ({table.sha256[:12]})", "created": now()})
-    return samples, _without_tip(table, lines)
+    far = far_off(robot, actuations, tips)
+    return samples, _without_tip(table, lines), table.rows(lines[far]) if len(far) else ""
 
 
 def _read_rows(
@@ -208,6 +214,36 @@ def _absent(robot: Robot, actuations: Array, tips: Array) -> NDArray[np.bool_]:
         if np.median(off[place == group]) > _FAR * usual:
             absent[known[place == group]] = True
     return absent
+
+
+def far_off(robot: Robot, actuations: Array, tips: Array) -> NDArray[np.int64]:
+    """Rows whose tip lies far from the tips under the actuations nearest to its own: slips, stray or mixed units.
+
+    Args:
+        robot: The robot.
+        actuations: (n, m).
+        tips: (n, d) m.
+
+    Returns:
+        Numbers of the rows; none of fewer rows than tell what is usual.
+    """
+    if len(tips) < _FEWEST_TO_COMPARE:
+        return np.empty(0, dtype=np.int64)
+    reach = robot.actuation_max - robot.actuation_min
+    near = KDTree(actuations / reach).query(actuations / reach, k=_FEWEST_NEIGHBOURS + 1)[1][:, 1:]
+    off = np.linalg.norm(tips - np.median(tips[near], axis=1), axis=1)
+    return np.flatnonzero(off > max(_STRAY * float(np.median(off)), _SAME * robot.body.size))
+
+
+def ranges(robot: Robot, actuations: Array, tips: Array) -> str:
+    """What actuations (n, m) and tips (n, d) m range over, in words, by which a wrong column or unit is seen."""
+    factor = PA_PER_KPA if robot.unit == "Pa" else 1.0
+    unit = "kPa" if robot.unit == "Pa" else robot.unit
+    spans = [
+        *((name, column / factor, unit) for name, column in zip(robot.actuation_names, actuations.T, strict=True)),
+        *((f"tip {axis}", column * MM_PER_M, "mm") for axis, column in zip("xyz", tips.T, strict=False)),
+    ]
+    return ", ".join(f"{name} {column.min():.4g} … {column.max():.4g} {of}" for name, column, of in spans)
 
 
 def _check_places(robot: Robot, path: Path, tip: Sequence[str], actuations: Array, tips: Array) -> None:

@@ -25,7 +25,7 @@ def placement(target: Shape, robot: Robot) -> RigidTransform:
 
     The resting plane is fitted to the rim of a mesh, the longest closed loop of border edges of its largest part; to
     all points of a cloud or of a closed mesh, whose lowest 2 % then come to z = 0. The outside of a mesh comes up, of
-    others the side that was up. Nothing is turned about z.
+    others the side that was up. Nothing is turned about z: a mesh that lies face down is turned over about x.
 
     Args:
         target: The shape to place, m.
@@ -47,7 +47,9 @@ def placement(target: Shape, robot: Robot) -> RigidTransform:
         up = np.array([0.0, 0.0, 1.0])
     if normal @ up < 0.0:
         normal = -normal
-    turn = Rotation.align_vectors([[0.0, 0.0, 1.0]], normal[None])[0].as_matrix()
+    # What lies face down is first turned about x: the shortest turn would be about an axis that noise chooses.
+    over = np.diag([1.0, -1.0, -1.0]) if normal[2] < 0.0 else np.eye(3)
+    turn = Rotation.align_vectors([[0.0, 0.0, 1.0]], (over @ normal)[None])[0].as_matrix() @ over
     laid = fitted @ turn.T
     shift = -0.5 * (laid.min(axis=0) + laid.max(axis=0))
     shift[2] = -laid[:, 2].mean() if rim is not None else -np.percentile(laid[:, 2], 2.0)

@@ -26,7 +26,7 @@ from softform_core.shapes.ply import read_ply
 from softform_core.shapes.polygons import triangulated
 from softform_core.shapes.shape import Shape
 from softform_core.shapes.stl import read_stl
-from softform_core.shapes.text import Parsed
+from softform_core.shapes.text import UNIT_WORD, Parsed, decoded, stated_length, unit_named
 from softform_core.shapes.validate import check_count, check_points, measured, one_place
 from softform_core.shapes.xyz import read_xyz
 from softform_core.units import PER_METRE, AnyUnit
@@ -52,6 +52,11 @@ MAX_FILE_BYTES = 256 * 1024**2
 LARGEST_COORDINATE = 1e9
 """In the file's unit; a larger number is a damaged one."""
 
+_MOST_SPOILT = 0.5
+"""Share of the triangles of a mesh that may lead to vertices that were not measured."""
+_SPIKE = 4.0
+"""Length of an edge to what was not measured, at least, over the usual one."""
+
 _LONGEST_MARK = 100  # bytes, with what may stand before it
 _MISTAKEN = (
     (b"version https://git-lfs", "a pointer of Git LFS", "Run: git lfs pull"),
@@ -59,15 +64,11 @@ _MISTAKEN = (
     ((b"<!", b"<html", b"<?xml"), "a web page or XML", "Download the file itself, or export it again."),
 )
 
-_UNIT_START = 1000
+_UNIT_START = 4096
 """Bytes of a file within which it says its unit: few formats have a place for it, so programs write it in comments."""
 
-_UNIT_WORD = rb"mm|cm|m|ft|feet|inch(?:es)?|(?:\xc2?\xb5|u)m|(?:milli|centi|micro)?met(?:er|re)s?"
-_UNIT_COMMENT = re.compile(
-    rb"(?<![a-z])units?[ \t\"']*(?:[:=]|are|in)?[ \t\"']*(" + _UNIT_WORD + rb")\b", re.IGNORECASE
-)
-_UNIT_NAME = re.compile(rb"(?<![a-z])[xyz](?: ?(mm|cm)|[ \t]*[\[(/_][ \t]*(in|" + _UNIT_WORD + rb"))\b", re.IGNORECASE)
-_UNIT_ROW = re.compile(rb"^[ \t#/%]*(" + _UNIT_WORD + rb")(?:[,;\s]+\1){2}\s*$", re.IGNORECASE | re.MULTILINE)
+_UNIT_NAME = re.compile(rb"(?<![a-z])[xyz](?: ?(mm|cm)|[ \t]*[\[(/_][ \t]*(in|" + UNIT_WORD + rb"))\b", re.IGNORECASE)
+_UNIT_ROW = re.compile(rb"^[ \t#/%]*(" + UNIT_WORD + rb")(?:[,;\s]+\1){2}\s*$", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -115,8 +116,12 @@ def read_file(path: str | Path, unit: AnyUnit = "m") -> ReadShape:
     """
     if unit not in PER_METRE:
         raise SoftformError(f"The unit '{unit}' is not known.", f"State one of: {', '.join(UNITS)}.")
-    path = on_disk(Path(path))
-    _check_file(path)
+    path = Path(path)
+    try:
+        path = on_disk(path)
+        _check_file(path)
+    except OSError as error:
+        raise _unreadable(path, error) from error
     try:
         content = path.read_bytes()
         start = content[:_LONGEST_MARK].removeprefix(codecs.BOM_UTF8).lstrip()
@@ -130,9 +135,16 @@ def read_file(path: str | Path, unit: AnyUnit = "m") -> ReadShape:
     except SoftformError as error:
         raise SoftformError(f"{path} cannot be used: {error.message}", error.next_step) from error
     except OSError as error:
-        raise SoftformError(f"{path} cannot be read: {error.strerror or error}.", "Check its permissions.") from error
+        raise _unreadable(path, error) from error
     except MemoryError as error:
         raise SoftformError(f"{path} does not fit into memory.", "Reduce the shape first.") from error
+
+
+def _unreadable(path: Path, error: OSError) -> SoftformError:
+    return SoftformError(
+        f"{path} cannot be read: {error.strerror or error}.",
+        "Check its name, and the permissions of it and its folder.",
+    )
 
 
 def on_disk(path: Path) -> Path:
@@ -156,6 +168,16 @@ def _made(points: Array, polygons: list[NDArray[np.integer]], notes: list[str], 
     if is_point.any() and not is_point.all():
         notes, faces = [*notes, f"{is_point.sum()} triangles that are one point were left out"], faces[~is_point]
     if len(faces):
+        again = _again(faces, len(points))
+        if again.any():
+            notes, faces = [*notes, f"{again.sum()} triangles that come again were left out"], faces[~again]
+        spoilt, unmeasured = _spoilt(points, faces)
+        if spoilt.any():
+            notes = [
+                *notes,
+                f"{unmeasured} vertices that were not measured (all zeros) were left out, with their faces",
+            ]
+            faces = faces[~spoilt]
         used = np.zeros(len(points), dtype=bool)
         used[faces] = True
         if not used.all():
@@ -180,6 +202,33 @@ def _made(points: Array, polygons: list[NDArray[np.integer]], notes: list[str], 
     return ReadShape(shape, tuple(notes), not_measured)
 
 
+def _again(faces: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
+    """Which triangles (F, 3) of `count` vertices are an earlier one, either way round, (F,): sheets with two sides."""
+    low, middle, high = np.sort(faces, axis=1).T
+    again = np.ones(len(faces), dtype=np.bool_)
+    again[np.unique((low * count + middle) * count + high, return_index=True)[1]] = False  # MAX_POINTS cubed fits
+    return again
+
+
+def _spoilt(points: Array, faces: NDArray[np.int64]) -> tuple[NDArray[np.bool_], int]:
+    """Which triangles (F, 3) lead to vertices that were not measured, (F,), and the number of these.
+
+    Several vertices at the origin, whose edges are far longer than the others, are none of the surface: those of a seam
+    have edges as long as any. What most triangles lead to is the tip of a cone.
+    """
+    nowhere = (points == 0.0).all(axis=1)
+    at = nowhere[faces]
+    spoilt = at.any(axis=1)
+    count = int(nowhere[np.unique(faces[spoilt])].sum())
+    if count < 2 or spoilt.mean() > _MOST_SPOILT:
+        return np.zeros(len(faces), dtype=np.bool_), 0
+    edges = np.linalg.norm(points[faces] - points[np.roll(faces, 1, axis=1)], axis=2)
+    to_nowhere = at != np.roll(at, 1, axis=1)
+    if np.median(edges[to_nowhere]) <= _SPIKE * np.median(edges[~spoilt]):
+        return np.zeros(len(faces), dtype=np.bool_), 0
+    return spoilt, count
+
+
 def _stated_unit(content: bytes, is_table: bool) -> str | None:
     """The unit that the start of a file states, such as "mm", "cm" or "inch"; None if it states none.
 
@@ -187,11 +236,12 @@ def _stated_unit(content: bytes, is_table: bool) -> str | None:
         content: The file.
         is_table: Whether names of columns, such as `x [mm]`, and a row of units below them may say it, too.
     """
-    for pattern in (_UNIT_COMMENT, _UNIT_NAME, _UNIT_ROW) if is_table else (_UNIT_COMMENT,):
-        if found := pattern.search(content, 0, _UNIT_START):
-            word = next(filter(None, found.groups())).decode("latin-1").lower()
-            words = {"milli": "mm", "centi": "cm", "meter": "m", "metre": "m", "inch": "in", "inche": "in"}
-            return words.get(word[:5], word)
+    start = decoded(content[:_UNIT_START])
+    if (stated := stated_length(start)) is not None or not is_table:
+        return stated
+    for pattern in (_UNIT_NAME, _UNIT_ROW):
+        if found := pattern.search(start):
+            return unit_named(next(filter(None, found.groups())))
     return None
 
 

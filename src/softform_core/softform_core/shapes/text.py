@@ -17,6 +17,15 @@ _NOT_A_NUMBER = re.compile(rb"[-+]?(?:1\.#\w*|nan\(\w*\))", re.IGNORECASE)  # as
 _FORTRAN_EXPONENT = re.compile(rb"(?<=[\d.,])[dD](?=[-+]?\d)")
 _NUMBER = re.compile(rb"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|inf(?:inity)?)", re.IGNORECASE)
 _DECIMALS = re.compile(rb"[.,]([^\s.,;]*)\s*$")  # of a row's last number, and its exponent
+
+UNIT_WORD = rb"mm|cm|m|ft|feet|inch(?:es)?|(?:\xc2?\xb5|u)m|(?:milli|centi|micro)?met(?:er|re)s?"
+"""Pattern of the units of lengths that programs write."""
+
+_UNIT_COMMENT = re.compile(
+    rb"(?<![a-z])(?:units?|einheit(?:en)?)(?:[ \t\"'([:=,;]|are|is|in)*"
+    rb"(?:(?<![a-z])(" + UNIT_WORD + rb")|(?<=[:=([,;\"'])[ \t]*(in)(?![ \t]+\w))\b",
+    re.IGNORECASE,
+)
 _LONGEST = 40  # of what a message quotes
 
 
@@ -97,6 +106,23 @@ def check_last_row(rows: list[bytes], what: str = "The last row") -> None:
         raise SoftformError(
             f"{what}, '{shown(rows[-1])}', ends within a number.", "The file is truncated: export it again."
         )
+
+
+def stated_length(start: bytes) -> str | None:
+    """The unit of lengths that the start of a file states, as a comment or a cell such as `Length Units,Meters`.
+
+    Returns:
+        Its symbol, such as "mm", "cm" or "in"; None if none is stated.
+    """
+    found = _UNIT_COMMENT.search(start)
+    return None if found is None else unit_named(found[1] or found[2])
+
+
+def unit_named(word: bytes) -> str:
+    """The symbol of a unit (`UNIT_WORD`), or its name where that has none here."""
+    name = word.replace(b"\xc2", b"").decode("latin-1").lower()
+    words = {"milli": "mm", "centi": "cm", "meter": "m", "metre": "m", "inch": "in", "inche": "in"}
+    return words.get(name[:5], name)
 
 
 def shown(text: bytes) -> str:

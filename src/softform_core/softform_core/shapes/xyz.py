@@ -18,6 +18,7 @@ _AXIS = re.compile(
 _UNITS = re.compile(rb"[\"']?(?:[mc]?m|-)[\"']?", re.IGNORECASE)
 _DECIMAL_COMMAS = re.compile(rb"[-+]?\d*,?\d+(?:e[-+]?\d+)?", re.IGNORECASE)
 _PADDED = re.compile(rb"(?:^|,)\s*[-+]?0\d+\s*(?:,|$)", re.MULTILINE)
+_QUOTED = re.compile(rb"\"([^\"\n]*)\"")
 _COMMAS_TWICE = (
     "Commas seem to be decimal marks and to separate columns, too.",
     "Separate columns by semicolons or blanks.",
@@ -41,7 +42,7 @@ def read_xyz(content: bytes) -> Parsed:
         SoftformError: If rows are not all of as many numbers, three at least, if rows are missing, if names or numbers
             tell that the columns are others, or if the last row is cut.
     """
-    text = plain_text(content)
+    text = _QUOTED.sub(_unquoted, plain_text(content))
     lines = [stripped for line in text.split(b"\n") if (stripped := line.strip().rstrip(b" \t,;"))]
     first = next((place for place, line in enumerate(lines) if _is_row(line)), None)
     if first is None:
@@ -52,6 +53,11 @@ def read_xyz(content: bytes) -> Parsed:
     rows = [row for row in lines[first:] if not _COMMENT.match(row)]
     separator = _separator(rows[0])
     columns, promised = _columns(lines[:first], separator, len(_cells(rows[0], separator)))
+    if promised is not None and promised < len(rows):
+        raise SoftformError(
+            f"It has {len(rows)} rows; above them it promises {promised}.",
+            "Export each cloud into a file of its own, as rows of x y z.",
+        )
     if promised not in (None, len(rows)):
         raise SoftformError(
             f"It has {len(rows)} rows of the {promised} that it promises.", "The file is truncated: export it again."
@@ -78,6 +84,12 @@ def read_xyz(content: bytes) -> Parsed:
     return table[:, columns or [0, 1, 2]], [], []
 
 
+def _unquoted(cell: re.Match[bytes]) -> bytes:
+    """A number without its quotes, within which a comma can only be a decimal mark; other cells as they are."""
+    number = respelled(cell[1].strip())
+    return number if is_number(number) else cell[0]
+
+
 def _check_first_three(rows: list[bytes], table: Array, separator: bytes | None) -> None:
     """See that the first three columns of a table (n, k) without names may be x, y and z.
 
@@ -97,6 +109,9 @@ def _check_first_three(rows: list[bytes], table: Array, separator: bytes | None)
         (steps % 1.0 == 0.0).all() or np.ptp(steps) < _EVEN * abs(np.median(steps))
     ):
         raise SoftformError("Its first column counts the rows, or time.", _BY_NAME)
+    is_held = np.ptp(table[:, :4], axis=0) == 0.0
+    if is_held[0] and not is_held[1:].any():
+        raise SoftformError("Its first column has one number in all rows, three others have not.", _BY_NAME)
     are_normals = width > 5 and np.allclose(np.linalg.norm(table[:, 3:6], axis=1), 1.0, atol=0.01)
     if are_normals or (table[:, 0] % 1.0).any():
         return

@@ -55,7 +55,7 @@ TIP_SAMPLES = StoreKind(
     schema="softform/tip-samples",
     version=1,
     attributes=("source", "created"),
-    made_by="./softform import tips --captured",
+    made_by="./softform collect --via mocap",
     misshapen=_misshapen,
 )
 

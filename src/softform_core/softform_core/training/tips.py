@@ -19,6 +19,7 @@ from softform_core.networks.store import TIP_KINEMATICS, TIP_SIM_TO_REAL
 from softform_core.networks.tip import ACTIVATION, TipKinematics, TipNetwork, TipTransfer
 from softform_core.networks.tip_card import NetworkEntry, RealData, SimulatedData, TipKinematicsCard, TipSimToRealCard
 from softform_core.paths import models_of
+from softform_core.provenance import to_go_on
 from softform_core.robots import Robot
 from softform_core.simulation.store import open_simulation
 from softform_core.surface.curve import curve_basis, fit_curve
@@ -261,7 +262,7 @@ def learn_tip_kinematics(robot: Robot, store: Path, folder: Path, seed: int) -> 
     """
     tips = open_simulation(store, robot)
     if len(tips.pending):
-        raise SoftformError(f"The tip simulation {store} is not finished.", f"Go on with: {tips.attributes['command']}")
+        raise SoftformError(f"The tip simulation {store} is not finished.", f"Go on with: {to_go_on(tips.attributes)}")
     actuations, places = tips.converged("tip")
     jacobians = tips.converged("jacobian")[1] if "jacobian" in tips.outputs else None
     line = None

@@ -176,9 +176,10 @@ def test_pressures_that_do_not_fit_are_rejected_and_a_crushed_rod_has_no_tip():
     assert np.isnan(beyond.tips).all()
 
 
-def test_a_chamber_outside_the_body_is_rejected():
+@pytest.mark.parametrize("centre", [[0.02, 0.0], [-1.0, 0.0], [0.0, 11.5]])
+def test_a_chamber_outside_the_body_is_rejected(centre):
     described = yaml.safe_load(robot_file("three_chamber").read_text())
-    described["body"]["section"]["chambers"][0]["centre"] = [0.02, 0.0]
+    described["body"]["section"]["chambers"][0]["centre"] = centre
     with pytest.raises(SoftformError, match="outside its section's outline"):
         build_rod(Robot.model_validate(described).body)
 

@@ -131,6 +131,7 @@ def test_an_unfinished_simulation_is_not_learned_from(tmp_path):
     path = tmp_path / "tips.zarr"
     _generate(THREE_CHAMBER, path, 3)
     zarr.open_group(path, mode="r+")["status"][5] = SampleStatus.PENDING
-    with pytest.raises(SoftformError, match="is not finished"):
+    zarr.open_group(path, mode="r+").attrs["command"] = "softform simulate --robot three_chamber --segments 3"
+    with pytest.raises(SoftformError, match=r"is not finished. Go on with: \./softform simulate .* --segments 3"):
         learn_tip_kinematics(THREE_CHAMBER, path, tmp_path / "models", 0)
     assert not (tmp_path / "models").exists()

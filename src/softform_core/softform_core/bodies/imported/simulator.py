@@ -12,6 +12,7 @@ from softform_core.bodies.imported.description import ImportedBody
 from softform_core.bodies.imported.interpolation import InterpolatedBody, Law, interpolated, scanned_law
 from softform_core.errors import SoftformError
 from softform_core.paths import data_dir
+from softform_core.provenance import to_go_on
 from softform_core.robots.description import Description
 from softform_core.simulation.store import open_simulation
 
@@ -48,7 +49,7 @@ def simulator(body: ImportedBody, reality: Reality = _AS_IMPORTED) -> Interpolat
             f"{path} was imported for another description of '{owner.name}'.", "Move it away, and import again."
         )
     if len(store.pending):
-        raise SoftformError(f"The import into {path} is not finished.", f"Go on with: {store.attributes['command']}")
+        raise SoftformError(f"The import into {path} is not finished.", f"Go on with: {to_go_on(store.attributes)}")
     made = f"{store.attributes['created']} {store.attributes['source_sha256']}"
     data = _data(path, made, bool(body.patches), owner.rest)
     law, scans, frames = data.law, 0, data_dir() / owner.name / "frames.zarr"
