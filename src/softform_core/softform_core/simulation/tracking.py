@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from softform_core.arrays import Array
-from softform_core.simulation.hessian import Factor
+from softform_core.simulation.factor import Factor, LiftedFactor
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError
 from softform_core.simulation.simulated_body import TrackedBody
 
@@ -24,6 +24,8 @@ __all__ = ["Balance", "Joint", "advanced", "furthest", "linearised", "rebalanced
 
 _FIRST_SHIFT, _SHIFTS = 1e-4, 8  # of the mean diagonal, each ten times the one before
 _HALVINGS = 12
+_CLOSE = 0.1
+"""Of the body's largest step: farther from balance what softens a body is forces that are not balanced yet."""
 
 
 class Balance(NamedTuple):
@@ -46,12 +48,14 @@ class Joint(NamedTuple):
         factor: Of the Hessian there.
         step: (1, m) to the balance under the same actuator values.
         by_actuators: (1, m, k) derivative of the balance by them.
+        is_stable: Whether the body is stable there; if not, it is held until it is.
     """
 
     at: Balance
     factor: Factor
     step: Array
     by_actuators: Array
+    is_stable: bool
 
 
 def linearised(body: TrackedBody, at: Balance) -> Joint:
@@ -61,14 +65,23 @@ def linearised(body: TrackedBody, at: Balance) -> Joint:
         NoEquilibriumError: If the body is not stable there.
     """
     gradient, hessian = body.derivatives(*at)
+    load = gradient[..., None]
     if np.isfinite(gradient).all():
-        shift = np.zeros(1)
+        factor = hessian.factorised()
+        step, is_stable, shift = -factor.solve(load)[..., 0], True, np.zeros(1)
+        if isinstance(factor, LiftedFactor):
+            is_stable = bool(np.isfinite(step).all())
+            if not is_stable:
+                factor = factor.lifted
+                step = -factor.solve(load)[..., 0]
+            if furthest(body, at.unknowns, step) > _CLOSE * body.largest_step:
+                step[:] = np.nan
         for _ in range(_SHIFTS):
-            factor = hessian.factorised() if not shift[0] else hessian.shifted(shift).factorised()
-            step = -factor.solve(gradient[..., None])[..., 0]
             if np.isfinite(step).all():
-                return Joint(at, factor, step, body.followed(*at, factor))
-            shift = np.maximum(10.0 * shift, _FIRST_SHIFT * hessian.mean_diagonal())
+                return Joint(at, factor, step, body.followed(*at, factor), is_stable)
+            is_stable, shift = False, np.maximum(10.0 * shift, _FIRST_SHIFT * hessian.mean_diagonal())
+            factor = hessian.shifted(shift).factorised()
+            step = -factor.solve(load)[..., 0]
     raise NoEquilibriumError("The body is not stable on its way to the target.", NO_EQUILIBRIUM_ADVICE)
 
 

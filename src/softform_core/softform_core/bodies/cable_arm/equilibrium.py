@@ -14,7 +14,8 @@ from softform_core.bodies.cable_arm.mesh import ArmMesh, CablePoints
 from softform_core.bodies.loads.cable import taut_energy, taut_slopes
 from softform_core.robots import TIP
 from softform_core.simulation.block_tridiagonal import BlockTridiagonalHessian
-from softform_core.simulation.hessian import Factor, Hessian, UpdatedFactor, UpdatedHessian
+from softform_core.simulation.factor import Factor, UpdatedFactor
+from softform_core.simulation.hessian import Hessian, UpdatedHessian
 from softform_core.simulation.simulated_body import TendonLoads
 
 _TOLERANCE = 1e-9
@@ -149,7 +150,7 @@ class ArmProblem:
         found = np.zeros((*unknowns.shape, len(self.unloaded)))
         if isinstance(factor, UpdatedFactor):
             taut = self._tensions(self._nodes(unknowns[0]), actuators[0])[1] > 0.0
-            found[0, :, taut] = -factor.by_products.T
+            found[0, :, taut] = -factor.by_products[:, : taut.sum()].T
         return found
 
     def tendon_loads(self, unknowns: Array, actuators: Array) -> TendonLoads:
