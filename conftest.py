@@ -120,7 +120,12 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
         if not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
     if not config.getoption("--long"):
-        items[:] = [item for item in items if session.isinitpath(item.path) or not item.get_closest_marker("long")]
+        is_part = any(map(config.getoption, _CHOICES))  # of all tests, for which single files are named, too
+        items[:] = [
+            item
+            for item in items
+            if not item.get_closest_marker("long") or (session.isinitpath(item.path) and not is_part)
+        ]
 
 
 @functools.cache

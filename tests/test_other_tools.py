@@ -81,6 +81,7 @@ def test_rviz_shows_what_the_stack_has(node, types):
         assert reliability == "Best Effort" or "BEST_EFFORT" not in offered, f"RViz would hear nothing of {topic}"
 
 
+@pytest.mark.long
 def test_foxglove_shows_what_the_stack_has(types):
     (scene,) = of_panels("3D")
     assert {types[topic] for topic in scene["topics"]} == set(SHOWN.values())
@@ -93,6 +94,7 @@ def test_foxglove_shows_what_the_stack_has(types):
     assert types[health["topicToRender"]] == "diagnostic_msgs/msg/DiagnosticArray"
 
 
+@pytest.mark.long
 def test_each_panel_has_a_place_in_the_layout():
     def panels(part):
         return [part] if isinstance(part, str) else [*panels(part["first"]), *panels(part["second"])]
@@ -100,6 +102,7 @@ def test_each_panel_has_a_place_in_the_layout():
     assert sorted(panels(FOXGLOVE["layout"])) == sorted(FOXGLOVE["configById"])
 
 
+@pytest.mark.long
 def test_bags_hold_what_is_shown(types):
     topics = RECORDED["/**"]["ros__parameters"]["topics"]
     recorded = {name if name.startswith("/") else f"/softform/{name}" for name in topics}
@@ -107,6 +110,7 @@ def test_bags_hold_what_is_shown(types):
     assert shown <= recorded
 
 
+@pytest.mark.long
 def test_surface_and_markers_are_seen_without_our_messages(node):
     surfaces, spheres = [], []
     node.create_subscription(Marker, "/softform/predicted_marker", surfaces.append, qos.PREDICTED_SURFACE)

@@ -77,6 +77,7 @@ def described(text: str, folder: Path) -> Robot:
     return load_robot(path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [0, 1], ids=["rest", "strong"])
 def test_coverage_is_the_share_of_the_surface_that_is_seen_wherever_it_bends(scanned: Scanned, number: int) -> None:
     robot, shape = scanned.robot, scanned.shapes[number]

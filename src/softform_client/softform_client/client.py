@@ -26,7 +26,6 @@ from softform_client.reach_messages import goal_to_message as reach_message
 from softform_client.reach_messages import target_to_message
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.homing import homing_path
 from softform_core.robots import Robot, load_robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.shape import Shape
@@ -111,16 +110,21 @@ class ShapeClient:
         self._callers = self._reaching, self._following, self._capturing, self._planning
 
     def connect(self) -> Self:
-        """Open the connections of what moves the robot, so that no goal waits for its own, and wait for their node.
+        """Open the connection and wait for the node `inverse_kinematics`.
 
         Raises:
             NotConnectedError: If it does not answer in time.
             SoftformError: If its robot's description is not on this machine; then name the frame.
         """
         self._reaching.connect()
-        self._following.connect()
         if not self._frame:
             self._frame = self.robot().base_frame
+        return self
+
+    def connect_moving(self) -> Self:
+        """Open the connections of all that moves the robot, as `connect` does, so that no goal waits for its own."""
+        self.connect()
+        self._following.connect()
         return self
 
     def robot(self) -> Robot:
@@ -316,7 +320,7 @@ class ShapeClient:
     ) -> FollowWaypoints.Result:
         """Lead the robot there and back until what it did before cannot matter, and wait until it is at rest.
 
-        Each degree of freedom goes alone. A client without Python sends the same values to `follow_waypoints`.
+        Each degree of freedom goes alone.
 
         Args:
             epoch: As of `reach`.
@@ -326,9 +330,10 @@ class ShapeClient:
             The result message, with the actuator values of the way.
 
         Raises:
-            As `follow` does; and SoftformError if no way makes the robot's past known.
+            As `follow` does, also if no way makes the robot's past known.
         """
-        return self.follow(ActuatorPath(homing_path(self.robot())), epoch=epoch, on_feedback=on_feedback)
+        goal = FollowWaypoints.Goal(kind=FollowWaypoints.Goal.HOME)
+        return self._call(self._following, lambda stamp: goal, on_feedback, epoch)
 
     def plan(
         self,

@@ -15,6 +15,7 @@ from softform_client.reach_messages import check_places, faces_from_message
 from softform_client.solve_options import SolveGoal, options_from_message, options_to_message
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.forward.homing import homing_path
 from softform_core.inverse.timing import check_times
 from softform_core.robots import Robot
 from softform_core.shapes.features import anchored_parameters, named_outputs
@@ -42,6 +43,11 @@ class PathKind(IntEnum):
     POINTS = FollowWaypoints.Goal.POINTS
     SHAPES = FollowWaypoints.Goal.SHAPES
     ACTUATORS = FollowWaypoints.Goal.ACTUATORS
+    HOME = FollowWaypoints.Goal.HOME
+
+
+WITHOUT_FRAME = PathKind.ACTUATORS, PathKind.HOME
+"""Kinds whose waypoints are values of actuators."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +101,7 @@ def goal_from_message(
         GoalError: If the goal cannot be accepted, as when its path is older than `max_age`, s.
     """
     kind = one_of(PathKind, message.kind, "kind of path")
-    # Actuator values have no frame.
-    if kind is not PathKind.ACTUATORS:
+    if kind not in WITHOUT_FRAME:
         check_header(message.header, frame, now, max_age)
     options = options_from_message(message.options, robot, "follow_waypoints", _TAKEN)
     path: Path
@@ -105,7 +110,7 @@ def goal_from_message(
     elif kind is PathKind.SHAPES:
         count, path = len(message.shapes), _shapes(message, robot, frame)
     else:
-        path = _values(message, robot)
+        path = _way_home(message, robot) if kind is PathKind.HOME else _values(message, robot)
         count = len(path.values)
     times = None
     if len(message.times):
@@ -180,6 +185,12 @@ def _values(message: FollowWaypoints.Goal, robot: Robot) -> ActuatorPath:
         with in_code(GoalCode.INVALID_PATH, f"Waypoint {number}: "):
             checked.append(robot.check_commands(row))
     return ActuatorPath(np.array(checked))
+
+
+def _way_home(message: FollowWaypoints.Goal, robot: Robot) -> ActuatorPath:
+    if len(message.points) or len(message.shapes) or len(message.actuators.value):
+        raise SoftformError("A way home is found by the node: it takes no waypoints.", "Leave them empty.")
+    return ActuatorPath(homing_path(robot))
 
 
 def _check_count(count: int, what: str) -> None:

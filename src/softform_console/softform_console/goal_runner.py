@@ -113,7 +113,7 @@ class GoalRunner:
         with self._connecting:
             if self._client is None:
                 client = ShapeClient(self._namespace, self._frame, permit=self._permit_goal)
-                client.connect()
+                client.connect_moving()
                 self._client = client
                 if self._is_closed:
                     self.close()

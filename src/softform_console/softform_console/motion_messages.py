@@ -74,6 +74,15 @@ class RunMotion(Message):
     motion: int
 
 
+class GoHome(Message):
+    """Lead the robot there and back until what it did before cannot matter."""
+
+    type: Literal["go_home"] = "go_home"
+    robot: RobotIndex = 0
+    epoch: Epoch
+    stamp: Stamp
+
+
 class Foresee(Message):
     """Show the shape that is predicted at values of the actuators, as a mesh that is a preview; null: no more."""
 

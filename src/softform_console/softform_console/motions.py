@@ -8,7 +8,7 @@ import numpy as np
 
 from softform_client.client import ActuatorPath, PointPath, ShapeClient
 from softform_console.goal_runner import GoalRunner
-from softform_console.motion_messages import Motion, MotionState, Obstacle, PlanMotion, PlanPath, RunMotion
+from softform_console.motion_messages import GoHome, Motion, MotionState, Obstacle, PlanMotion, PlanPath, RunMotion
 from softform_console.obstacle_shapes import mesh_of
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
@@ -153,6 +153,22 @@ class Motions:
             self._tell("reached", "The motion is done; its end is held.", len(values))
 
         self._begin(run, asked.type, moves=True)
+
+    def go_home(self, asked: GoHome) -> None:
+        """Lead the robot there and back until what it did before cannot matter; returns at once.
+
+        Raises:
+            SoftformError: If a goal runs.
+        """
+
+        def go(client: ShapeClient) -> None:
+            def note(feedback: Any) -> None:
+                self._tell("moving", f"home: move {feedback.waypoint}", feedback.waypoint)
+
+            client.home(epoch=int(asked.epoch), on_feedback=note)
+            self._tell("reached", "What the robot did before does not matter any more; it is held at rest.")
+
+        self._begin(go, asked.type, moves=True)
 
     def _begin(self, work: Any, about: str, moves: bool) -> None:
         def told(client: ShapeClient) -> None:

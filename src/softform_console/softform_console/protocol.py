@@ -23,6 +23,7 @@ from softform_console.message import (
 )
 from softform_console.motion_messages import (
     Foresee,
+    GoHome,
     Motion,
     MotionState,
     Obstacle,
@@ -205,6 +206,7 @@ ToServer = Annotated[
     | PlanMotion
     | PlanPath
     | RunMotion
+    | GoHome
     | Foresee
     | Program
     | Cancel
@@ -325,7 +327,8 @@ class RobotState(Message):
 
     `steering` is what this console does with it, for whichever page is the operator. `points` are those in force,
     `obstacles` those that motions are planned past. `model` is the kind that predicts and solves, empty where nodes
-    differ or do not say; `models` are those that there are.
+    differ or do not say; `models` are those that there are. `past_known`: what the robot did before the driver began to
+    measure cannot matter any more.
     """
 
     robot: int
@@ -334,6 +337,7 @@ class RobotState(Message):
     commanded: list[float] | None
     measured: list[float] | None
     settled: bool
+    past_known: bool
     frames: list[FramePlace]
     steering: Literal["none", "points", "held", "manual", "goal"]
     points: list[Point]

@@ -105,7 +105,7 @@ class RobotDesk:
         Raises:
             SoftformError: If it cannot be done.
         """
-        moves = protocol.Points | protocol.Actuators | protocol.Reach | protocol.RunMotion
+        moves = protocol.Points | protocol.Actuators | protocol.Reach | protocol.RunMotion | protocol.GoHome
         if isinstance(message, moves) or (isinstance(message, protocol.Program) and message.run):
             self._link.check_epoch(int(message.epoch))
             if self._steering.mode == "none":
@@ -135,6 +135,8 @@ class RobotDesk:
             self._motions.plan_path(message)
         elif isinstance(message, protocol.RunMotion):
             self._as_goal(lambda: self._motions.run(message))
+        elif isinstance(message, protocol.GoHome):
+            self._as_goal(lambda: self._motions.go_home(message))
         elif isinstance(message, protocol.Foresee):
             self._foresee(None if message.values is None else self._robot.check_commands(np.asarray(message.values)))
         elif isinstance(message, protocol.Program):

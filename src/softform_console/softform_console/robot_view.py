@@ -120,6 +120,7 @@ class RobotView:
             commanded=self._ordered(self._commanded),
             measured=self._at_rest() or self._ordered(self._measured),
             settled=self._is_settled(),
+            past_known=self.history.is_known,
             frames=[self._place(name, transform) for name, transform in tuple(self._frames.items())],
             steering=steering,
             points=list(points),

@@ -59,6 +59,7 @@ class Desk:
                 commanded=None,
                 measured=None,
                 settled=False,
+                past_known=True,
                 frames=[],
                 steering="none",
                 points=[],

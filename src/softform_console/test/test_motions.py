@@ -8,7 +8,7 @@ import pytest
 
 from softform_console import goal_runner
 from softform_console.goal_runner import GoalRunner
-from softform_console.motion_messages import Obstacle, PlanMotion, PlanPath, RunMotion
+from softform_console.motion_messages import GoHome, Obstacle, PlanMotion, PlanPath, RunMotion
 from softform_console.motions import Motions
 from softform_console.obstacle_shapes import mesh_of
 from softform_core.errors import SoftformError
@@ -32,7 +32,7 @@ class Client:
         self.cancelled = threading.Event()
         Client.opened = self
 
-    def connect(self):
+    def connect_moving(self):
         self.connects()
         return self
 
@@ -59,6 +59,11 @@ class Client:
         if len(self.followed) == 1 and self.blocks:
             assert self.cancelled.wait(5.0)
         return None
+
+    def home(self, epoch, on_feedback):
+        self.permit()
+        on_feedback(SimpleNamespace(waypoint=3))
+        self.followed.append(("home", epoch))
 
     blocks, lost, meanwhile = False, 0, staticmethod(lambda: None)
 
@@ -228,6 +233,12 @@ def test_what_moves_the_robot_is_not_begun_where_the_connection_was_long_in_comi
     desk.runner.begin(begun.append, "reach", moves)
     desk.done()
     assert len(begun) == (not moves) and bool(desk.told) == moves
+
+
+def test_the_way_home_is_told_and_begins_in_the_epoch_that_was_seen(desk):
+    desk.motions.go_home(GoHome(epoch="7", stamp=1.0))
+    assert desk.done().stage == "reached" and Client.opened.followed == [("home", 7)]
+    assert [(one.stage, one.text) for one in desk.told[:-1]] == [("moving", "home: move 3")]
 
 
 def test_an_obstacle_of_the_wrong_size_is_refused_and_those_before_stay(desk):

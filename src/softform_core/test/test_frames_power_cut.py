@@ -149,6 +149,7 @@ def test_a_power_cut_leaves_each_frame_whole_or_not_captured(tmp_path, monkeypat
         shutil.rmtree(tmp_path / "after", ignore_errors=True)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::zarr.errors.ZarrUserWarning")
 @pytest.mark.parametrize("via", VIA)
 @pytest.mark.parametrize("damage", [lambda content: None, lambda content: b"", lambda content: content[:-1] + b"\0"])

@@ -92,6 +92,7 @@ def problem():
     return simulator(described())
 
 
+@pytest.mark.long
 @needs_gmsh
 def test_the_mesh_has_the_volumes_that_are_described(problem):
     solid = problem.solid

@@ -97,6 +97,7 @@ def test_an_interrupted_import_goes_on_and_another_table_is_not_added(robot, cap
         import_frames(*arguments, progress=False)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [0, 3])
 @pytest.mark.parametrize("place", [(0, 0, 0), (np.nan,) * 3])
 def test_a_scan_that_misses_far_more_than_the_others_is_rejected_with_both_shares(robot, captures, number, place):

@@ -138,6 +138,7 @@ def test_places_that_are_seen_tell_equal_sides_apart(files):
         assert "--at" in str(registered(rest, "--unit", "mm", "--at", wrong).exception)
 
 
+@pytest.mark.long
 def test_a_scan_that_shows_more_than_the_robot_needs_three_places(files):
     rest = files("rest.ply", np.concatenate([seen(), FRAME]))
     result = registered(rest, "--unit", "mm")
@@ -170,6 +171,7 @@ def test_hand_held_scans_are_aligned_by_what_stands_still(files):
         assert MM_PER_M * np.linalg.norm(placed[: len(robot) - 60] - robot[: len(robot) - 60], axis=1).max() < 1.5
 
 
+@pytest.mark.long
 def test_hand_held_scans_of_the_robot_alone_are_aligned_by_its_rim(files):
     result = registered(files("rest.ply", seen()), "--unit", "mm", "--hand-held")
     assert result.exception is None and "Nothing around the robot" in result.output, result.exception
@@ -194,6 +196,7 @@ def test_half_of_the_robot_is_enough_and_less_is_said(files):
     assert "shows" in str(registered(files("part.ply", seen(share=0.3)), *arguments).exception)
 
 
+@pytest.mark.long
 def test_what_is_no_scan_of_the_robot_is_said(files):
     rest = files("rest.ply", seen(), unit="m")
     assert "mm" in str(registered(rest, "--unit", "mm").exception)

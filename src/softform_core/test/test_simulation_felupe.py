@@ -137,6 +137,7 @@ def _extruded(membrane: Membrane, shape, points, place, prestretch: float):
     return shape[place] + normal * (thinning * points[:, 2])[:, None]
 
 
+@pytest.mark.long
 def test_full_inflation_agrees_with_felupe():
     description = load_robot("membrane").body
     half, wall = description.width / 2, description.width / 6

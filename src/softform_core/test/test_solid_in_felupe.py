@@ -41,6 +41,7 @@ def problem(request: pytest.FixtureRequest) -> SolidProblem:
     return SolidProblem(build_solid(SolidBody.model_validate(described)))
 
 
+@pytest.mark.long
 def test_forces_and_shape_are_those_of_felupe(problem: SolidProblem) -> None:
     from solid_in_felupe import FelupeSolid
 

@@ -233,6 +233,7 @@ def test_a_second_training_says_what_it_replaces(learned, tmp_path, monkeypatch)
     assert load_sim_to_real(ROBOT, tmp_path / "model").card.weights_sha256 != learned.card.weights_sha256
 
 
+@pytest.mark.long
 def test_a_continued_model_that_is_worse_is_kept_aside_and_the_old_one_stays(learned, grown, monkeypatch):
     starts, output = [], grown.parent / "model"
 
@@ -253,6 +254,7 @@ def test_a_continued_model_that_is_worse_is_kept_aside_and_the_old_one_stays(lea
         )
 
 
+@pytest.mark.long
 def test_a_continued_model_that_is_not_worse_is_taken(learned, grown, monkeypatch):
     output = grown.parent / "model"
     monkeypatch.setattr(learn_sim_to_real, "train_sim_to_real", lambda *_: learned.trained)

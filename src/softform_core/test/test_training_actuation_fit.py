@@ -110,6 +110,7 @@ def test_networks_in_a_row_are_one_and_only_of_one_kind() -> None:
     np.testing.assert_allclose(chained(straight, relu).forward(x), relu.forward(straight.forward(x)), atol=1e-12)
 
 
+@pytest.mark.long
 def test_markers_tell_what_couples_what_bends_and_how_the_base_sits() -> None:
     robot = load_robot("compressible")
     network = extract_mlp(load_forward_kinematics(robot)[0])
@@ -140,6 +141,7 @@ def test_markers_tell_what_couples_what_bends_and_how_the_base_sits() -> None:
     )
 
 
+@pytest.mark.long
 def test_markers_tell_the_play_of_an_arm() -> None:
     robot = load_robot("compressible")
     network = extract_mlp(load_forward_kinematics(robot)[0])

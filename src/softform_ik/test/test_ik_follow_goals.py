@@ -15,8 +15,10 @@ from softform_client.follow_messages import (
     goal_from_message,
     goal_to_message,
 )
+from softform_core.forward.homing import homing_path
 from softform_core.robots import load_robot
 from softform_core.shapes.shape import Shape
+from softform_interfaces.action import FollowWaypoints
 from softform_interfaces.msg import ActuatorValues
 from softform_ros.conversions import cloud_from_points, stamp_from_seconds
 from softform_ros.goal_error import GoalCode, GoalError
@@ -59,6 +61,16 @@ def unpack(message, robot):
     return goal_from_message(message, robot, "base_link", NOW, 60.0)
 
 
+def test_the_way_home_needs_no_waypoints_and_takes_none(robot):
+    home = FollowWaypoints.Goal(kind=FollowWaypoints.Goal.HOME)
+    path = unpack(home, robot).path
+    assert (path.values == homing_path(robot)).all() and len(path.values) > 9
+    home.points = [Point(z=0.03)]
+    with pytest.raises(GoalError, match="takes no waypoints") as caught:
+        unpack(home, robot)
+    assert caught.value.code == GoalCode.INVALID_PATH
+
+
 def test_points_survive_the_trip(robot):
     path = PointPath(np.array([[0.0, 0.01, 0.03], [0.02, 0.0, 0.04]]), np.array([0.25, 0.75]))
     sent = FollowGoal(path, np.array([0.0, 2.5]), True, seed=np.full(9, 300.0), without_sim_to_real=True)
@@ -96,7 +108,7 @@ def test_a_tip_is_led_whatever_the_surface_parameters(fingers):
 
 
 BAD = [
-    (lambda: along_points(kind=3), GoalCode.INVALID_PATH, "no kind of path 3"),
+    (lambda: along_points(kind=4), GoalCode.INVALID_PATH, "no kind of path 4"),
     (lambda: along_points(points=np.empty((0, 3))), GoalCode.INVALID_PATH, "empty"),
     (lambda: along_points(points=[[0.0, np.nan, 0.0]]), GoalCode.INVALID_PATH, "Waypoint 1 is NaN"),
     (

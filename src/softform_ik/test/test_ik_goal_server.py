@@ -17,6 +17,10 @@ GOAL = SimpleNamespace(goal_id=SimpleNamespace(uuid=np.arange(16, dtype=np.uint8
 GOAL.request = SimpleNamespace(asked=SimpleNamespace(epoch=1, client=""))
 
 
+def listener(name):
+    return SimpleNamespace(node_namespace="/softform", node_name=name)
+
+
 class Server(MovingGoalServer):
     """Every goal moves the robot."""
 
@@ -36,16 +40,20 @@ class Stack:
     """A server, its commander, and who listens to its feedback."""
 
     def __init__(self, run, monkeypatch):
-        self.now, self.listeners, self.lines = 100.0, [], []
+        self.now, self.listeners, self.lines = 100.0, [listener("follow_1")], []
         monkeypatch.setattr(goal_server, "CheckedAction", lambda *_: SimpleNamespace(destroy=print))
         monkeypatch.setattr(goal_server.time, "monotonic", lambda: self.now)
         monkeypatch.setattr(goal_server, "in_worker", self.in_worker)
         self.commander = Commander(HeldCommand(lambda values: None), GrantedLease())
         node = SimpleNamespace(parameters={"feedback_rate": 20.0}, get_logger=lambda: self)
         node.get_subscriptions_info_by_topic = lambda topic: self.listeners
+        monkeypatch.setattr(goal_server.time, "sleep", self.sleep)
         monkeypatch.setattr(goal_server, "since_boot", lambda: self.now)
         self.opening = 0.0
         self.server = Server(node, None, run, None, self.warn, None, self.commander)
+
+    def sleep(self, seconds):
+        self.now += seconds
 
     def warn(self, goal):
         """Open the model of a goal."""
@@ -106,8 +114,17 @@ def test_a_goal_that_was_preempted_while_a_model_was_opened_ends_as_such(monkeyp
     assert codes == [GoalCode.PREEMPTED]
 
 
-def listener(name):
-    return SimpleNamespace(node_namespace="/softform", node_name=name)
+@pytest.mark.parametrize("left", [[], ["console"]])
+def test_a_goal_whose_client_left_before_it_began_moves_nothing(monkeypatch, left):
+    """A node that stood still finds the goal in its queue, and hears of the client's leaving a moment later."""
+    began = []
+    stack = Stack(lambda goal, stop, tell: began.append(goal), monkeypatch)
+    request = SimpleNamespace(asked=SimpleNamespace(epoch=1, client="/softform/follow_1"))
+    stack.server._begin("goal", SimpleNamespace(**{**vars(GOAL), "request": request}))
+    stack.listeners = [listener(name) for name in left]
+    with pytest.raises(GoalError, match="gone before it began"):
+        stack.carry_out()
+    assert began == [] and not stack.commander.is_moved_by_goal
 
 
 @pytest.mark.parametrize(

@@ -148,12 +148,14 @@ class ActionCaller:
             permit: Called right before the goal is sent, from where on `cancel` finds it; nothing is sent if it raises.
 
         Raises:
-            NotConnectedError: If `connect` was not called, or the node disappears.
+            NotConnectedError: If `connect` was not called, the node disappears, or another one answers in its place.
             GoalAbortedError: If it fails at the goal without a reason.
         """
         self._check_connected()
         if self._epochs is not None and goal.asked.epoch == 0:
             goal.asked = self.asked()
+        elif self._epochs is not None and not goal.asked.client:  # anybody who listens would keep the goal up
+            goal.asked.client = self.node.get_fully_qualified_name()
         raised: list[Exception] = []
 
         def forward(feedback: Any) -> None:
@@ -179,6 +181,12 @@ class ActionCaller:
             ended = self._ask(handle.get_result_async)
             if raised:
                 raise raised[0]
+            if ended.status == GoalStatus.STATUS_UNKNOWN:  # not what became of it: whoever answers does not have it
+                handle.cancel_goal_async()
+                raise NotConnectedError(
+                    f"Another {self._server} node answers in place of the one that took the goal, which is cancelled.",
+                    "See which of them is to run, and look at the robot.",
+                )
             if ended.status == GoalStatus.STATUS_ABORTED and not ended.result.error_code:
                 raise GoalAbortedError(f"The {self._server} node failed at the goal.", "See its log.")
             return ended.result

@@ -69,6 +69,7 @@ def test_the_true_object_sags_and_hides_its_poses_behind_its_hold(block, model):
     assert not firm.slipped.any() and np.abs(loose.slipped).max() > 1e-4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("which", ["ours", "printed"])
 def test_both_controllers_bring_the_true_object_nearer_than_any_pose_of_the_plan_alone(which, block, task):
     scene = make_scene(block, task.model, 3)

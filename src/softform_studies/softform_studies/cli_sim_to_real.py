@@ -77,8 +77,8 @@ def sim2real(
     Examples:
       ./softform bench sim2real --reality default --json -
       ./softform bench sim2real --reality mine.yaml --no-baselines
-      ./softform bench sim2real --draws 30 --seed 1000 --json -
-      ./softform bench sim2real --draws 30 --cluster auto    on the Ray cluster that this machine is a node of
+      ./softform bench sim2real --draws 10 --seed 1000 --json -
+      ./softform bench sim2real --draws 10 --cluster auto    on the Ray cluster that this machine is a node of
       ./softform bench sim2real --robot tendon_rod --draws 20 --held-out 200 --json -
     """  # noqa: D301
     from softform_core.errors import SoftformError

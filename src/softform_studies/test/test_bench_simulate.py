@@ -15,6 +15,7 @@ def test_the_arm_of_bellows_is_solved_in_less_than_the_paper_needs():
     assert figures["core_seconds_per_shape"] <= figures["core_seconds_per_shape_max"]
 
 
+@pytest.mark.long
 def test_a_device_stands_beside_the_single_solver():
     pytest.importorskip("warp", reason=f"Warp is an extra: {INSTALL}")
     figures = run_on_device("cpu", 3)

@@ -184,6 +184,7 @@ def test_the_printed_split_leaks():
     assert len(judged) == 20 and set(present[judged, 0]) & set(present[learned, 0])
 
 
+@pytest.mark.long
 def test_a_play_is_found_by_its_few_parameters():
     """Behind a map that is known, from paths alone; a model without memory does not find it."""
     random = np.random.default_rng(5)

@@ -25,6 +25,7 @@ def robot() -> Robot:
     return load_robot("membrane")
 
 
+@pytest.mark.long
 def test_marker_frames_see_the_shapes_that_the_scanner_sees(robot: Robot, monkeypatch: pytest.MonkeyPatch) -> None:
     differences = {"pressure_sensors": {"gain": 0.9}, "motion_capture": {"noise": 0.0}}
     reality = Reality(name="mine", title="mine", body=RealMembrane(), **differences)

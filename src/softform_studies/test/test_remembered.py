@@ -31,6 +31,7 @@ def test_several_plays_leave_less_than_one_whatever_the_law(seed: int) -> None:
     assert moved["state"] < 0.6 * moved["memory_free"]  # after one move to what is wanted
 
 
+@pytest.mark.long
 def test_the_command_prints_medians_and_goes_on_where_it_stopped(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("SOFTFORM_RUNS", str(tmp_path))
     command = ["--draws", "3", "--frames", "30", "--seed", "100", "--jobs", "1", "--json", "-"]

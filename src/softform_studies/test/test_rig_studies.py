@@ -49,6 +49,7 @@ def test_the_command_names_every_study() -> None:
     assert set(_NAMES) == {*STUDIES, *OTHERS}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_study_can_be_drawn(name: str) -> None:
     rows = [Row(run, invented(place)) for place, run in enumerate(STUDIES[name](Scale()))]

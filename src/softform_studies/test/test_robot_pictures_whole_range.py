@@ -30,6 +30,7 @@ def coarse(name: str, **changes: object) -> Robot:
     return robot.model_copy(update={"body": robot.body.model_copy(update=changes)})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("robot", "rows", "columns"),
     [(coarse("mannequin", cell=0.03), 2, 4), (coarse("membrane", cells=12), 1, 4)],
@@ -84,6 +85,7 @@ def test_chambers_that_are_known_as_surfaces_are_cut_where_they_are() -> None:
     assert section.inner - 1e-3 < radii.min() < radii.max() < section.outer + 1e-3
 
 
+@pytest.mark.long
 def test_the_common_command_draws_solids(tmp_path: Path) -> None:
     described = yaml.safe_load(robot_file("manipulator").read_text())
     described["body"]["cells"] = {"chamber": 2, "rib": 1, "layers": 2}

@@ -38,11 +38,13 @@ def test_a_learned_memory_cuts_the_error_of_tips_of_another_law(name, share, lea
     assert list(found["play"]) == robot.actuators and min(found["play"].values()) > 0.5 * share
 
 
+@pytest.mark.long
 def test_where_nothing_is_remembered_no_memory_is_learned():
     found = measure_tips(ROD, load_reality("ideal", ROD), TipSettings(60, 20, 0))
     assert found["play"] == {} and found["after"] == found["without_memory"]
 
 
+@pytest.mark.long
 def test_draws_of_a_tip_are_measured_by_the_command():
     command = ["--robot", "tendon_rod", "--draws", "1", "--frames", "60", "--held-out", "20", "--jobs", "1"]
     done = CliRunner().invoke(sim2real, [*command, "--json", "-"])

@@ -26,6 +26,7 @@ def test_a_correction_moves_the_tip_of_the_simulator_by_what_is_missing_as_far_a
     assert (np.abs(far - begin) < 3.1e-3).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", APPROACHES)
 def test_the_loop_closes_by_each_approach(how):
     reality = load_reality("printed", ROBOT)

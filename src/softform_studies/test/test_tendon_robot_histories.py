@@ -67,6 +67,7 @@ def shapes():
     return joined([found for _, found in execute(ROBOT, REALITY, shares_of(runs), 0, InProcess())])
 
 
+@pytest.mark.long
 def test_recorded_shapes_have_their_histories_and_come_back_from_disk(shapes, tmp_path):
     assert len(shapes) == 16 and shapes.cloud.shape == (16, 512, 3)
     assert (np.diff(shapes.chain) >= 0).all() and not shapes.of_parts("home").q_prior.any()

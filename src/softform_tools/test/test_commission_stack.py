@@ -94,6 +94,7 @@ def record(robot):
     return json.loads(path.read_text())
 
 
+@pytest.mark.long
 def test_a_scanner_finds_the_exchanged_channels(robot):
     robot.sent.clear()
     output = commissioned("--by", "scanner", "c2", "c3", "c4", code=1)
@@ -133,6 +134,7 @@ def test_a_leak_is_found_in_the_step_of_its_chamber(robot):
     assert set(record(robot)["leaks"]) == {"c5"} and record(robot)["wrong"][0].startswith("c5 leaks")
 
 
+@pytest.mark.long
 def test_a_person_is_not_told_what_was_asked_and_a_yes_sayer_is_found_out(robot):
     output = commissioned("--by", "person", "c1", "c2", code=1, said="\nwhat?\nagain\n\nc1\n\nc1\n")
     assert "c1 moved when c2 was asked" in output and "1 of 2: press Enter" in output and "c7" in output

@@ -99,6 +99,12 @@ export function runMotion(): void {
   send({ type: 'run_motion', robot, epoch, motion: motion.id })
 }
 
+/** Lead the robot there and back until what it did before cannot matter. */
+export function goHome(): void {
+  const { robot, gestureEpoch: epoch } = useStore.getState()
+  if (epoch && mayOperate()) send({ type: 'go_home', robot, epoch })
+}
+
 /** Forget the motion, and what is shown of it. */
 export function endMotion(): void {
   look(null)

@@ -80,6 +80,14 @@ export interface FramePlace {
   rotation: [number, number, number, number]
 }
 
+/** Lead the robot there and back until what it did before cannot matter. */
+export interface GoHome {
+  type: 'go_home'
+  robot?: number
+  epoch: string
+  stamp: number
+}
+
 /** Progress of the goal that runs; errors m. */
 export interface GoalProgress {
   type: 'goal'
@@ -404,7 +412,8 @@ export interface RobotInfo {
  *
  * `steering` is what this console does with it, for whichever page is the operator. `points` are those in force,
  * `obstacles` those that motions are planned past. `model` is the kind that predicts and solves, empty where nodes
- * differ or do not say; `models` are those that there are.
+ * differ or do not say; `models` are those that there are. `past_known`: what the robot did before the driver began to
+ * measure cannot matter any more.
  */
 export interface RobotState {
   robot: number
@@ -413,6 +422,7 @@ export interface RobotState {
   commanded: number[] | null
   measured: number[] | null
   settled: boolean
+  past_known: boolean
   frames: FramePlace[]
   steering: 'none' | 'points' | 'held' | 'manual' | 'goal'
   points: Point[]
@@ -530,6 +540,7 @@ export type ToServer =
   | PlanMotion
   | PlanPath
   | RunMotion
+  | GoHome
   | Foresee
   | Program
   | Cancel

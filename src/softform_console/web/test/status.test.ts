@@ -27,6 +27,7 @@ function robot(
     commanded: null,
     measured: null,
     settled,
+    past_known: true,
     frames: [],
     steering: 'none',
     points: [],

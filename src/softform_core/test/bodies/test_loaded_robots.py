@@ -24,6 +24,7 @@ def coarse(name: str) -> Robot:
     return robot.model_copy(update={"body": robot.body.model_copy(update={"mesh_size": 0.025})})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_an_example_is_simulated_and_every_shape_converges(name, tmp_path):
     robot = coarse(name)

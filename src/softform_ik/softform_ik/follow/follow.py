@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from std_msgs.msg import Header
 
 from softform_client.actuator_values import values_to_message
-from softform_client.follow_messages import ActuatorPath, FollowGoal, PointPath, goal_from_message
+from softform_client.follow_messages import WITHOUT_FRAME, ActuatorPath, FollowGoal, PointPath, goal_from_message
 from softform_core.arrays import Array
 from softform_core.inverse.timing import Schedule, fastest_schedule, timed_schedule
 from softform_core.robots import TIP
@@ -204,7 +204,7 @@ class FollowServer(MovingGoalServer[FollowGoal, FollowOutcome]):
     @in_code(GoalCode.INVALID_PATH)
     def bring_into_frame(self, message: FollowWaypoints.Goal) -> None:
         """See `GoalServer`; a path is moved by its stamp for all its shapes, and a shape without a frame is in its."""
-        if message.kind == FollowWaypoints.Goal.ACTUATORS:
+        if message.kind in WITHOUT_FRAME:
             return
         frame, header, into = self.robot.base_frame, message.header, self.node.frames.into
         message.points = into(frame, TargetPoints(header=header, position=message.points)).position

@@ -25,6 +25,9 @@ from softform_ros.standstill import since_boot
 CLIENT_SECONDS = 2.0
 """Time after which a client that is not seen counts as gone, s; discovery takes some tenths."""
 
+_LEAVING_SECONDS = 0.05
+"""Time within which a node that stood still has heard that a client left meanwhile, s."""
+
 _NOT_DISCOVERED = "_NODE_NAME_UNKNOWN_"
 """What ROS calls the node of a subscription until it has heard of it."""
 
@@ -208,6 +211,21 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
                 f"that of the goal before it; up to {ASKED_SECONDS:g} s are allowed.",
                 "That is done now: look at the robot, and send the goal again if it is still meant.",
             )
+        if self.moves(goal):
+            self._wait_for_client()
+
+    def _wait_for_client(self) -> None:
+        """Wait until the client of the goal under way is seen; one that left while this node stood still never is.
+
+        Raises:
+            GoalError: If it is not seen within `CLIENT_SECONDS`.
+        """
+        time.sleep(_LEAVING_SECONDS)
+        deadline = time.monotonic() + CLIENT_SECONDS
+        while not (self._moving is None or self._moving() or self._has_client()):
+            if time.monotonic() > deadline:
+                raise GoalError(GoalCode.CANCELLED, "The client of the goal was gone before it began.", AGAIN)
+            time.sleep(_LEAVING_SECONDS)
 
     def begun(self, goal: Goal, stop: StopRequest, message: Any) -> None:
         """Give the robot to a goal that moves it, and watch whether its client stays."""
@@ -222,8 +240,7 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
         """
         if self._moving is None or self._moving():
             return
-        listeners = self.node.get_subscriptions_info_by_topic(f"{self.name}/_action/feedback")
-        if any(self._may_be_client(one.node_namespace, one.node_name) for one in listeners):
+        if self._has_client():
             self._alone_since = None
             return
         now = time.monotonic()
@@ -231,6 +248,10 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
         if now - self._alone_since > CLIENT_SECONDS:
             self.node.get_logger().warning(f"{self.name}: the client is gone; its goal is ended")
             self._moving.request(GoalCode.CANCELLED)
+
+    def _has_client(self) -> bool:
+        listeners = self.node.get_subscriptions_info_by_topic(f"{self.name}/_action/feedback")
+        return any(self._may_be_client(one.node_namespace, one.node_name) for one in listeners)
 
     def _may_be_client(self, namespace: str, name: str) -> bool:
         is_known = self._client and name != _NOT_DISCOVERED

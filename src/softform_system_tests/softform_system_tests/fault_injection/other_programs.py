@@ -154,7 +154,7 @@ def _launch_refused(stack: RigStack, arguments: tuple[str, ...], network: bool, 
     """What another launch says that is refused; None if it is not, or for another reason."""
     log = stack.folder / "launch.log"
     before = log.stat().st_size
-    words = [sys.executable, "-m", "softform_launch.cli_launch", *arguments, f"run_dir:={stack.folder / 'beside'}"]
+    words = [sys.executable, "-m", "softform_launch.cli_launch", *arguments]
     reach = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET", "FASTRTPS_DEFAULT_PROFILES_FILE": ""} if network else {}
     process = stack.processes.start(words, **reach)
     try:

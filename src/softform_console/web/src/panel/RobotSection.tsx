@@ -1,4 +1,5 @@
 import { send } from '../control'
+import { goHome } from '../planning'
 import { clearFaults, mayOperate, release } from '../steering'
 import { robotState, useStore } from '../store'
 import { Choice, errorText, Fact } from './parts'
@@ -54,6 +55,19 @@ export function RobotSection() {
         />
       )}
       {servo?.reason && steering === 'points' && <p className="warning">{servo.reason}</p>}
+      {!robot.past_known && (
+        <p className="muted">
+          What it did before is not known, and a body that remembers depends on it.{' '}
+          <button
+            type="button"
+            onClick={goHome}
+            disabled={watching || steering !== 'none'}
+            title="Each alone, there and back"
+          >
+            Home
+          </button>
+        </p>
+      )}
       {(driver.state === 'running' || driver.state === 'holding') && (
         <button type="button" onClick={release} disabled={watching} title="The driver makes the robot safe">
           Let go of the robot
