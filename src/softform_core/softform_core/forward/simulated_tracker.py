@@ -21,6 +21,8 @@ _TENSION_MM = 0.01
 """mm per N of tension: of the actuations of one shape, that of the least tension."""
 _SLACKENED_MM = 10.0
 """mm per m that a cable lacks to be taut: a slack one would have no say at all."""
+_MADE_GOOD_MM = 0.5
+"""Stretch that a step makes good at most of what a cable lacks to be taut, or is stretched too far."""
 _KEPT = 16
 _NEAR_MM, _SURE_MM, _PLACES = 2.0, 0.1, 16
 """Distances from a stable balance up to which a shape is gone back to where none is found further on, once and again,
@@ -180,7 +182,7 @@ class SimulatedTracker(Tracker):
         return Efforts(
             residuals=np.concatenate([_TENSION_MM * tension, _SLACKENED_MM * lacking]),
             rows=np.concatenate([_TENSION_MM * rise[:, None] * slopes, _SLACKENED_MM * is_slack * slopes]),
-            margins=MM_PER_M * np.maximum(np.concatenate([stretch - lowest, highest - stretch]), 0.0),
+            margins=np.maximum(MM_PER_M * np.concatenate([stretch - lowest, highest - stretch]), -_MADE_GOOD_MM),
             slopes=MM_PER_M * np.concatenate([slopes, -slopes]),
         )
 

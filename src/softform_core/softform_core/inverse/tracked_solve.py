@@ -42,6 +42,8 @@ _LOST_MM = 30.0
 """Distance from balance beyond which the shape goes back to where it had one."""
 _STILL_MM = 0.1
 """Distance from balance below which a shape that is not stable is in no balance that an arm can have."""
+_MOST_FALLING = 3
+"""Iterations in which a shape on its way may lack stability: where it lacks it for longer it moves away by itself."""
 _GROWTH, _BACK = 4.0, 0.25
 _LEAST_GAIN, _GOOD_GAIN = 1e-3, 0.5
 _LEAST_RADIUS = 0.06
@@ -88,9 +90,9 @@ class TrackedSolve:
         self.iterations, self.is_finished = 0, False
         self._options = options
         # Of the step that the time allows, what the shape can be trusted to follow.
-        self._radius, self._growth, self._rests = 1.0, _GROWTH, False
+        self._radius, self._growth, self._rests, self._falling = 1.0, _GROWTH, False, 0
         if before is not None:
-            self._radius = before._radius
+            self._radius, self._falling = before._radius, before._falling
             if _are_alike(before.targets, targets):
                 # Beyond the end of what is stable a target that stands is not tried again and again.
                 self._growth, self._rests = before._growth, before.is_finished
@@ -149,7 +151,8 @@ class TrackedSolve:
         if self._off:
             self._come_back()
             return
-        falls = not tracker.is_stable and tracker.lack_mm < _STILL_MM
+        self._falling = 0 if tracker.is_stable else self._falling + 1
+        falls = self._falling > _MOST_FALLING or (self._falling > 0 and tracker.lack_mm < _STILL_MM)
         if falls or tracker.lack_mm > _LOST_MM:
             self._radius *= _BACK
             self._growth = 1.0 if falls else self._growth
