@@ -131,7 +131,7 @@ class SimulatedTracker(Tracker):
         self._joint: Joint | None = None
         self._linear, self._slopes = LinearSurface(surface), np.zeros(0)
         self._started = self.actuation
-        self._good: deque[tuple[Balance, Array]] = deque(maxlen=_PLACES)
+        self._good: deque[tuple[Balance, Array, float]] = deque(maxlen=_PLACES)
         self._returned: Balance | None = None
         self.gap_mm, self.lack_mm, self.is_stable, self.steps = float("inf"), float("inf"), False, 0
 
@@ -156,7 +156,7 @@ class SimulatedTracker(Tracker):
         self.lack_mm = MM_PER_M * furthest(self._body, joint.at.unknowns, joint.step)
         self.is_stable = joint.is_stable
         if self.is_stable and self.lack_mm <= (_SURE_MM if joint.at is self._returned else _NEAR_MM):
-            self._good.append((joint.at, self.actuation))
+            self._good.append((joint.at, self.actuation, self.lack_mm))
         by_actuation = joint.by_actuators @ self._surface.by_actuation
         moves = np.concatenate([joint.step[..., None], by_actuation], axis=2)
         moved = MM_PER_M * self._body.moved_points(joint.at.unknowns, moves)[0]
@@ -197,8 +197,8 @@ class SimulatedTracker(Tracker):
         """See `Tracker`."""
         if not self._good:
             return False
-        self._at, self.actuation = self._good.pop()
-        self._returned, self.gap_mm = self._at, _NEAR_MM
+        self._at, self.actuation, self.gap_mm = self._good.pop()
+        self._returned = self._at
         return True
 
     def rebalance(self) -> None:

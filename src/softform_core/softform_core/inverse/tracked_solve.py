@@ -31,7 +31,7 @@ _STEP_MM = 50.0
 would run at its rate limit without it stays."""
 _PRESSED = 100.0
 """Residual of a margin that is lost, per mm of it."""
-_MOST_GAP_MM = 5.0
+_MOST_GAP_MM = 10.0
 """Gap of a step beyond which it is halved."""
 _HALVINGS = 4
 _LONGEST_OFF = 40
@@ -44,7 +44,7 @@ _STILL_MM = 0.1
 """Distance from balance below which a shape that is not stable is in no balance that an arm can have."""
 _MOST_FALLING = 3
 """Iterations in which a shape on its way may lack stability: where it lacks it for longer it moves away by itself."""
-_GROWTH, _BACK = 4.0, 0.25
+_GROWTH, _BACK, _CAUTION = 4.0, 0.25, 0.5
 _LEAST_GAIN, _GOOD_GAIN = 1e-3, 0.5
 _LEAST_RADIUS = 0.06
 """Of the step that the time allows, once the target moves on."""
@@ -155,7 +155,7 @@ class TrackedSolve:
         falls = self._falling > _MOST_FALLING or (self._falling > 0 and tracker.lack_mm < _STILL_MM)
         if falls or tracker.lack_mm > _LOST_MM:
             self._radius *= _BACK
-            self._growth = 1.0 if falls else self._growth
+            self._growth **= _CAUTION if falls else 1.0
             if not tracker.go_back():
                 self._come_back()
             return
