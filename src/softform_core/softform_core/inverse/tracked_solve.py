@@ -31,9 +31,9 @@ _STEP_MM = 50.0
 would run at its rate limit without it stays."""
 _PRESSED = 100.0
 """Residual of a margin that is lost, per mm of it."""
-_MOST_GAP_MM = 10.0
+_MOST_GAP_MM = 3.0
 """Gap of a step beyond which it is halved."""
-_HALVINGS = 4
+_HALVINGS = 5
 _LONGEST_OFF = 40
 """Iterations that lead back to balance before it is solved for."""
 _AHEAD_MM = 80.0
@@ -164,11 +164,12 @@ class TrackedSolve:
         if aim is not self._features:
             problem, at = self._rated(shape, aim=aim)
         first = quadratic_model(problem, at)
+        # Far from a target less tension costs little of what is left, and an arm that is not pulled hard stands.
         efforts = tracker.efforts()
-        rows = efforts.rows * problem.range
-        gradient = first.gradient + 2.0 * rows.T @ efforts.residuals
+        rows, residuals = efforts.rows * problem.range / share, efforts.residuals / share
+        gradient = first.gradient + 2.0 * rows.T @ residuals
         hessian = first.hessian + 2.0 * rows.T @ rows
-        merit = at.merit + float(efforts.residuals @ efforts.residuals)
+        merit = at.merit + float(residuals @ residuals)
         lower, upper = (problem.parts(bound - start) for bound in self._bounds(problem))
         hessian += np.diag(2.0 * (_STEP_MM * problem.range) ** 2)
         step = _step(hessian, gradient, (lower, upper), efforts.margins, efforts.slopes * problem.range)
@@ -229,9 +230,15 @@ class TrackedSolve:
 
     def _bounds(self, problem: Problem) -> tuple[Array, Array]:
         """Where an actuation may be after one iteration, (k,) each."""
-        start, most = self.tracker.actuation, self._options.most_change
-        most = self._radius * (problem.range if most is None else most)
+        start, most = self.tracker.actuation, self._radius * self._most_change
         return np.clip(start - most, problem.low, start), np.clip(start + most, start, problem.high)
+
+    @property
+    def _most_change(self) -> Array:
+        """Of the actuation in the time of one iteration, (k,)."""
+        options = self._options
+        most = options.actuation_max - options.actuation_min if options.most_change is None else options.most_change
+        return np.asarray(most)
 
     @property
     def _features(self) -> FeaturePoints | None:

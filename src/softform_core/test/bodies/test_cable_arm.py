@@ -150,7 +150,7 @@ def test_joint_steps_end_where_the_equilibrium_is():
     for _ in range(6):
         at, gap = advanced(problem(), linearised(problem(), at), wanted)
         gaps.append(gap)
-    assert 0.0 < gaps[0] < 0.002 and gaps[-1] < 1e-8
+    assert 0.0 < gaps[0] < 0.015 and gaps[-1] < 1e-8
     assert np.abs(at.unknowns - balanced(wanted, x)).max() < 1e-8
 
 
