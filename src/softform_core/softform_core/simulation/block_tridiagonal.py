@@ -227,7 +227,9 @@ class BlockTridiagonalHessian:
         """The factor; lifted where the Hessian is not positive definite."""
         diagonal, below = self.diagonal.copy(), self.below.copy()
         count, width = diagonal.shape[:2]
-        fortran, columns, weights = _fortran(width), [], []
+        columns: list[Array] = []
+        weights: list[float] = []
+        fortran = _fortran(width)
         done = int(_factorise(fortran, diagonal, below, 0))
         while done < count and len(weights) < _MOST_LIFTED:
             left = self.diagonal[done] - (below[done - 1] @ below[done - 1].T if done else 0.0)
