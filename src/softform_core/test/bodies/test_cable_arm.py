@@ -185,6 +185,11 @@ def test_a_shape_that_is_no_number_is_told():
         linearised(problem(), Balance(np.full((1, len(problem().rest)), np.nan), PULLS))
 
 
+def test_a_cable_that_is_pulled_by_its_whole_section_is_told():
+    found = find_equilibria(problem(), np.array([[0.12, 0.0, 0.0, 0.0, 0.0, 0.0]]))
+    assert "elements turn inside out beyond" in found.failures[0]
+
+
 def test_a_reality_differs_by_what_it_says():
     heavy = small().real_simulator(RealCableArm(payload=0.2))
     soft = small().real_simulator(RealCableArm(section_scale=[1.0, 0.5]))
