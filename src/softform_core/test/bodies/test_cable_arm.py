@@ -112,6 +112,15 @@ def test_the_blocks_solve_as_the_whole_matrix_does():
     joined = whole + columns * weights @ columns.T
     assert np.allclose(updated.solve(load)[0], np.linalg.solve(joined, load[0]))
     assert np.allclose(updated.by_products, np.linalg.solve(joined, columns * weights))
+    # What only its products make positive definite, and what they do not.
+    values, vectors = np.linalg.eigh(whole)
+    shift = -0.5 * (values[1] + values[2])
+    lowered, lowest = hessian.shifted(np.array([shift])), np.ascontiguousarray(vectors[:, :2])
+    held = whole + shift * np.eye(30) + 10.0 * values[-1] * lowest @ lowest.T
+    stands = UpdatedHessian(lowered, lowest, np.full(2, 10.0 * values[-1])).factorised()
+    assert np.allclose(stands.solve(load)[0], np.linalg.solve(held, load[0])) and stands.pivots.min() > 0.0
+    falls = UpdatedHessian(lowered, lowest[:, :1].copy(), np.full(1, 10.0 * values[-1])).factorised()
+    assert np.isnan(falls.solve(load)).all() and (falls.pivots < 0.0).sum() == 1
 
 
 def test_direct_and_adjoint_sensitivities_are_those_of_differences_and_of_each_other():
