@@ -49,9 +49,11 @@ class RunningStack:
 @contextmanager
 def started_stack(run_dir: Path, arguments: dict[str, str]) -> Iterator[RunningStack]:
     log_path = run_dir / "launch.log"
+    given = {"run_dir": str(run_dir), **arguments}
+    file = given.pop("launch", "softform")
     with (
         log_path.open("wb") as log,
-        LaunchedStack("softform", {"run_dir": str(run_dir), **arguments}, output=log) as launch,
+        LaunchedStack(file, given, output=log) as launch,
     ):
         stack = RunningStack(launch, run_dir)
         try:
@@ -145,7 +147,7 @@ def own_stacks(stacks: Stacks) -> Iterator[Stacks]:
 
 @pytest.fixture(scope="module")
 def stack(request: pytest.FixtureRequest, stacks: Stacks) -> RunningStack:
-    """The stack, launched with the arguments in the module's `STACK`, if it has some."""
+    """The stack, launched with the arguments in the module's `STACK`, if it has some; its `launch` is the file."""
     return stacks.launched_with(getattr(request.module, "STACK", {}))
 
 

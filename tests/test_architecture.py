@@ -27,6 +27,7 @@ ALLOWED = {
         BELOW_NODES,
     ),
     # Families of devices.
+    "softform_arms": BELOW_NODES | {"softform_actuation"},
     "softform_deadman": BELOW_NODES | {"softform_actuation"},
     "softform_pneumatics": BELOW_NODES | {"softform_actuation"},
     "softform_tendons": BELOW_NODES | {"softform_actuation"},
@@ -80,6 +81,7 @@ OPTIONAL = {
     "felupe",
     "foxglove",
     "gmsh",
+    "ipctk",
     "mutmut",
     "pypardiso",
     "pyvicon_datastream",
@@ -268,4 +270,5 @@ def test_only_a_body_knows_its_kind():
 
 def test_the_rig_and_the_driver_share_no_protocol_code():
     imported = set().union(*imported_packages("softform_rig").values())
-    assert not imported & {"softform_deadman", "softform_pneumatics", "softform_tendons", "softform_actuation"}
+    families = {"softform_arms", "softform_deadman", "softform_pneumatics", "softform_tendons"}
+    assert not imported & (families | {"softform_actuation"})

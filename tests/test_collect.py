@@ -22,9 +22,9 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rosbags.highlevel import AnyReader
 
+from softform_client.robot_link import RobotLink
 from softform_collect import client
 from softform_collect.cli_collect import collect
-from softform_collect.robot_link import RobotLink
 from softform_core.frames.marker_store import open_marker_frames
 from softform_core.frames.store import open_recording
 from softform_core.robots import load_robot

@@ -22,6 +22,8 @@ ENCLAVES = {
     "softform_collect/client.py": ["planner"],
     "softform_console": ["planner"],
     "softform_collect": ["stack"],
+    "softform_shaping": ["stack"],
+    "softform_shaping/object_rig_node.py": ["driver"],
     "softform_ros/command_lease.py": ["stack", "planner"],
     "softform_ros/asked.py": ["stack", "planner"],
     "softform_ros/diagnostics.py": ["driver", "stack"],
@@ -105,6 +107,7 @@ def test_all_that_the_code_uses_is_allowed_to_those_who_use_it():
         ("stack", "subscribe", {"target_shape", "target_mesh", "target_points", "target_tip"}),
         ("stack", "request", NOT_LITERAL["softform_bringup"]),
         ("stack", "execute", {"reach_shape", "follow_waypoints", "capture_shape", "plan_to_shape"}),
+        ("driver", "subscribe", {"actuator_state", "actuation_history", "driver_state"}),
         ("planner", "publish", {"target_shape", "target_mesh", "target_points", "target_tip"}),
         ("planner", "call", {"reach_shape", "follow_waypoints", "capture_shape", "plan_to_shape", "collect_dataset"}),
         ("planner", "request", NOT_LITERAL["softform_ros"] | {"reset", "calibrate", "release", "shutdown"}),
@@ -125,7 +128,9 @@ def test_what_is_dangerous_is_for_one_enclave_alone():
     assert who("reply", "stop") == who("reply", "reset") == who("reply", "lease") == {"driver"}
     assert who("request", "reset") == who("request", "calibrate") == {"planner"}
     assert who("request", "actuation/change_state") == {"stack"}
-    assert who("request", "stop") == {"planner", "observer"}
+    assert who("request", "stop") == {"stack", "planner", "observer"}
+    assert who("call", "shape_object") == {"planner"}
+    assert who("publish", "camera/color/image_raw") == who("publish", "rig/true_object") == {"driver"}
     assert who("publish", "actuator_command") == who("request", "lease") == {"stack", "planner"}
     assert who("request", "rig/inject_fault") == who("request", "actuation/set_parameters") == set()
     assert who("call", "reach_shape") == {"planner"}

@@ -8,14 +8,19 @@ _CONFIG = Path(__file__).resolve().parents[2] / "config"
 
 
 class BuildWithDescriptions(build_py):
-    """Puts the descriptions that ship beside the code: a wheel has no checkout around it (`softform_core.paths`)."""
+    """Puts the descriptions that ship beside the code: a wheel has no checkout around it (`softform_core.paths`).
+
+    With them goes what they name, such as meshes of bodies.
+    """
 
     def run(self) -> None:
         """Build, then copy robots, realities and the plant; not where this package lies alone."""
         super().run()
         shipped = Path(self.build_lib) / "softform_core" / "shipped" / "config"
         for part in ("robots", "realities", "plant.yaml") if _CONFIG.is_dir() and not self.editable_mode else ():
-            for file in [_CONFIG / part] if part.endswith(".yaml") else (_CONFIG / part).rglob("*.yaml"):
+            for file in (
+                [_CONFIG / part] if part.endswith(".yaml") else filter(Path.is_file, (_CONFIG / part).rglob("*"))
+            ):
                 copy = shipped / file.relative_to(_CONFIG)
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, copy)
@@ -55,6 +60,7 @@ setup(
         "planning": ["ompl>=2.0", "python-fcl>=0.7"],  # motions clear of obstacles
         "parquet": ["pyarrow"],
         "mkl": ["pypardiso"],  # pinned in requirements-pardiso.txt
+        "contact": ["ipctk"],  # pinned in requirements-ipctk.txt
         "gmsh": ["gmsh"],  # pinned in requirements-gmsh.txt
         "warp": ["warp-lang"],  # pinned in requirements-warp.txt
         "ray": ["ray"],  # pinned in requirements-ray.txt: all nodes of a cluster need the same version
@@ -69,6 +75,7 @@ setup(
         "softform.bodies": [
             "cable_arm = softform_core.bodies.cable_arm.description:CableArmBody",
             "freeform = softform_core.bodies.freeform.description:FreeformBody",
+            "mesh = softform_core.bodies.mesh.description:MeshBody",
             "membrane = softform_core.bodies.membrane.description:MembraneBody",
             "imported = softform_core.bodies.imported.description:ImportedBody",
             "rod = softform_core.bodies.rod.description:RodBody",

@@ -20,6 +20,7 @@ setup(
             "rig_node = softform_ros.start:main",
         ],
         "softform.emulations": [
+            "arms = softform_rig.arm_emulation:EMULATION",
             "dead_man = softform_rig.dead_man_emulation:EMULATION",
             "dynamixel = softform_rig.motor_emulation:EMULATION",
             "pneumatic_board = softform_rig.board_emulation:EMULATION",

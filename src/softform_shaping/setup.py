@@ -16,6 +16,11 @@ setup(
     description="Two grippers bring a soft object into a target shape.",
     license="Apache-2.0",
     entry_points={
+        "console_scripts": [
+            "object_rig_node = softform_ros.start:main",
+            "object_shaper_node = softform_ros.start:main",
+        ],
+        "softform.bodies": ["two_arms = softform_shaping.arms_body:TwoArmsBody"],
         "softform.bench": ["shaping = softform_shaping.cli_shaping:shaping"],
         "softform.demos.objects": [
             f"{name} = softform_shaping.demo:show" for name in ("sponge", "thin_foam", "convoluted_foam", "noodle")

@@ -41,6 +41,7 @@ setup(
             "targets = softform_studies.cli_bench:targets",
             "foreign = softform_studies.cli_foreign:foreign",
             "helix = softform_studies.cli_helix:helix",
+            "meshes = softform_studies.cli_meshes:meshes",
             "hysteresis = softform_studies.cli_hysteresis:hysteresis",
             "one-move = softform_studies.cli_hysteresis:one_move",
         ],

@@ -88,6 +88,7 @@ class ScannerNode(SoftformLifecycleNode):
         """Load the robot and check the source: folder, unit and registration, or the cameras' calibration."""
         values = self.parameters
         self._robot = load_robot(values["robot"], "surface").in_namespace(self.get_namespace())
+        self._robot.body.prepare()
         rest_area(self._robot)  # now, as it takes a second
         self._actuation = self._robot.rest_actuation
         self._options = CloudOptions(**{one.name: values[one.name] for one in fields(CloudOptions)})

@@ -8,9 +8,9 @@ from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallb
 from rclpy.parameter import Parameter as RosParameter
 from std_msgs.msg import Empty
 
+from softform_client.robot_link import RobotLink
 from softform_collect.frame_collector import FrameCollector
 from softform_collect.goal import CollectGoal, CollectOutcome, CollectSettings, goal_from_message
-from softform_collect.robot_link import RobotLink
 from softform_core.paths import DEFAULT_ROBOT
 from softform_core.robots import Robot, load_robot
 from softform_interfaces.action import CollectDataset

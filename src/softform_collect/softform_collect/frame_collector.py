@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from softform_client.capture_watch import Moment
+from softform_client.robot_link import RobotLink
 from softform_collect.data_set import (
     Store,
     asked_actuations,
@@ -20,7 +21,6 @@ from softform_collect.goal import AGAIN, CollectGoal, CollectOutcome, CollectSet
 from softform_collect.marker_captures import MarkerCaptures
 from softform_collect.recorders import MarkerRecorder, Recorder, ScanRecorder
 from softform_collect.reference_pose import ReferencePose
-from softform_collect.robot_link import RobotLink
 from softform_collect.settled_robot import SettledRobot
 from softform_core.arrays import Array
 from softform_core.files import only_writer

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 
 from softform_client.driver_watch import MeasuredValues
+from softform_client.robot_link import RobotLink
 from softform_collect.goal import AGAIN, CollectSettings
-from softform_collect.robot_link import RobotLink
 from softform_core.arrays import Array
 from softform_ros.command_lease import LeaseRejectedError
 from softform_ros.goal_error import GoalCode, GoalError

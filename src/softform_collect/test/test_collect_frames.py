@@ -13,10 +13,10 @@ from builtin_interfaces.msg import Time
 from softform_client.capture_watch import CaptureWatch
 from softform_client.driver_watch import DriverWatch
 from softform_client.held_command import HeldCommand
+from softform_client.robot_link import RobotLink
 from softform_collect import frame_collector, marker_captures
 from softform_collect.frame_collector import FrameCollector
 from softform_collect.goal import CollectGoal, CollectSettings
-from softform_collect.robot_link import RobotLink
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.frames.references import reference_actuation
 from softform_core.frames.store import open_recording

@@ -1,13 +1,16 @@
 """Solids of free form: what a description may say; where gmsh is installed, their mesh and how they bend."""
 
 import importlib.util
+import signal
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from softform_core.bodies.freeform.description import Box, Cylinder, FreeformBody
 from softform_core.bodies.freeform.simulator import RealFreeform, drawn_reality, outward, real_simulator, simulator
+from softform_core.bodies.gmsh_process import started_gmsh
 from softform_core.errors import SoftformError
 from softform_core.simulation.newton import find_equilibria
 from softform_core.surface.patch import Patch
@@ -85,6 +88,22 @@ def test_without_gmsh_the_error_says_how_to_install_it(monkeypatch):
     with pytest.raises(SoftformError, match="gmsh") as error:
         simulator(described())
     assert "requirements-gmsh.txt" in str(error.value)
+
+
+@needs_gmsh
+def test_gmsh_leaves_what_a_process_does_on_signals_as_it_was():
+    def told():
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return [line for line in lines if line.startswith(("SigIgn", "SigCgt"))]
+
+    before = signal.signal(signal.SIGTERM, lambda *_: None)  # as a node has one
+    try:
+        expected = told()
+        with started_gmsh():
+            assert told() == expected
+        assert told() == expected
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @pytest.fixture(scope="module")

@@ -83,6 +83,7 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         """Load robot and models, and open topics and servers."""
         values = self.parameters
         robot = load_robot(values["robot"]).in_namespace(self.get_namespace())
+        robot.body.prepare()
         self.diagnostics.hardware_id = robot.name
         self._driver = DriverWatch(robot, values["state_timeout"], source=self.get_name())
         self._lease = CommandLease(self, robot)

@@ -49,6 +49,7 @@ class MotionPlannerNode(SoftformLifecycleNode):
         """Load robot and models, and open topic and action."""
         values = self.parameters
         robot = load_robot(values["robot"], "surface").in_namespace(self.get_namespace())
+        robot.body.prepare()
         self.diagnostics.hardware_id = robot.name
         models = self._models = open_node_models(self, robot, open_surface_models, lambda other: warm_up(other, robot))
         warm_up(models, robot)

@@ -71,7 +71,7 @@ def ended(server, goal, outcome, robot, warn):
         get_clock=lambda: SimpleNamespace(now=lambda: SimpleNamespace(to_msg=Time)),
     )
     made._run, made._warn, made._workers, made._stops = lambda *_: outcome, warn, AtOnce(), {b"1": stop}
-    made._commander, made._moving = SimpleNamespace(end=lambda goal: None), None
+    made._commander, made._moving, made._client = SimpleNamespace(end=lambda goal: None), None, None
     with pytest.raises(StopIteration) as end:
         handle = SimpleNamespace(goal_id=SimpleNamespace(uuid=b"1"), publish_feedback=lambda feedback: None)
         made._carry_out(goal, handle).send(None)

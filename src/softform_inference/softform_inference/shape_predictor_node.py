@@ -10,6 +10,7 @@ from softform_core.errors import SoftformError
 from softform_core.forward.history import History
 from softform_core.forward.robot_models import SurfaceModels, TipModels, open_models
 from softform_core.robots import load_robot
+from softform_core.simulation.newton import NoEquilibriumError
 from softform_inference.prediction import measured_values
 from softform_inference.surface_predictions import SurfacePredictions
 from softform_inference.tip_predictions import TipPredictions
@@ -132,7 +133,11 @@ class ShapePredictorNode(SoftformLifecycleNode):
                 )
             return
         values, stamp = newest
-        self._predictions.publish(self._history, self._robot.nearest_actuation(values), stamp, stale=False)
+        try:
+            self._predictions.publish(self._history, self._robot.nearest_actuation(values), stamp, stale=False)
+        except NoEquilibriumError as error:  # of a simulation: the last prediction stays
+            self._fault = str(error)
+            self.get_logger().warning(f"no prediction: {error}", throttle_duration_sec=5.0)
 
 
 def main() -> None:

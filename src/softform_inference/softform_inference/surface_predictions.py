@@ -9,8 +9,10 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.history import History
 from softform_core.forward.robot_models import SurfaceModels
+from softform_core.forward.simulated_models import SimulatedSurface
 from softform_core.robots import Robot
 from softform_inference.centre_line import CentreLineTopic
+from softform_inference.contact_markers import ContactMarkers
 from softform_inference.point_frames import PointFrames
 from softform_inference.prediction import PredictedPoints, predict_surface, topology_of
 from softform_inference.surface_markers import SurfaceMarkers
@@ -23,6 +25,8 @@ from softform_ros.lifecycle import SoftformLifecycleNode
 
 class SurfacePredictions:
     """Topics `predicted_surface`, `_cloud`, `_mesh` with its topology, `_marker`, for named points `/tf`, and the line.
+
+    A simulation with contact has it on `predicted_contact`.
 
     Raises:
         SoftformError: If its models cannot be used.
@@ -41,6 +45,10 @@ class SurfacePredictions:
         self._markers = SurfaceMarkers(node, self._topology)
         self._frames = PointFrames(node, robot) if robot.frames else None
         self._line = None if robot.centre_line is None else CentreLineTopic(node, robot)
+        self._contact: ContactMarkers | None = None
+        simulated = models.current
+        if robot.body.contact is not None and isinstance(simulated, SimulatedSurface):
+            self._contact = ContactMarkers(node, robot, simulated)
         self._service = node.create_service(PredictShape, "predict_shape", self._on_request)
 
     def close(self) -> None:
@@ -50,6 +58,8 @@ class SurfacePredictions:
             self._frames.close()
         if self._line is not None:
             self._line.close()
+        if self._contact is not None:
+            self._node.destroy_publisher(self._contact.publisher)
         for publisher in (self._surfaces, self._clouds, self._topologies, self._meshes, self._markers.publisher):
             self._node.destroy_publisher(publisher)
 
@@ -77,6 +87,9 @@ class SurfacePredictions:
                 self._meshes.publish(predicted.mesh(self._topology, stamp, stale))
             if self._markers.is_due:
                 self._markers.publish(predicted, stamp, stale)
+
+        if self._contact is not None:
+            self._contact.publish(actuation, stamp)
 
     def _on_request(self, request: PredictShape.Request, response: PredictShape.Response) -> PredictShape.Response:
         try:

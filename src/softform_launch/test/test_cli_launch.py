@@ -51,7 +51,7 @@ def test_files_are_found_by_name_and_by_path(tmp_path):
     assert find_launch_file("softform.launch.xml") == launch_dir() / "softform.launch.xml"
     (tmp_path / "mine.launch.xml").write_text("<launch/>")
     assert find_launch_file(str(tmp_path / "mine.launch.xml")) == tmp_path / "mine.launch.xml"
-    with pytest.raises(SoftformError, match="no launch file 'sotform'.*driver, replay, softform"):
+    with pytest.raises(SoftformError, match="no launch file 'sotform'.*driver, replay, shaping, softform"):
         find_launch_file("sotform")
 
 

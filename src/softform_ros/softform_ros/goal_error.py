@@ -29,6 +29,7 @@ class GoalCode(enum.Enum):
     NO_PATH = enum.auto()
     SOLVER_FAILED = enum.auto()
     UNREACHABLE = enum.auto()
+    OVERSTRESSED = enum.auto()
     CANCELLED = enum.auto()
     PREEMPTED = enum.auto()
     NODE_DEACTIVATED = enum.auto()

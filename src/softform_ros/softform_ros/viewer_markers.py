@@ -1,12 +1,16 @@
 """What our messages hold, as markers of RViz: other tools and bags show it without our definitions."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point, Vector3
 from numpy.typing import NDArray
 from std_msgs.msg import ColorRGBA, Header
-from visualization_msgs.msg import Marker
+from visualization_msgs.msg import Marker, MarkerArray
 
+from softform_core.contact.barrier import Touch
+from softform_core.robots.contact import ITSELF
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import MarkerFrame
 
@@ -20,6 +24,10 @@ _LIFE = Duration(sec=3)
 
 _SPHERE = 0.008
 """Diameter of a captured marker, m."""
+
+_ARROW = 0.3
+"""Length of the arrow of the largest force, of the robot's size: `text` says how many newtons it stands for."""
+_RED = ColorRGBA(r=0.85, g=0.15, b=0.1, a=1.0)
 
 
 def surface_marker(
@@ -76,3 +84,33 @@ def captured_spheres(frame: MarkerFrame) -> Marker:
         lifetime=_LIFE,
         points=seen,
     )
+
+
+def touch_markers(touches: Sequence[Touch], size: float, header: Header) -> MarkerArray:
+    """Return where a robot touches what, and how hard: points, an arrow along each force on the robot, and its text.
+
+    Args:
+        touches: Of a model with contact; none takes the earlier ones away.
+        size: Largest extent of the robot, m.
+        header: Frame and stamp.
+    """
+    markers = [Marker(header=header, action=Marker.DELETEALL)]
+    most = max((float(np.linalg.norm(touch.force)) for touch in touches), default=0.0)
+    for number, touch in enumerate(touches):
+        places = [Point(x=x, y=y, z=z) for x, y, z in touch.points.tolist()]
+        sphere = Vector3(x=0.01 * size, y=0.01 * size, z=0.01 * size)
+        common = {"header": header, "id": number, "color": _RED, "lifetime": _LIFE}
+        markers.append(Marker(ns="contact points", type=Marker.SPHERE_LIST, scale=sphere, points=places, **common))
+        force = float(np.linalg.norm(touch.force))
+        pressing = float(np.linalg.norm(touch.forces, axis=1).sum())
+        end = touch.place
+        if force > 0.0 and touch.name != ITSELF:
+            end = touch.place + _ARROW * size / most * touch.force
+            arrow = [Point(x=x, y=y, z=z) for x, y, z in np.stack([touch.place, end]).tolist()]
+            thick = Vector3(x=0.01 * size, y=0.02 * size, z=0.0)
+            markers.append(Marker(ns="contact force", type=Marker.ARROW, scale=thick, points=arrow, **common))
+        text = Marker(ns="contact text", type=Marker.TEXT_VIEW_FACING, scale=Vector3(z=0.05 * size), **common)
+        text.text = f"{touch.name} {pressing if touch.name == ITSELF else force:.3g} N"
+        text.pose.position = Point(x=float(end[0]), y=float(end[1]), z=float(end[2]))
+        markers.append(text)
+    return MarkerArray(markers=markers)

@@ -4,11 +4,19 @@ from types import SimpleNamespace
 
 import pytest
 
-from softform_interfaces.action import CaptureShape, CollectDataset, FollowWaypoints, PlanToShape, ReachShape
+from softform_interfaces.action import (
+    CaptureShape,
+    CollectDataset,
+    FollowWaypoints,
+    PlanToShape,
+    ReachShape,
+    ShapeObject,
+)
 from softform_ros.checked_action import CheckedAction
 from softform_ros.goal_error import GoalCode
 
 BLOCKS = {ReachShape: 100, CollectDataset: 200, FollowWaypoints: 300, PlanToShape: 400, CaptureShape: 500}
+BLOCKS |= {ShapeObject: 600}
 
 
 def codes_of(action):

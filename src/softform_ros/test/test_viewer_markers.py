@@ -5,9 +5,10 @@ import pytest
 from std_msgs.msg import Header
 from visualization_msgs.msg import Marker
 
+from softform_core.contact.barrier import Touch
 from softform_core.robots import load_robot
 from softform_ros.conversions import marker_message
-from softform_ros.viewer_markers import captured_spheres, surface_marker
+from softform_ros.viewer_markers import captured_spheres, surface_marker, touch_markers
 
 HEADER = Header(frame_id="membrane/base_link")
 
@@ -51,3 +52,14 @@ def test_spheres_stand_where_markers_are_seen():
     assert [(one.x, one.y, one.z) for one in sent.points] == [(0.1, 0.2, 0.3), (0.4, 0.5, 0.6)]
     none = captured_spheres(marker_message(["a"], places[1:2], "membrane/base_link", HEADER.stamp, 2))
     assert none.action == Marker.DELETE and not none.points
+
+
+def test_contact_is_points_an_arrow_and_newtons():
+    points = np.array([[0.0, 0.0, 0.1], [0.02, 0.0, 0.1]])
+    ball = Touch("ball", points.mean(axis=0), np.array([0.0, 0.0, -2.0]), points, np.array(2 * [[0.0, 0.0, -1.0]]))
+    fold = Touch("itself", points.mean(axis=0), np.zeros(3), points, np.array([[0.0, 0.0, 0.5], [0.0, 0.0, -0.5]]))
+    away, spheres, arrow, text, among, told = touch_markers([ball, fold], 0.3, Header(frame_id="base")).markers
+    assert away.action == Marker.DELETEALL and not touch_markers([], 0.3, Header()).markers[1:]
+    assert (len(spheres.points), len(among.points)) == (2, 2)
+    assert [(end.x, round(end.z, 3)) for end in arrow.points] == [(0.01, 0.1), (0.01, 0.01)]
+    assert (text.text, told.text) == ("ball 2 N", "itself 1 N")

@@ -3,8 +3,9 @@
 Who has other arms gives another `Arm`: the loop knows only where a flange is, how it moves with the joints, and limits.
 """
 
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from scipy.optimize import least_squares, lsq_linear
@@ -13,8 +14,9 @@ from scipy.spatial.transform import Rotation
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
+from softform_shaping.poses import motion_of, pose_of
 
-__all__ = ["Arm", "ArmLimits", "Going", "SixAxisArm", "TwoArms", "joint_velocities", "two_small_arms"]
+__all__ = ["PERIOD", "Arm", "ArmLimits", "Going", "SixAxisArm", "TwoArms", "Way", "joint_velocities", "two_small_arms"]
 
 
 class ArmLimits(NamedTuple):
@@ -118,15 +120,12 @@ def joint_velocities(
     Raises:
         SoftformError: If a joint is so far outside its range, or so fast, that no velocity is within all limits.
     """
-    low = np.maximum.reduce(
-        [-limits.velocity, (limits.lower - joints) / seconds, before - limits.acceleration * seconds]
-    )
-    high = np.minimum.reduce(
-        [limits.velocity, (limits.upper - joints) / seconds, before + limits.acceleration * seconds]
-    )
+    most = limits.acceleration * seconds
+    low = np.maximum.reduce([-limits.velocity, -_before_end(joints - limits.lower, limits, seconds), before - most])
+    high = np.minimum.reduce([limits.velocity, _before_end(limits.upper - joints, limits, seconds), before + most])
     # A joint that comes to its end faster than it can brake may leave it by what braking takes, and no further.
     blocked = low > high
-    braked = before - np.clip(before, -limits.acceleration * seconds, limits.acceleration * seconds)
+    braked = before - np.clip(before, -most, most)
     low, high = np.where(blocked, braked, low), np.where(blocked, braked, high)
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise SoftformError("The joints' places or velocities are no numbers.", "Look at what the arms say.")
@@ -134,8 +133,17 @@ def joint_velocities(
     found = 0.5 * (low + high)
     if open_.any():
         rest = wanted - jacobian[:, ~open_] @ found[~open_]
-        found[open_] = lsq_linear(jacobian[:, open_], rest, (low[open_], high[open_]), lsmr_tol="auto").x
+        found[open_] = lsq_linear(jacobian[:, open_], rest, (low[open_], high[open_]), method="bvls").x
     return np.asarray(found)
+
+
+def _before_end(room: Array, limits: ArmLimits, seconds: float) -> Array:
+    """Fastest velocity (J,) from which a joint brakes within `room` (J,) rad; towards the inside where it is outside.
+
+    After one period at v it brakes by v^2 / 2a: v T + v^2 / 2a is the room.
+    """
+    braking = limits.acceleration * (np.sqrt(seconds**2 + 2.0 * np.maximum(room, 0.0) / limits.acceleration) - seconds)
+    return np.where(room >= 0.0, braking, room / seconds)
 
 
 class Going(NamedTuple):
@@ -152,10 +160,27 @@ class Going(NamedTuple):
     short_turn: float
 
 
-_PERIOD, _GAIN, _LONGEST = 0.02, 8.0, 3.0
+PERIOD = 0.02
+"""Between two points of a way, s."""
+
+_GAIN, _LONGEST = 8.0, 3.0
 _STILL = 2e-3
 _NEAR = 1e-4, 1e-3
 """m and rad within which a pose counts as reached."""
+
+
+class Way(NamedTuple):
+    """A way of both arms, from standstill to standstill.
+
+    Attributes:
+        joints: (n, 2, J) rad, one point each `PERIOD`, without that where it begins.
+        short_shift: How far the grippers then are from where they should be, m.
+        short_turn: The same, rad.
+    """
+
+    joints: Array
+    short_shift: float
+    short_turn: float
 
 
 @dataclass(eq=False)
@@ -167,7 +192,6 @@ class TwoArms:
         joints: (2, 6) rad.
         grasps: Poses of the flanges at the grasp.
         centres: (2, 3) m, which the grippers' poses turn about.
-        velocities: (2, 6) rad/s.
         is_held: Brakes are on: nothing moves until `release`.
     """
 
@@ -175,13 +199,11 @@ class TwoArms:
     joints: Array
     grasps: tuple[RigidTransform, RigidTransform]
     centres: Array
-    velocities: Array
     is_held: bool = False
 
     def hold(self) -> None:
         """Brake: the safe state. The object keeps its shape, which letting go or sinking would not."""
         self.is_held = True
-        self.velocities = np.zeros_like(self.velocities)
 
     def release(self) -> None:
         """Let them move again."""
@@ -190,12 +212,14 @@ class TwoArms:
     @property
     def poses(self) -> Array:
         """Poses of the grippers relative to the grasp, (12,)."""
-        found = []
-        for arm, joints, grasp, centre in zip(self.arms, self.joints, self.grasps, self.centres, strict=True):
-            motion = arm.flange(joints).after(grasp.inverse())
-            shift = motion.apply(centre) - centre
-            found.append(np.concatenate([shift, Rotation.from_matrix(motion.rotation).as_rotvec()]))
-        return np.concatenate(found)
+        return self.poses_at(self.joints)
+
+    def poses_at(self, joints: Array) -> Array:
+        """The same with the joints at (2, J) rad."""
+        parts = zip(self.arms, joints, self.grasps, self.centres, strict=True)
+        return np.concatenate(
+            [pose_of(arm.flange(own).after(grasp.inverse()), centre) for arm, own, grasp, centre in parts]
+        )
 
     @property
     def links(self) -> list[Array]:
@@ -210,29 +234,51 @@ class TwoArms:
         """
         if self.is_held:
             raise SoftformError("The arms hold, with their brakes on.", "Look why, and release them.")
-        goals = [self._flange_at(side, poses[6 * side : 6 * side + 6]) for side in range(2)]
-        for period in range(int(_LONGEST / _PERIOD)):
-            gaps = [
-                _gap(arm.flange(joints), goal) for arm, joints, goal in zip(self.arms, self.joints, goals, strict=True)
-            ]
-            shift, turn = (max(float(np.linalg.norm(gap[part])) for gap in gaps) for part in (slice(3), slice(3, 6)))
-            is_there = shift < _NEAR[0] and turn < _NEAR[1]
-            stands = float(np.abs(self.velocities).max()) < _STILL
-            if stands and (is_there or period * _PERIOD > 0.5):  # it stands, and not there: at a limit
+        way = self.way(poses)
+        if len(way.joints):
+            self.joints = way.joints[-1]
+        return Going(len(way.joints) * PERIOD, way.short_shift, way.short_turn)
+
+    def way(self, poses: Array) -> Way:
+        """The way from where they stand to grippers at poses (12,), or as near as limits allow; nothing moves."""
+        goals = [
+            motion_of(pose, centre).after(grasp)
+            for pose, centre, grasp in zip(poses.reshape(2, 6), self.centres, self.grasps, strict=True)
+        ]
+        joints, speeds, points = np.array(self.joints), np.zeros_like(self.joints), []
+        for period in range(int(_LONGEST / PERIOD)):
+            gaps = [_gap(arm.flange(own), goal) for arm, own, goal in zip(self.arms, joints, goals, strict=True)]
+            stands = float(np.abs(speeds).max()) < _STILL
+            if stands and (_is_near(gaps) or period * PERIOD > 0.5):  # it stands, and not there: at a limit
                 break
             for side, gap in enumerate(gaps):
-                arm, joints = self.arms[side], self.joints[side]
-                wanted = joint_velocities(
-                    arm.jacobian(joints), _GAIN * gap, joints, self.velocities[side], arm.limits, _PERIOD
-                )
-                self.velocities[side] = wanted
-                self.joints[side] = joints + _PERIOD * wanted
-        self.velocities = np.zeros_like(self.velocities)
-        return Going((period + 1) * _PERIOD, shift, turn)
+                arm = self.arms[side]
+                jacobian, before = arm.jacobian(joints[side]), speeds[side]
+                speeds[side] = joint_velocities(jacobian, _GAIN * gap, joints[side], before, arm.limits, PERIOD)
+            joints = joints + PERIOD * speeds
+            points.append(joints)
+        while np.abs(speeds).max() >= _STILL:  # the time was up
+            most = PERIOD * np.array([arm.limits.acceleration for arm in self.arms])
+            speeds = speeds - np.clip(speeds, -most, most)
+            joints = joints + PERIOD * speeds
+            points.append(joints)
+        gaps = [_gap(arm.flange(own), goal) for arm, own, goal in zip(self.arms, joints, goals, strict=True)]
+        return Way(np.reshape(points, (-1, *joints.shape)), *_sizes(gaps))
 
-    def _flange_at(self, side: int, pose: Array) -> RigidTransform:
-        turn, centre = Rotation.from_rotvec(pose[3:]).as_matrix(), self.centres[side]
-        return RigidTransform(turn, centre + pose[:3] - turn @ centre).after(self.grasps[side])
+    def standing_at(self, joints: Array) -> Self:
+        """The same arms with their joints at (2, J) rad."""
+        return replace(self, joints=np.array(joints))
+
+
+def _sizes(gaps: list[Array]) -> tuple[float, float]:
+    """The larger of both shifts, m, and of both turns, rad."""
+    shift, turn = (max(float(np.linalg.norm(gap[part])) for gap in gaps) for part in (slice(3), slice(3, 6)))
+    return shift, turn
+
+
+def _is_near(gaps: list[Array]) -> bool:
+    shift, turn = _sizes(gaps)
+    return shift < _NEAR[0] and turn < _NEAR[1]
 
 
 def _gap(here: RigidTransform, there: RigidTransform) -> Array:
@@ -245,26 +291,31 @@ _BEHIND, _BELOW = 0.55, 0.35
 _FLANGE_TO_GRASP = 0.07
 
 
-def two_small_arms(centres: Array) -> TwoArms:
+def two_small_arms(centres: Array, limits: Sequence[ArmLimits | None] = (None, None)) -> TwoArms:
     """Arms beyond both ends of an object whose long axis is z and which is held at `centres` (2, 3) m; x is up.
+
+    Args:
+        centres: Of the grips.
+        limits: Of the joints of each arm; None for its own.
 
     Raises:
         SoftformError: If an arm cannot reach its grasp.
     """
     arms, joints, grasps = [], [], []
-    for centre, towards in zip(centres, (1.0, -1.0), strict=True):
+    for centre, towards, own in zip(centres, (1.0, -1.0), limits, strict=True):
         forward, up = np.array([0.0, 0.0, towards]), np.array([1.0, 0.0, 0.0])
         axes = np.stack([forward, np.cross(up, forward), up], axis=1)
         base = RigidTransform(axes, centre - _BEHIND * forward - _BELOW * up)
-        arm = SixAxisArm(base)
+        arm = SixAxisArm(base, limits=own)
         grasp = RigidTransform(axes, centre - _FLANGE_TO_GRASP * forward)
+        bounds = arm.limits.lower, arm.limits.upper
         found = least_squares(
             lambda q, arm=arm, grasp=grasp: _gap(arm.flange(q), grasp),
-            _START, bounds=(arm.limits.lower, arm.limits.upper), xtol=1e-14, ftol=1e-14, gtol=1e-14,
+            np.clip(_START, *bounds), bounds=bounds, xtol=1e-14, ftol=1e-14, gtol=1e-14,
         )  # fmt: skip
         if np.abs(found.fun).max() > 1e-6:
             raise SoftformError("An arm cannot reach its grasp.", "Bring the object nearer to it.")
         arms.append(arm)
         joints.append(found.x)
         grasps.append(arm.flange(found.x))
-    return TwoArms((arms[0], arms[1]), np.array(joints), (grasps[0], grasps[1]), centres, np.zeros((2, 6)))
+    return TwoArms((arms[0], arms[1]), np.array(joints), (grasps[0], grasps[1]), centres)

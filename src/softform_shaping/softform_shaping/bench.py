@@ -1,7 +1,6 @@
 """`softform bench shaping`: the tasks of paper 003 by the true object, the printed controller beside ours."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,25 +9,22 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.executors import Executor
 from softform_core.threads import one_thread
-from softform_shaping.controllers import Controller, Limits, Task
+from softform_shaping.controllers import Limits
 from softform_shaping.features import cumulative_variance, principal_components
-from softform_shaping.model import HeldModel
-from softform_shaping.objects import ShapedObject, load_object
-from softform_shaping.ours import Ours, OursController
 from softform_shaping.poses import limited, moved
-from softform_shaping.printed import Printed, PrintedController, first_past
+from softform_shaping.preparation import CONTROLLERS, prepared, prepared_task
+from softform_shaping.printed import Printed, first_past
 from softform_shaping.scene import make_scene
 from softform_shaping.session import Shaped, shape_object
 from softform_shaping.tasks import TASKS
 from softform_shaping.true_object import TrueObject
-from softform_shaping.visual_mesh import VisualMesh
 
-__all__ = ["CONTROLLERS", "best_reachable", "prepared_task", "run_task", "shaping"]
+__all__ = ["best_reachable", "outcome", "run_task", "shaping"]
 
 SUCCESS = 2.0
 """True root mean square error, mm, up to which a task counts as done."""
 _MOST = {"ours": 20, "printed": 60}
-_LEVELS, _REACH_ROUNDS, _COMPONENTS = 2, 4, (6, 8, 10, 12)
+_REACH_ROUNDS, _COMPONENTS = 4, (6, 8, 10, 12)
 PAPER: dict[str, Any] = {
     "successes": "11 of 11, by e < 0.05 m of the corrected model",
     "s_per_iteration": 2.9,
@@ -50,37 +46,6 @@ class Outcome(NamedTuple):
 
     job: Job
     figures: dict[str, Any]
-
-
-@cache
-def prepared(name: str) -> tuple[ShapedObject, HeldModel, VisualMesh]:
-    """An object, its model and its visual mesh; errors as of `load_object`."""
-    described = load_object(name)
-    model = HeldModel(described.body.simulator())
-    return described, model, VisualMesh(model.skin, model.faces, len(model.rest_nodes), _LEVELS)
-
-
-def prepared_task(name: str) -> tuple[ShapedObject, Task]:
-    """The object and the task of a name in `TASKS`.
-
-    Raises:
-        SoftformError: If there is no such task, or its object is wrong.
-    """
-    if name not in TASKS:
-        raise SoftformError(f"There is no task '{name}'.", f"Known: {', '.join(TASKS)}.")
-    described, model, visual = prepared(TASKS[name].object)
-    return described, Task(model, visual, model.shape(TASKS[name].poses).nodes)
-
-
-def _printed(task: Task, seed: int) -> Controller:
-    return PrintedController(task, Printed(), np.random.default_rng([seed, 1]))
-
-
-def _ours(task: Task, seed: int) -> Controller:
-    return OursController(task, Ours())
-
-
-CONTROLLERS: Mapping[str, Callable[[Task, int], Controller]] = {"ours": _ours, "printed": _printed}
 
 
 def best_reachable(truth: TrueObject, target: Array) -> tuple[float, float]:
@@ -138,12 +103,14 @@ def outcome(shaped: Shaped) -> dict[str, Any]:
     }
 
 
-def shaping(names: Sequence[str], seeds: int, executor: Executor, report: Callable[[str], None]) -> dict[str, Any]:
+def shaping(
+    names: Sequence[str], seeds: Sequence[int], executor: Executor, report: Callable[[str], None]
+) -> dict[str, Any]:
     """Do tasks with both controllers on drawn rigs.
 
     Args:
         names: Of `TASKS`.
-        seeds: Rigs for each.
+        seeds: Of the rigs for each.
         executor: Does them.
         report: Called with a line for each.
 
@@ -156,7 +123,7 @@ def shaping(names: Sequence[str], seeds: int, executor: Executor, report: Callab
     for name in names:
         if name not in TASKS:
             raise SoftformError(f"There is no task '{name}'.", f"Known: {', '.join(TASKS)}.")
-    jobs = [Job(name, which, seed) for name in names for which in CONTROLLERS for seed in range(seeds)]
+    jobs = [Job(name, which, seed) for name in names for which in CONTROLLERS for seed in seeds]
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for done in executor.run(_worker, jobs):
         found.setdefault(done.job[:2], []).append(done.figures)
@@ -165,7 +132,8 @@ def shaping(names: Sequence[str], seeds: int, executor: Executor, report: Callab
     tasks = {name: _means(found[name, "ours"]) for name in names}
     beside = {name: _means(found[name, "printed"]) for name in names}
     return {
-        "seeds": seeds,
+        "seeds": len(seeds),
+        "first_seed": min(seeds),
         "success_mm": SUCCESS,
         "tasks": tasks,
         "printed": {"tasks": beside},

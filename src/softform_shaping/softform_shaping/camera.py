@@ -26,16 +26,17 @@ _COLOUR_NOISE = 4.0
 
 
 class Intrinsics(NamedTuple):
-    """Of a camera without distortion: width and height in pixels, focal length and centre in pixels."""
+    """Of a camera without distortion: width and height in pixels, focal length, and where its axis goes, in pixels."""
 
     width: int = 320
     height: int = 240
     focal: float = 300.0
+    axis: tuple[float, float] | None = None
 
     @property
     def centre(self) -> tuple[float, float]:
-        """Of the image, in pixels."""
-        return 0.5 * (self.width - 1), 0.5 * (self.height - 1)
+        """Where its axis goes: through the middle of the image, if nothing is said."""
+        return self.axis or (0.5 * (self.width - 1), 0.5 * (self.height - 1))
 
 
 class Picture(NamedTuple):
@@ -98,7 +99,7 @@ class DepthCamera:
 
     def look(self, solids: Sequence[Solid], random: np.random.Generator) -> Picture:
         """The picture of what is there."""
-        width, height, focal = self.intrinsics
+        width, height, focal, _ = self.intrinsics
         o3d = import_module("open3d")
         scene: RaycastingScene = o3d.t.geometry.RaycastingScene()
         tensor = o3d.core.Tensor.from_numpy
@@ -127,7 +128,7 @@ class DepthCamera:
 
     def _ways(self) -> Array:
         """Directions (h, w, 3) of the pixels in its own frame, 1 along its axis."""
-        width, height, focal = self.intrinsics
+        width, height, focal, _ = self.intrinsics
         across, down = np.meshgrid(np.arange(width), np.arange(height))
         cx, cy = self.intrinsics.centre
         return np.stack([(across - cx) / focal, (down - cy) / focal, np.ones(across.shape)], axis=-1)

@@ -8,6 +8,7 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_shaping.model import HeldModel, HeldShape
+from softform_shaping.sighting import Sighting
 from softform_shaping.visual_mesh import VisualMesh
 
 __all__ = ["Controller", "Estimate", "Limits", "Task"]
@@ -69,17 +70,23 @@ class Estimate(NamedTuple):
 
 
 class Controller(ABC):
-    """Brings the object to a target, one iteration after another."""
+    """Brings the object to a target, one iteration after another.
+
+    Attributes:
+        task: What to do.
+        sighting: Judges what the camera sees, before the controller believes it.
+    """
 
     def __init__(self, task: Task) -> None:
         self.task = task
+        self.sighting = Sighting(task.model, task.visual, 2.0 * task.reach)
 
     @abstractmethod
     def observe(self, poses: Array, cloud: Array) -> Estimate:
         """Take in where the grippers are, (12,), and what the camera sees of the object, (N, 3) m.
 
         Raises:
-            SoftformError: If the cloud shows too little, or no shape explains it.
+            SoftformError: If the cloud shows too little or something else, or no shape explains it.
         """
 
     @abstractmethod

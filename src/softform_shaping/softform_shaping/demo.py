@@ -8,7 +8,8 @@ from typing import Any
 from softform_core.errors import SoftformError
 from softform_core.run_folder import new_run_folder
 from softform_core.threads import one_thread
-from softform_shaping.bench import CONTROLLERS, best_reachable, outcome, prepared_task
+from softform_shaping.bench import best_reachable, outcome
+from softform_shaping.preparation import CONTROLLERS, prepared_task
 from softform_shaping.report import draw_report
 from softform_shaping.scene import make_scene
 from softform_shaping.session import Iteration, shape_object

@@ -14,7 +14,6 @@ from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
 from softform_core.arrays import Array
-from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
 from softform_shaping.control import shape_errors
 from softform_shaping.controllers import Controller, Estimate, Task
@@ -24,7 +23,6 @@ from softform_shaping.visual_mesh import VisualMesh
 
 __all__ = ["InteractionFilter", "Ours", "OursController", "fit_camera", "weighted_pins"]
 
-_FEWEST = 30
 _DAMPING = 1e-3
 """Of a step, over the largest sensitivity."""
 
@@ -40,7 +38,6 @@ class Ours:
         camera: Standard deviations of the camera's calibration, m and rad.
         spread: Prior standard deviation of E.
         moved: Step in m and rad below which it stops.
-        lost: Share of the cloud beyond the reach from which it is not believed to be the object.
     """
 
     firmness: float = 3.0
@@ -49,7 +46,6 @@ class Ours:
     camera: tuple[float, float] = (0.004, 0.006)
     spread: float = 0.15
     moved: tuple[float, float] = (0.0005, 0.005)
-    lost: float = 0.5
 
 
 class InteractionFilter:
@@ -153,8 +149,10 @@ class OursController(Controller):
         places = task.visual.places(carried)
         normals = task.visual.normals(places)
         cloud_here = self._camera.apply(cloud)
-        near = self._near(cloud_here, places)
-        points, which = cloud_here[near[0]], near[1][near[0]]
+        self.sighting.require(places, cloud_here)
+        distance, nearest = cKDTree(places).query(cloud_here)
+        near = distance < self.sighting.reach
+        points, which = cloud_here[near], nearest[near]
         gaps = np.einsum("ni,ni->n", places[which] - points, normals[which])
         motion, covariance = fit_camera(
             points, gaps, normals[which], self._information, ours.depth_noise, ours.independent
@@ -164,7 +162,7 @@ class OursController(Controller):
         turn = Rotation.from_rotvec(motion[3:]).as_matrix()
         self._camera = RigidTransform(turn, middle + motion[:3] - turn @ middle).after(self._camera)
         pins, close = weighted_pins(
-            model, task.visual, places, normals, self._camera.apply(cloud), ours.firmness, 2.0 * task.reach
+            model, task.visual, places, normals, self._camera.apply(cloud), ours.firmness, self.sighting.reach
         )
         drawn = model.shape(poses, HeldShape(self._simulated.unknowns, self._simulated.nodes, poses), pins)
         self._nodes = drawn.nodes
@@ -180,21 +178,6 @@ class OursController(Controller):
         shift, turned = np.linalg.norm(step.reshape(2, 2, 3), axis=2).max(axis=0)
         is_done = bool(shift < ours.moved[0] and turned < ours.moved[1])
         return Estimate(self._nodes, drawn, error, rms, float(close.mean()), 1, is_done)
-
-    def _near(self, cloud: Array, places: Array) -> tuple[Array, Array]:
-        if len(cloud) < _FEWEST:
-            raise SoftformError(
-                f"The camera sees {len(cloud)} points of the object; {_FEWEST} are needed.",
-                "Look whether it is covered, or whether its colour is that of something else.",
-            )
-        distance, which = cKDTree(places).query(cloud)
-        near = distance < 2.0 * self.task.reach
-        if 1.0 - near.mean() > self.ours.lost:
-            raise SoftformError(
-                f"{1.0 - near.mean():.0%} of what the camera sees is not where the object should be.",
-                "Look whether it slipped out of a gripper or tore, or whether something else is in view.",
-            )
-        return near, which
 
     def _wanted(self) -> Array:
         """The variation (12,) that brings the nodes nearest to the target, by L."""

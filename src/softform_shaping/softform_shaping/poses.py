@@ -10,8 +10,9 @@ from scipy.spatial.transform import Rotation
 
 from softform_core.arrays import Array
 from softform_core.bodies.rotations import turns_by
+from softform_core.geometry.rigid import RigidTransform
 
-__all__ = ["GRIPPERS", "limited", "moved", "pose_variation", "turn_jacobian"]
+__all__ = ["GRIPPERS", "limited", "motion_of", "moved", "pose_of", "pose_variation", "turn_jacobian"]
 
 GRIPPERS = 2
 
@@ -38,6 +39,16 @@ def turn_jacobian(poses: Array) -> Array:
     for turn in _turns():
         found[turn, turn] = np.linalg.inv(turns_by(poses[turn]).mean)
     return found
+
+
+def motion_of(pose: Array, centre: Array) -> RigidTransform:
+    """How a gripper moves from its grasp to a pose (6,): it turns about its centre (3,) m there, and is shifted."""
+    return RigidTransform().moved(pose[3:], pose[:3], centre)
+
+
+def pose_of(motion: RigidTransform, centre: Array) -> Array:
+    """Pose (6,) of a gripper that moved so from its grasp, the inverse of `motion_of`."""
+    return np.append(motion.apply(centre) - centre, Rotation.from_matrix(motion.rotation).as_rotvec())
 
 
 def limited(variation: Array, shift: float, turn: float) -> Array:

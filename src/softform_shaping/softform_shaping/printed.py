@@ -109,6 +109,8 @@ class PrintedController(Controller):
         """Figs. 2 and 8: simulate, align, correct, and take the corrected shape into M."""
         task, before = self.task, self._simulated.poses
         self._simulated = task.model.shape(poses, self._simulated)
+        seen = cloud if self._motion is None else self._motion.apply(cloud)
+        self.sighting.require(task.visual.places(self._simulated.nodes), seen)
         found = corrected(
             task.model, task.visual, self._simulated, cloud,
             reach=task.reach, fitness=self.printed.fitness, start=self._motion,

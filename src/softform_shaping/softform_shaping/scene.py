@@ -10,12 +10,13 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
 from softform_shaping.arms import TwoArms, two_small_arms
-from softform_shaping.camera import DepthCamera, Picture, Solid, box_solid, looking_at
+from softform_shaping.camera import DepthCamera, Intrinsics, Picture, Solid, box_solid, looking_at
 from softform_shaping.model import HeldModel
 from softform_shaping.objects import ShapedObject
+from softform_shaping.poses import motion_of
 from softform_shaping.true_object import TrueObject
 
-__all__ = ["Scene", "make_scene"]
+__all__ = ["Scene", "grip_centres", "grips_of", "make_scene"]
 
 _GREEN = (40, 190, 60)
 _JAW, _HAND = 0.008, 0.05
@@ -27,7 +28,7 @@ _CAMERA_SHIFT, _CAMERA_TURN = 0.003, 0.005
 
 @dataclass(eq=False)
 class Scene:
-    """The rig.
+    """A `session.Rig` in this process.
 
     Attributes:
         truth: The object.
@@ -61,6 +62,20 @@ class Scene:
         self.truth.move(poses)
         return self.truth.poses
 
+    @property
+    def poses(self) -> Array:
+        """Where the grippers are, (12,)."""
+        return self.truth.poses
+
+    @property
+    def intrinsics(self) -> Intrinsics:
+        """Of the camera."""
+        return self.camera.intrinsics
+
+    def errors(self, target: Array) -> tuple[float, float]:
+        """As `Rig.errors`."""
+        return self.truth.errors(target)
+
     def look(self) -> Picture:
         """What the camera sees now."""
         return self.camera.look(self.solids(), self.random)
@@ -69,10 +84,8 @@ class Scene:
         """What there is to see: the object, then both grippers."""
         vertices, faces = self.truth.skin
         jaws = []
-        for index, (jaw, centre) in enumerate(zip(self.jaws, self.centres, strict=True)):
-            shift, turn = self.truth.poses[6 * index : 6 * index + 3], self.truth.poses[6 * index + 3 : 6 * index + 6]
-            places = Rotation.from_rotvec(turn).apply(jaw.vertices - centre) + centre + shift
-            jaws.append(jaw._replace(vertices=places))
+        for jaw, centre, pose in zip(self.jaws, self.centres, self.truth.poses.reshape(-1, 6), strict=True):
+            jaws.append(jaw._replace(vertices=motion_of(pose, centre).apply(jaw.vertices)))
         return [Solid(vertices, faces, self.colour), *jaws]
 
 
@@ -100,9 +113,14 @@ def make_scene(described: ShapedObject, model: HeldModel, seed: int, with_arms: 
         begin, end = np.maximum(load.begin, low) - _JAW, np.minimum(load.end, high) + _JAW
         begin[2], end[2] = (begin[2] - _HAND, end[2] - _JAW) if outwards < 0.0 else (begin[2] + _JAW, end[2] + _HAND)
         jaws.append(box_solid(begin, end, _GREEN))
-    centres = np.array([0.5 * np.add(load.begin, load.end) for load in grips_of(described)])
+    centres = grip_centres(described)
     arms = two_small_arms(centres) if with_arms else None
     return Scene(true, DepthCamera(pose), believed, jaws, centres, random, described.colour, arms)
+
+
+def grip_centres(described: ShapedObject) -> Array:
+    """What its grippers turn about, (2, 3) m; errors as of `grips_of`."""
+    return np.array([0.5 * np.add(load.begin, load.end) for load in grips_of(described)])
 
 
 def grips_of(described: ShapedObject) -> list[Any]:

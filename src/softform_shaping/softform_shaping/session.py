@@ -1,20 +1,56 @@
-"""One task on the rig: look, estimate, move, until the controller is content or has had its iterations."""
+"""One task on a rig: look, estimate, move, until the controller is content or has had its iterations."""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.geometry.rigid import RigidTransform
+from softform_shaping.camera import Intrinsics, Picture
 from softform_shaping.controllers import Controller, Estimate
+from softform_shaping.guard import StressError, StressGuard
 from softform_shaping.model import HeldModel
 from softform_shaping.poses import moved
-from softform_shaping.scene import Scene
 from softform_shaping.segmentation import cloud_of, dominant_hue
 
-__all__ = ["Iteration", "Shaped", "shape_object"]
+__all__ = ["Iteration", "Rig", "Shaped", "shape_object"]
+
+
+class Rig(Protocol):
+    """Two grippers that move, an object between them, and a camera that looks at it."""
+
+    @property
+    def poses(self) -> Array:
+        """Where the grippers are, (12,)."""
+
+    @property
+    def intrinsics(self) -> Intrinsics:
+        """Of the camera."""
+
+    @property
+    def believed(self) -> RigidTransform:
+        """Pose of the camera, as calibrated."""
+
+    @property
+    def random(self) -> np.random.Generator:
+        """For what is drawn of the cloud."""
+
+    def look(self) -> Picture:
+        """What the camera sees now."""
+
+    def move(self, poses: Array) -> Array:
+        """Bring the grippers to poses (12,), or as near as they come, and return where they are.
+
+        Raises:
+            SoftformError: If they do not move, or must not.
+        """
+
+    def errors(self, target: Array) -> tuple[float, float]:
+        """Root mean square and largest distance of the true object from a target (V, 3) m, mm; NaN if nobody knows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +59,7 @@ class Iteration:
 
     Attributes:
         estimate: Of the controller.
-        true_rms: Of the true object, mm.
+        true_rms: Of the true object, mm; NaN where nobody knows it.
         true_max: Largest distance of it, mm.
         stress: Largest von Mises stress of the model, Pa.
         poses: (12,) of the grippers.
@@ -46,11 +82,13 @@ class Shaped:
         iterations: In their order.
         ended: Why it ended: `done`, `iterations`, `stress`, or what went wrong.
         travel: Of both grippers, m.
+        error: What went wrong, if something did.
     """
 
     iterations: list[Iteration] = field(default_factory=list)
     ended: str = "iterations"
     travel: float = 0.0
+    error: SoftformError | None = None
 
     @property
     def last(self) -> Iteration:
@@ -60,7 +98,7 @@ class Shaped:
 
 def shape_object(
     controller: Controller,
-    scene: Scene,
+    rig: Rig,
     most: int,
     stress_limit: float = np.inf,
     watch: Callable[[Iteration], None] = lambda iteration: None,
@@ -72,7 +110,7 @@ def shape_object(
 
     Args:
         controller: With its task.
-        scene: The rig.
+        rig: With the object.
         most: Iterations.
         stress_limit: Von Mises stress of the model, Pa.
         watch: Called after each iteration.
@@ -81,21 +119,22 @@ def shape_object(
         SoftformError: If the first picture does not show the object between both grippers.
     """
     model: HeldModel = controller.task.model
-    picture = scene.look()
+    guard = StressGuard(model, stress_limit)
+    picture = rig.look()
     hue = dominant_hue(picture)
-    intrinsics = scene.camera.intrinsics
-    poses, done, travel, ended = scene.truth.poses, [], 0.0, "iterations"
+    poses, done, travel, ended = rig.poses, [], 0.0, "iterations"
+    failed: SoftformError | None = None
     for number in range(most):
         began = time.process_time()
         try:
-            cloud = cloud_of(picture, hue, intrinsics, scene.believed, scene.random)
+            cloud = cloud_of(picture, hue, rig.intrinsics, rig.believed, rig.random)
             estimate = controller.observe(poses, cloud)
             variation = controller.variation()
         except SoftformError as error:
-            ended = str(error)
+            ended, failed = str(error), error
             break
         seconds = time.process_time() - began
-        rms, largest = scene.truth.errors(controller.task.target)
+        rms, largest = rig.errors(controller.task.target)
         stress = float(model.stresses(estimate.shape).max())
         iteration = Iteration(estimate, rms, largest, stress, poses, seconds)
         done.append(iteration)
@@ -107,16 +146,14 @@ def shape_object(
             break
         try:
             wanted = moved(poses, variation)
-            if (
-                np.isfinite(stress_limit)
-                and model.stresses(model.shape(wanted, model.shape(poses))).max() > stress_limit
-            ):
-                ended = "stress"
-                break
-            before, poses = poses, scene.move(wanted)
-        except SoftformError as error:
-            ended = str(error)
+            guard.require(wanted, poses)
+            before, poses = poses, rig.move(wanted)
+            travel += float(np.linalg.norm((poses - before).reshape(2, 2, 3)[:, 0], axis=1).sum())
+            picture = rig.look()
+        except StressError as error:
+            ended, failed = "stress", error
             break
-        travel += float(np.linalg.norm((poses - before).reshape(2, 2, 3)[:, 0], axis=1).sum())
-        picture = scene.look()
-    return Shaped(done, ended, travel)
+        except SoftformError as error:
+            ended, failed = str(error), error
+            break
+    return Shaped(done, ended, travel, failed)

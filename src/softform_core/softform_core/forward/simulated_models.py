@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softform_core.arrays import Array
+from softform_core.contact.barrier import Touch
+from softform_core.contact.touching_body import TouchingBody
 from softform_core.errors import SoftformError
 from softform_core.forward.centre_line import CentreLine
 from softform_core.forward.forward_model import ForwardModel, SplineModel, batch_of
@@ -161,6 +163,16 @@ class SimulatedSurface(SplineModel):
     def vertices_of(self, points: Array) -> Array:
         """Those of the points (P, …) of the body that are vertices of the surface, (V, …)."""
         return points[: self._vertices]
+
+    def touches(self, actuation: Array) -> list[Touch]:
+        """Where the body touches what at an actuation (m,), and how hard; nothing where it has no contact.
+
+        Raises:
+            NoEquilibriumError: If there is no equilibrium.
+        """
+        if not isinstance(self._body, TouchingBody):
+            return []
+        return self._body.touches(self._model.forward(actuation[None]).unknowns[0])
 
     def seek_from(self, unknowns: Array) -> None:
         """See `SimulatedModel.seek_from`."""

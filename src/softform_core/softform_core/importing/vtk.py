@@ -1,4 +1,6 @@
-"""Surfaces of VTK files: legacy .vtk and XML .vtu and .vtp (with .pvtu and .pvtp), text or binary, in pieces or not.
+"""Surfaces and tetrahedra of VTK files: legacy .vtk and XML .vtu and .vtp (with .pvtu and .pvtp).
+
+They may be text or binary, in pieces or not.
 
 Read here, as meshio takes one piece of several for the whole (https://github.com/nschloe/meshio/issues/1444), knows no
 PolyData, and passes over cells that it does not know.
@@ -9,6 +11,7 @@ import codecs
 import io
 import re
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -24,6 +27,7 @@ from softform_core.shapes.polygons import cut_alike
 _NO_SURFACE = {0, 1, 2, 3, 4, 21, 35}  # points and lines
 _STRIP, _POLYGON, _PIXEL = 6, 7, 8
 _SURFACES = {5, _POLYGON, _PIXEL, 9, 22, 23, 28, 34}
+_TETRAHEDRA = {(10, 4), (24, 10)}
 _OF_POLYDATA = {"Verts": 2, "Lines": 4, "Strips": _STRIP, "Polys": _POLYGON}
 _OF_LEGACY = {"VERTICES": 2, "LINES": 4, "TRIANGLE_STRIPS": _STRIP, "POLYGONS": _POLYGON, "CELLS": None}
 _LEGACY_TYPES = {
@@ -61,15 +65,10 @@ def read_vtk(path: Path) -> ElementMesh:
         ValueError: If it is damaged, or holds other numbers of points and cells than it says.
         OSError: If it cannot be read.
     """
-    content = path.read_bytes()
-    content = content.removeprefix(codecs.BOM_UTF8)
-    pieces = _xml(path, content) if content.lstrip().startswith(b"<") else [_legacy(content)]
+    pieces = _pieces(path)
     faces, others, first = [np.empty((0, 3), dtype=np.int64)], 0, 0
     for points, blocks, _ in pieces:
         for cells in blocks:
-            named = cells.points
-            if len(named) and not 0 <= named.min() <= named.max() < len(points):
-                raise ValueError(f"a cell names point {named.max()} of {len(points)}")
             faces.append(_faces_of(path, cells, points) + first)
             others += int(np.isin(cells.types, list(_NO_SURFACE)).sum())
         first += len(points)
@@ -83,20 +82,59 @@ def read_vtk(path: Path) -> ElementMesh:
     return ElementMesh(points, np.concatenate(faces), fields, told)
 
 
-def _faces_of(path: Path, cells: _Cells, points: Array) -> NDArray[np.int64]:
-    """Triangles (F, 3) of the cells over points (V, 3) that are surfaces."""
-    sizes = np.diff(cells.ends, prepend=0)
-    if len(cells.types) != len(sizes) or sizes.sum() != len(cells.points) or sizes.min(initial=0) < 0:
-        raise ValueError(f"{len(sizes)} cells of {len(cells.types)} types with {len(cells.points)} points")
-    faces = [np.empty((0, 3), dtype=np.int64)]
+def read_tetrahedra(path: Path) -> tuple[Array, NDArray[np.int64]] | None:
+    """Points (V, 3) and tetrahedra (E, 4), or (E, 10) of quadratic ones, of a VTK file, all pieces joined.
+
+    Surfaces, lines and points beside them are passed over; None if it has nothing else.
+
+    Raises:
+        SoftformError: If it has other cells, or straight and quadratic tetrahedra.
+        ValueError: As `read_vtk`.
+        OSError: If it cannot be read.
+    """
+    pieces, found, first = _pieces(path), [], 0
+    for points, blocks, _ in pieces:
+        for cells in blocks:
+            for kind, size, elements, _ in _by_kind(cells, points):
+                if (kind, size) in _TETRAHEDRA:
+                    found.append(elements + first)
+                elif kind not in _SURFACES | _NO_SURFACE | {_STRIP}:
+                    raise SoftformError(
+                        f"{path} has {len(elements)} cells of VTK's type {kind}: a volume is of tetrahedra.",
+                        "Mesh it by tetrahedra (in ParaView: Tetrahedralize).",
+                    )
+        first += len(points)
+    if len({elements.shape[1] for elements in found}) > 1:
+        raise SoftformError(f"{path} has straight and quadratic tetrahedra.", "Export one kind of them.")
+    return (np.concatenate([piece.points for piece in pieces]), np.concatenate(found)) if found else None
+
+
+def _pieces(path: Path) -> list[_Piece]:
+    content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
+    return _xml(path, content) if content.lstrip().startswith(b"<") else [_legacy(content)]
+
+
+def _by_kind(cells: _Cells, points: Array) -> Iterator[tuple[int, int, NDArray[np.int64], NDArray[np.bool_]]]:
+    """Type, number of points, points (n, size) and places (E,) of the cells of each kind over points (V, 3)."""
+    named, sizes = cells.points, np.diff(cells.ends, prepend=0)
+    if len(named) and not 0 <= named.min() <= named.max() < len(points):
+        raise ValueError(f"a cell names point {named.max()} of {len(points)}")
+    if len(cells.types) != len(sizes) or sizes.sum() != len(named) or sizes.min(initial=0) < 0:
+        raise ValueError(f"{len(sizes)} cells of {len(cells.types)} types with {len(named)} points")
     for kind, size in sorted(set(zip(cells.types.tolist(), sizes.tolist(), strict=True))):
         chosen = (cells.types == kind) & (sizes == size)
+        yield kind, size, named[(cells.ends - sizes)[chosen][:, None] + np.arange(size)].astype(np.int64), chosen
+
+
+def _faces_of(path: Path, cells: _Cells, points: Array) -> NDArray[np.int64]:
+    """Triangles (F, 3) of the cells over points (V, 3) that are surfaces."""
+    faces = [np.empty((0, 3), dtype=np.int64)]
+    for kind, size, elements, chosen in _by_kind(cells, points):
         if kind not in _SURFACES | _NO_SURFACE | {_STRIP}:
             raise SoftformError(
                 f"{path} has {chosen.sum()} cells of VTK's type {kind}: a surface is of triangles and quadrilaterals.",
                 "Export the outer surface alone (in ParaView: Extract Surface, then Triangulate).",
             )
-        elements = cells.points[(cells.ends - size)[chosen][:, None] + np.arange(size)].astype(np.int64)
         if kind == _STRIP:
             faces += [elements[:, [i, i + 1 + i % 2, i + 2 - i % 2]] for i in range(size - 2)]
         elif kind == _POLYGON:

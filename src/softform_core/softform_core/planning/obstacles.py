@@ -8,6 +8,7 @@ from scipy.spatial import cKDTree
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.geometry.triangle_tree import TriangleTree
+from softform_core.geometry.winding import lies_within
 from softform_core.inverse.closest_points import MeshSearch
 from softform_core.robots import Robot
 from softform_core.shapes.shape import Shape
@@ -25,7 +26,6 @@ BALL_PERCENTILE = 90.0
 """Percentile of the distances to the sixth neighbour that gives the radius of the balls which a cloud's points stand
 for: holes of a surface that was sampled evenly at random are closed but for one in exp(6)."""
 
-_QUERIED_AT_ONCE = 500_000
 _MOST_VERTICES, _FEW = 5000, 10  # of an obstacle, of a surface, that are asked whether one is within the other
 
 
@@ -89,9 +89,7 @@ class MeshObstacle:
 
     def contains(self, points: Array) -> NDArray[np.bool_]:
         """Return which of (P, 3) mm the mesh winds around (winding number above one half; small holes are allowed)."""
-        chunk = max(1, _QUERIED_AT_ONCE // len(self._corners))
-        parts = [_winding_number(self._corners, points[i : i + chunk]) for i in range(0, len(points), chunk)]
-        return np.asarray(np.abs(np.concatenate(parts)) > 0.5)
+        return lies_within(self._corners, points)
 
 
 class CloudObstacle:
@@ -162,16 +160,6 @@ def _collision_object(corners: Array) -> fcl.CollisionObject:
     model.addSubModel(corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3))
     model.endModel()
     return fcl.CollisionObject(model)
-
-
-def _winding_number(corners: Array, points: Array) -> Array:
-    """Return the winding number (Jacobson 2013) by the triangles' solid angles (van Oosterom and Strackee 1983)."""
-    a, b, c = (corners[None, :, corner] - points[:, None] for corner in range(3))
-    la, lb, lc = (np.linalg.norm(side, axis=2) for side in (a, b, c))
-    volume = np.einsum("pfx,pfx->pf", a, np.cross(b, c))
-    ab, bc, ca = (np.einsum("pfx,pfx->pf", *pair) for pair in ((a, b), (b, c), (c, a)))
-    angles = 2.0 * np.arctan2(volume, la * lb * lc + ab * lc + bc * la + ca * lb)
-    return np.asarray(angles.sum(axis=1) / (4.0 * np.pi))
 
 
 def _side(points: Array, surface: Array, faces: NDArray[np.int64]) -> Array:

@@ -6,19 +6,23 @@ A package adds a kind by an entry point of the group `softform.bodies`: `kind = 
 from abc import abstractmethod
 from functools import cache
 from importlib import import_module
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.plugins import load_plugin
+from softform_core.robots.contact import Contact
 from softform_core.robots.description import Description
 
 __all__ = ["Body", "Outline", "body_class"]
 
 _DEPTH_BELOW, _HEIGHT_ABOVE = 0.25, 0.5  # of the longer side: a soft sheet sags, and bulges
+
+_CONTACT = "softform_core.contact.touching_body"
 
 
 class Outline(NamedTuple):
@@ -44,12 +48,14 @@ class Body(Description):
         realities: Module with functions `real_simulator(body, reality)` and `drawn_reality(body, draw)`, and a type
             `Reality`, likewise; that of its physics, if nothing is said.
         pictures: Module with a function `draw(robot, body)`, if the kind has a picture of its own.
+        contact: What the body touches, in its simulator and in every reality; nothing, if left out.
     """
 
     physics: ClassVar[str] = ""
     realities: ClassVar[str] = ""
     pictures: ClassVar[str] = ""
     kind: str
+    contact: Annotated[Contact | None, Field(exclude_if=lambda contact: contact is None)] = None
 
     @property
     @abstractmethod
@@ -120,6 +126,14 @@ class Body(Description):
         """Whether it has physics; a body of which only data are known has none."""
         return True
 
+    @property
+    def contents(self) -> dict[str, str]:
+        """Digests, by name, of files that decide its shapes beside its fields; none by default."""
+        return {}
+
+    def prepare(self) -> None:
+        """Read what it would else read when it is first asked for its size: nodes that answer in time do so first."""
+
     def join(self, robot: Any) -> None:
         """Become the body of a `Robot`; one of which only data are known finds them by this."""
 
@@ -135,11 +149,19 @@ class Body(Description):
 
     def simulator(self) -> Any:
         """Its model for the simulation, a `simulation.simulated_body.SimulatedBody`."""
-        return self._physics().simulator(self)
+        return self._touching(self._physics().simulator(self))
+
+    def _touching(self, body: Any) -> Any:
+        """A simulator with what it touches."""
+        if self.contact is None:
+            return body
+        return import_module(_CONTACT).touching(body, self.contact, self.goes_around)
 
     def sampled(self) -> Any:
         """Its simulator as data sets use it, a `simulation.sampled_body.SampledBody`."""
-        return self._physics().sampled(self)
+        if self.contact is None:
+            return self._physics().sampled(self)
+        return import_module(_CONTACT).sampled(self.simulator())
 
     def batched(self, device: str) -> Any:
         """As `sampled`, many samples at once on a device: `cpu`, or `cuda:0` and so on.
@@ -147,6 +169,8 @@ class Body(Description):
         Raises:
             SoftformError: If this kind of body cannot, what it needs is not installed, or there is no such device.
         """
+        if self.contact is not None:
+            raise SoftformError("Contact is not simulated on a device.", "Leave out --device.")
         batched = getattr(self._physics(), "batched", None) if self.physics else None
         if batched is None:
             raise SoftformError(f"Bodies of kind '{self.kind}' are not simulated on a device.", "Leave out --device.")
@@ -160,7 +184,7 @@ class Body(Description):
 
     def real_simulator(self, reality: Any) -> Any:
         """As `simulator`, with the differences of a reality (of `reality_type`): the body on the virtual rig."""
-        return self._realities().real_simulator(self, reality)
+        return self._touching(self._realities().real_simulator(self, reality))
 
     def drawn_reality(self, draw: np.random.Generator) -> Description:
         """A reality (of `reality_type`) at random, from the distribution of this kind of body."""

@@ -30,13 +30,13 @@ def load_robot(name_or_path: str | Path, needs: Literal["surface", "tip"] | None
 
 
 def read_robot(content: Any, origin: Path | str) -> Robot:
-    """The robot that parsed YAML describes.
+    """The robot that parsed YAML describes; paths of files in it begin at the folder of `origin`.
 
     Raises:
         SoftformError: If it does not describe a robot; the message names each wrong field of `origin`.
     """
     try:
-        return Robot.model_validate(content)
+        return Robot.model_validate(content, context={"folder": Path(origin).parent})
     except ValidationError as error:
         faults = "; ".join(
             f"{'.'.join(map(str, e['loc'])) or 'robot'}: {e['msg'].removeprefix('Value error, ').rstrip('.')}"

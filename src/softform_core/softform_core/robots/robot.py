@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, PrivateAttr, SerializeAsAny, field_validator, model_validator
+from pydantic import Field, PrivateAttr, SerializeAsAny, ValidationInfo, field_validator, model_validator
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
@@ -92,7 +92,7 @@ class Robot(Description):
 
     @field_validator("body", mode="before")
     @classmethod
-    def _of_its_kind(cls, given: Any) -> Any:
+    def _of_its_kind(cls, given: Any, info: ValidationInfo) -> Any:
         if isinstance(given, Body):
             return given
         if not isinstance(given, dict) or not isinstance(given.get("kind"), str):
@@ -101,7 +101,7 @@ class Robot(Description):
             kind = body_class(given["kind"])
         except SoftformError as error:
             raise ValueError(str(error)) from error
-        return kind.model_validate(given)
+        return kind.model_validate(given, context=info.context)
 
     @model_validator(mode="after")
     def _consistent(self) -> "Robot":
@@ -499,12 +499,17 @@ class Robot(Description):
         decisive = self.model_dump(mode="json", include={"name", "body", "drive", "actuation_map", "surfaces"})
         for name in ("slew_rate", "safe"):
             decisive["drive"].pop(name)
+        decisive |= self._contents()
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
 
     def command_fingerprint(self) -> str:
         """Digest of the whole description and of `INTERFACE_VERSION`: commands for one robot are not another's."""
-        told = {"interface": INTERFACE_VERSION, "robot": self.model_dump(mode="json")}
+        told = {"interface": INTERFACE_VERSION, "robot": self.model_dump(mode="json")} | self._contents()
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+
+    def _contents(self) -> dict[str, Any]:
+        """What digests of the description have besides its fields: nothing, of a body without files."""
+        return {"contents": self.body.contents} if self.body.contents else {}
 
     def _sized(self, values: Array, names: list[str]) -> Array:
         values = np.asarray(values, dtype=np.float64)

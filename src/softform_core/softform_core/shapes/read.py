@@ -29,12 +29,13 @@ from softform_core.shapes.stl import read_stl
 from softform_core.shapes.text import Parsed
 from softform_core.shapes.validate import check_count, check_points, measured, one_place
 from softform_core.shapes.xyz import read_xyz
-from softform_core.units import MM_PER_M
+from softform_core.units import PER_METRE, AnyUnit
 
 __all__ = ["EXTENSIONS", "UNITS", "ReadShape", "Unit", "read_file", "read_shape"]
 
 Unit = Literal["m", "mm"]
 UNITS: tuple[Unit, ...] = ("m", "mm")
+"""Those that commands and messages offer."""
 
 _READERS: dict[str, Callable[[bytes], Parsed]] = {
     ".ply": read_ply,
@@ -89,14 +90,14 @@ class ReadShape:
             logging.getLogger(__name__).warning("%s: %s", path, note)
 
 
-def read_shape(path: str | Path, unit: Unit = "m") -> Shape:
+def read_shape(path: str | Path, unit: AnyUnit = "m") -> Shape:
     """Read a shape as `read_file` does; what was left out or mended is logged."""
     read = read_file(path, unit)
     read.log_notes(path)
     return read.shape
 
 
-def read_file(path: str | Path, unit: Unit = "m") -> ReadShape:
+def read_file(path: str | Path, unit: AnyUnit = "m") -> ReadShape:
     """Read a mesh or a cloud, in metres; a file without faces is a cloud.
 
     A cut-off OBJ file cannot be recognised, as the format has neither counts nor an end mark; the others are checked.
@@ -112,7 +113,7 @@ def read_file(path: str | Path, unit: Unit = "m") -> ReadShape:
         SoftformError: If the file is missing, too large, of another type, damaged or truncated, or if its points are
             unusable (`shapes.validate.check_points`).
     """
-    if unit not in UNITS:
+    if unit not in PER_METRE:
         raise SoftformError(f"The unit '{unit}' is not known.", f"State one of: {', '.join(UNITS)}.")
     path = on_disk(Path(path))
     _check_file(path)
@@ -146,7 +147,7 @@ def on_disk(path: Path) -> Path:
     return next((one for one in listed if unicodedata.normalize("NFC", one.name) == name), path)
 
 
-def _made(points: Array, polygons: list[NDArray[np.integer]], notes: list[str], unit: Unit) -> ReadShape:
+def _made(points: Array, polygons: list[NDArray[np.integer]], notes: list[str], unit: AnyUnit) -> ReadShape:
     if len(points) == 0:
         raise SoftformError("It holds no shape.", "It is empty, damaged or truncated: export it again.")
     check_count(len(points), "file")
@@ -174,7 +175,7 @@ def _made(points: Array, polygons: list[NDArray[np.integer]], notes: list[str], 
     if largest > LARGEST_COORDINATE:
         raise SoftformError(f"A coordinate is {largest:.3g}.", "The file is damaged: export it again.")
     points = check_points(points, "file")
-    points = points / (MM_PER_M if unit == "mm" else 1.0)
+    points = points / PER_METRE[unit]
     shape = Shape.from_mesh(points, faces) if len(faces) else Shape.from_cloud(points)
     return ReadShape(shape, tuple(notes), not_measured)
 
@@ -189,14 +190,16 @@ def _stated_unit(content: bytes, is_table: bool) -> str | None:
     for pattern in (_UNIT_COMMENT, _UNIT_NAME, _UNIT_ROW) if is_table else (_UNIT_COMMENT,):
         if found := pattern.search(content, 0, _UNIT_START):
             word = next(filter(None, found.groups())).decode("latin-1").lower()
-            return {"milli": "mm", "centi": "cm", "meter": "m", "metre": "m"}.get(word[:5], word)
+            words = {"milli": "mm", "centi": "cm", "meter": "m", "metre": "m", "inch": "in", "inche": "in"}
+            return words.get(word[:5], word)
     return None
 
 
-def _check_unit(stated: str | None, unit: Unit) -> None:
+def _check_unit(stated: str | None, unit: AnyUnit) -> None:
     if stated not in (None, unit):
+        says, asked = ("inches" if one == "in" else one for one in (stated, unit))
         raise SoftformError(
-            f"It says that it is in {stated}, but was to be read in {unit}.",
+            f"It says that it is in {says}, but was to be read in {asked}.",
             f"State the unit {stated}." if stated in UNITS else f"Export it in {' or '.join(UNITS)}.",
         )
 

@@ -15,7 +15,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.simulation.factor import Factor
 from softform_core.simulation.hessian import Hessian
-from softform_core.simulation.problem import EquilibriumProblem, MixedProblem, ShapeProblem
+from softform_core.simulation.problem import EquilibriumProblem, GuardedProblem, MixedProblem, ShapeProblem
 
 MAX_ITERATIONS = 80
 MAX_MIXED_ITERATIONS = 12  # a mixed problem that converges takes 4 to 11
@@ -94,6 +94,7 @@ def newton(problem: EquilibriumProblem, start: Array, actuators: Array, balanced
     factors: list[_Factored] = []
     before = x.copy()
     mixed = problem if isinstance(problem, MixedProblem) else None  # asked once: a protocol looks up each of its names
+    guarded = problem if isinstance(problem, GuardedProblem) else None
     limit = MAX_MIXED_ITERATIONS if mixed else MAX_ITERATIONS
     active = np.flatnonzero(np.isfinite(energy))
     failures[~np.isfinite(energy)] = "The start lets the material collapse."
@@ -109,6 +110,17 @@ def newton(problem: EquilibriumProblem, start: Array, actuators: Array, balanced
         expected = _MARGIN * residual[active] ** 2 / np.maximum(former, 1e-300)
         going = ~(residual[active] <= tolerance[active])
         ended = active[~going]
+        if ended.size and guarded:
+            factors = []  # of earlier steps, and stiffened: what the balance is like, it says itself
+            try:
+                down = guarded.way_down(x, actuators)
+            except NoEquilibriumError as error:
+                failures[active], active = error.message, active[:0]
+                break
+            if down is not None:
+                x += down
+                energy, iterations = guarded.energy(x, actuators), iterations + 1
+                continue
         if ended.size:
             failures[ended[~_are_minima(factors, count)[ended]]] = "Newton ended in an unstable balance."
         active = active[going]
@@ -125,6 +137,10 @@ def newton(problem: EquilibriumProblem, start: Array, actuators: Array, balanced
             step, factors = _step(factor, gradient), [(active, factor)]
             here = _whole_step(mixed, x[active], actuators[active], step)
         else:
+            if guarded and known is None:
+                known = hessian.factorised()
+                if not (known.pivots > 0.0).all():
+                    hessian, known = guarded.stiffened(x, actuators), None
             step, factors = _descent(hessian, gradient, active, known)
             slope = np.einsum("nm,nm->n", gradient, step)
             here = _line_search(problem, x[active], actuators[active], energy[active], step, slope)
@@ -183,6 +199,8 @@ def _line_search(
     scale = np.minimum(1.0, problem.largest_step / np.maximum(largest, 1e-300))
     trusted = -slope < np.maximum(RELATIVE_ROUNDING * np.abs(energy), problem.rounding)
     blocked = ~np.isfinite(largest)
+    if isinstance(problem, GuardedProblem) and not blocked.any():
+        scale *= problem.free_share(x, scale[:, None] * step)
     trial = x + scale[:, None] * step
     trial[blocked] = x[blocked]
     reached = problem.energy(trial, actuators)

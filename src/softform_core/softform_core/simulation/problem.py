@@ -78,3 +78,24 @@ class ShapeProblem(EquilibriumProblem, Protocol):
 
     def impossible(self, unknowns: Array) -> list[str]:
         """What is impossible about each of n shapes (n, m), such as `chamber c2 turns inside out`; else empty."""
+
+
+@runtime_checkable
+class GuardedProblem(EquilibriumProblem, Protocol):
+    """A problem with shapes between which no step may lead, such as those on two sides of an obstacle; `batch` is 1.
+
+    Where a body slides off what it leans on, its Hessian is indefinite for that alone.
+    """
+
+    def free_share(self, unknowns: Array, step: Array) -> Array:
+        """Share (1,) of a step (1, m) that may be taken; all shapes on the way may be."""
+
+    def stiffened(self, unknowns: Array, actuators: Array) -> Hessian:
+        """Hessian without what contact makes indefinite, for steps that go down."""
+
+    def way_down(self, unknowns: Array, actuators: Array) -> Array | None:
+        """A step (1, m) from an unstable balance to less energy; None of a stable one.
+
+        Raises:
+            NoEquilibriumError: If there is none, though the balance is unstable.
+        """

@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, find_equilibria
+from softform_core.simulation.sensitivity import equilibrium_sensitivities
 from softform_core.simulation.simulated_body import SimulatedBody, rest_points
 
-__all__ = ["SampledBody", "SampledSurface", "Solved"]
+__all__ = ["SampledBody", "SampledSurface", "SampledTip", "Solved"]
 
 _LARGEST_BLOCK = 8
 """Most samples of a surface that are solved and written together: what an interrupted run loses at most."""
@@ -65,3 +66,29 @@ class SampledSurface:
         found = find_equilibria(self._body, actuators)
         failures = [f"{reason} {NO_EQUILIBRIUM_ADVICE}" if reason else "" for reason in found.failures]
         return Solved({"vertices": self._body.points(found.unknowns)}, found.iterations, failures)
+
+
+class SampledTip:
+    """`SampledBody` of a body whose frame `tip` moves in three coordinates, solved one after another."""
+
+    block = 1
+
+    def __init__(self, body: SimulatedBody) -> None:
+        self._body, self._tip = body, body.frames["tip"]
+        self.constants: dict[str, NDArray] = {}
+
+    def output_shapes(self, degrees_of_freedom: int) -> dict[str, tuple[int, ...]]:
+        """`tip` (3,) m, and `jacobian` (3, m), m by the actuators' unit."""
+        return {"tip": (3,), "jacobian": (3, degrees_of_freedom)}
+
+    def solve(self, actuators: Array, by_actuation: Array) -> Solved:
+        """Tips under commands (b, k), and their Jacobians by the implicit function theorem."""
+        found = find_equilibria(self._body, actuators)
+        jacobians = np.full((len(actuators), 3, by_actuation.shape[2]), np.nan)
+        for index in np.flatnonzero([not reason for reason in found.failures]):
+            unknowns, values = found.unknowns[index : index + 1], actuators[index : index + 1]
+            moves = self._body.moved_points(unknowns, equilibrium_sensitivities(self._body, unknowns, values))
+            jacobians[index] = moves[0, self._tip] @ by_actuation[index]
+        failures = [f"{reason} {NO_EQUILIBRIUM_ADVICE}" if reason else "" for reason in found.failures]
+        tips = self._body.points(found.unknowns)[:, self._tip]
+        return Solved({"tip": tips, "jacobian": jacobians}, found.iterations, failures)

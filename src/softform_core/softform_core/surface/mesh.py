@@ -177,6 +177,11 @@ def boundary_loops(faces: Indices, count: int) -> list[Indices]:
     following = dict(boundary.tolist())
     if len(following) != len(boundary):
         raise ParametrisationError("Parts of the mesh touch in a single vertex of the outline.", "Separate them.")
+    return loops_along(following)
+
+
+def loops_along(following: dict[int, int]) -> list[Indices]:
+    """Return the closed loops of vertices, each of which has one that follows it; `following` is used up."""
     loops = []
     while following:
         loop = [next(iter(following))]

@@ -74,7 +74,7 @@ from softform_core.plugins import plugin_kinds
 from softform_core.surface.patch_set import PatchSet
 
 robot = load_robot(sys.argv[1], "tip")
-kinds = ["bellows", "cable_arm", "freeform", "imported", "layered", "membrane", "piston", "rod", "solid", "tendon_rod"]
+kinds = "bellows cable_arm freeform imported layered membrane mesh piston rod solid tendon_rod two_arms".split()
 assert plugin_kinds("softform.bodies") == kinds
 from softform_core.simulation.generate import generate
 from softform_core.simulation.sampling import grid

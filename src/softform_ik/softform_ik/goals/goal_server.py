@@ -18,18 +18,10 @@ from softform_ik.robot.stop_request import StopRequest
 from softform_ros.action_goals import GoalLedger
 from softform_ros.asked import AGAIN, ASKED_SECONDS, require_just_asked
 from softform_ros.checked_action import CheckedAction, in_worker
+from softform_ros.goal_client import GoalClient
 from softform_ros.goal_error import GoalCode, GoalError, Outcome, in_code
 from softform_ros.lifecycle import SoftformLifecycleNode
 from softform_ros.standstill import since_boot
-
-CLIENT_SECONDS = 2.0
-"""Time after which a client that is not seen counts as gone, s; discovery takes some tenths."""
-
-_LEAVING_SECONDS = 0.05
-"""Time within which a node that stood still has heard that a client left meanwhile, s."""
-
-_NOT_DISCOVERED = "_NODE_NAME_UNKNOWN_"
-"""What ROS calls the node of a subscription until it has heard of it."""
 
 Goal = TypeVar("Goal")
 Ended = TypeVar("Ended", bound=Outcome)
@@ -177,8 +169,7 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
     ) -> None:
         self._driver, self._commander = driver, commander
         self._moving: StopRequest | None = None
-        self._client = ""
-        self._alone_since: float | None = None
+        self._client: GoalClient | None = None
         super().__init__(node, robot, run, ledger, warn)
 
     @abstractmethod
@@ -211,57 +202,29 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
                 f"that of the goal before it; up to {ASKED_SECONDS:g} s are allowed.",
                 "That is done now: look at the robot, and send the goal again if it is still meant.",
             )
-        if self.moves(goal):
-            self._wait_for_client()
-
-    def _wait_for_client(self) -> None:
-        """Wait until the client of the goal under way is seen; one that left while this node stood still never is.
-
-        Raises:
-            GoalError: If it is not seen within `CLIENT_SECONDS`.
-        """
-        time.sleep(_LEAVING_SECONDS)
-        deadline = time.monotonic() + CLIENT_SECONDS
-        while not (self._moving is None or self._moving() or self._has_client()):
-            if time.monotonic() > deadline:
-                raise GoalError(GoalCode.CANCELLED, "The client of the goal was gone before it began.", AGAIN)
-            time.sleep(_LEAVING_SECONDS)
+        client = self._client
+        if self.moves(goal) and client is not None:
+            client.require(lambda: self._moving is None or self._moving())
 
     def begun(self, goal: Goal, stop: StopRequest, message: Any) -> None:
         """Give the robot to a goal that moves it, and watch whether its client stays."""
         if self.moves(goal):
             self._commander.begin(stop, message.asked.epoch)
-            self._moving, self._client, self._alone_since = stop, message.asked.client, None
+            self._moving, self._client = stop, GoalClient(self.node, self.name, message.asked.client)
 
     def end_without_client(self) -> None:
-        """End a goal that moves the robot when its client is not there any more; called now and then.
-
-        A client of an action listens to its feedback; which of those who do is this goal's, its `asked.client` says.
-        """
-        if self._moving is None or self._moving():
+        """End a goal that moves the robot when its client is not there any more; called now and then."""
+        if self._moving is None or self._moving() or self._client is None:
             return
-        if self._has_client():
-            self._alone_since = None
-            return
-        now = time.monotonic()
-        self._alone_since = self._alone_since or now
-        if now - self._alone_since > CLIENT_SECONDS:
+        if self._client.is_gone():
             self.node.get_logger().warning(f"{self.name}: the client is gone; its goal is ended")
             self._moving.request(GoalCode.CANCELLED)
-
-    def _has_client(self) -> bool:
-        listeners = self.node.get_subscriptions_info_by_topic(f"{self.name}/_action/feedback")
-        return any(self._may_be_client(one.node_namespace, one.node_name) for one in listeners)
-
-    def _may_be_client(self, namespace: str, name: str) -> bool:
-        is_known = self._client and name != _NOT_DISCOVERED
-        return not is_known or f"{namespace.rstrip('/')}/{name}" == self._client
 
     def ended(self, stop: StopRequest) -> None:
         """Take it back."""
         self._commander.end(stop)
         if self._moving is stop:
-            self._moving = self._alone_since = None
+            self._moving = self._client = None
 
 
 def unknown_past(driver: DriverWatch, models: RobotModels) -> Warn[SolveGoal]:

@@ -112,5 +112,5 @@ def _inject(stack: Stack, fault_class: str, variant: str) -> Outcome:
 
 
 def unreadable_bags(folder: Path) -> list[str]:
-    """Recordings of a run that wrote into `folder` which hold no readable message."""
-    return [str(bag) for bag in sorted((folder / "bags").glob("*")) if readable_messages(bag) == 0]
+    """Recordings of a run that wrote into `folder` which cannot be read."""
+    return [str(bag) for bag in sorted((folder / "bags").glob("*")) if readable_messages(bag) is None]

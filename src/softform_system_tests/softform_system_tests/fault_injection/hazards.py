@@ -292,6 +292,47 @@ HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
             ("src/softform_tendons/test/test_holding.py::test_a_hold_ends_after_its_time_slack_and_without_power",),
         ),
     ),
+    "Arms": (
+        Hazard(
+            "Arms move on without a driver, or after a stop",
+            "The node that shapes, its client, the driver or the camera dies, freezes or is late; the cable is pulled",
+            "The guardian sets the brakes; without points the controller brakes by itself after `watchdog` (0.5 s); "
+            "with its brakes on it takes no point",
+            "A controller that hangs goes on to the last point, some millimetres away",
+            "Do not touch arms that hold: the state is HOLDING, not SAFE. Only an emulated controller was driven",
+            {},
+            (),
+            (
+                "src/softform_arms/test/test_arms_device.py::test_whatever_ends_a_motion_brakes_end_it_at_once",
+                "src/softform_arms/test/test_arms_conformance.py::test_conformance",
+                "tests/test_arms.py::*",
+            ),
+        ),
+        Hazard(
+            "A brake slips, and an arm sinks with what it holds",
+            "Wear, too heavy a load",
+            "Joints that are held are measured: one that moves, or is found elsewhere, is a fault that names it",
+            "What a joint moves by less than half of `settle`",
+            "It sinks until somebody supports it",
+            {},
+            (),
+            ("src/softform_arms/test/test_arms_device.py::test_a_brake_that_slips_slowly_is_found_by_where_the_joint_is",),
+        ),
+        Hazard(
+            "What the arms hold is torn, slips out, or is not what it is taken for",
+            "A wrong mesh, a weak grip, another object in view, a target that asks too much",
+            "By the model's stress before each move and while the arms move, settle and are looked at: the driver is "
+            "stopped; by the camera: nothing moves on",
+            "An object that differs by less than a centimetre; stress that the model lacks; contact of the arms",
+            "The material's numbers are somebody's; arms keep from each other by their limits alone",
+            {},
+            (),
+            (
+                "src/softform_shaping/test/test_shaping_sighting.py::test_an_object_that_is_not_as_it_should_be_ends_the_task_where_the_grippers_are",
+                "src/softform_shaping/test/test_shaping_remote.py::test_arms_that_sink_as_they_settle_are_stopped_too",
+            ),
+        ),
+    ),
 }  # fmt: skip
 """By headings of the page."""
 

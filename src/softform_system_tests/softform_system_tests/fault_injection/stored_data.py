@@ -100,8 +100,11 @@ def frames_lost_while_collecting(stack: RigStack, fault: Callable[[RigStack], tu
     return replace(outcome, hung=not ended, lost_frames=lost)
 
 
-def readable_messages(bag: Path) -> int:
-    """Number of messages of a recording, all its parts, that are whole; of one that was not closed, once salvaged."""
+def readable_messages(bag: Path) -> int | None:
+    """Number of messages of a recording, all its parts, that are whole; of one that was not closed, once salvaged.
+
+    A recorder that was stopped before its first message leaves a recording of none. None: it cannot be read.
+    """
     counts: list[int] = []
 
     def is_read() -> bool:
@@ -113,9 +116,9 @@ def readable_messages(bag: Path) -> int:
             return True
         return False
 
-    return counts[-1] if wait_for(is_read, _LET_GO_SECONDS) else 0
+    return counts[-1] if wait_for(is_read, _LET_GO_SECONDS) else None
 
 
 def lost_messages(bag: Path, written: int) -> int:
     """How many of the messages that were handed to the operating system before the fault are not in the bag."""
-    return max(0, written - readable_messages(bag))
+    return max(0, written - (readable_messages(bag) or 0))

@@ -212,7 +212,7 @@ def _periods(stamps: list[int]) -> dict[str, object]:
 
 
 def _recording(health: dict[str, str], bag: Path) -> dict[str, object]:
-    readable = readable_messages(bag)
+    readable = readable_messages(bag) or 0
     written, dropped, lost = (int(health.get(key, 0)) for key in ("messages", "dropped", "lost before arrival"))
     missing = max(0, written - readable)
     if not (dropped or lost or missing):

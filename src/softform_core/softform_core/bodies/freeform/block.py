@@ -52,12 +52,7 @@ def meshed(
         cavities: Triangles (T, 6) that are the walls of each cavity.
         in_plane: Height up to which a node lies in the base, m.
     """
-    sides = elements[:, TETRAHEDRON_SIDES].reshape(-1, 6)
-    _, first, times = np.unique(_keys(sides, len(nodes)), return_index=True, return_counts=True)
-    sides = sides[first[times == 1]]  # those between two elements are there twice
-    keys, cavity = _keys(sides, len(nodes)), np.full(len(sides), -1)
-    for number_of_cavity, walls in enumerate(cavities):
-        cavity[np.isin(keys, _keys(walls, len(nodes)))] = number_of_cavity
+    sides, cavity = free_sides(elements, cavities, len(nodes))
     in_base = (nodes[sides, 2] < in_plane).all(axis=1)
     base, shown = np.unique(sides[in_base]), (cavity < 0) & ~in_base
     outside, faces = np.unique(sides[shown][:, IN_FOUR].reshape(-1, 3), return_inverse=True)
@@ -77,6 +72,25 @@ def meshed(
         outside=outside,
         faces=faces.reshape(-1, 3).astype(np.int32),
     )
+
+
+def free_sides(
+    elements: NDArray[np.integer], cavities: Sequence[NDArray[np.int64]], count: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Sides (S, 6) of tetrahedra (E, 10) that are no other's, outwards, and the cavity (S,) of each, -1 of no cavity.
+
+    Args:
+        elements: Over `count` nodes.
+        cavities: As of `meshed`.
+        count: Number of nodes.
+    """
+    sides = elements[:, TETRAHEDRON_SIDES].reshape(-1, 6).astype(np.int64)
+    _, first, times = np.unique(_keys(sides, count), return_index=True, return_counts=True)
+    sides = sides[first[times == 1]]  # those between two elements are there twice
+    keys, cavity = _keys(sides, count), np.full(len(sides), -1)
+    for number_of_cavity, walls in enumerate(cavities):
+        cavity[np.isin(keys, _keys(walls, count))] = number_of_cavity
+    return sides, cavity
 
 
 def _keys(triangles: NDArray[np.int64], count: int) -> NDArray[np.int64]:
@@ -117,10 +131,13 @@ def mesh_block(body: FreeformBody, part: Box | Cylinder) -> FreeformMesh:
     else:
         nodes = 0.5 * (low + high) + 0.5 * (high - low) * unit
     elements = _split_cells(counts)
+    return meshed(nodes, elements, in_rigid(body.rigid, nodes, elements), [], IN_PLANE * body.size)
+
+
+def in_rigid(rigid: list[Part], nodes: Array, elements: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Whether the middle of each of the elements (E, 10) over nodes (V, 3) m lies in one of the parts, (E,)."""
     middle = nodes[elements[:, :4]].mean(axis=1)
-    is_rigid = np.any([_within(rigid, middle) for rigid in body.rigid], axis=0) if body.rigid else None
-    nothing = np.zeros(len(elements), dtype=bool)
-    return meshed(nodes, elements, nothing if is_rigid is None else is_rigid, [], IN_PLANE * body.size)
+    return np.any([np.zeros(len(elements), dtype=bool), *(within(part, middle) for part in rigid)], axis=0)
 
 
 def _split_cells(counts: tuple[int, ...]) -> NDArray[np.int64]:
@@ -144,7 +161,7 @@ def _split_cells(counts: tuple[int, ...]) -> NDArray[np.int64]:
     return np.concatenate(elements)
 
 
-def _within(part: Part, points: Array) -> NDArray[np.bool_]:
+def within(part: Part, points: Array) -> NDArray[np.bool_]:
     """Whether each of the points (P, 3) m lies in a part."""
     if isinstance(part, Box):
         return np.asarray(((points >= part.begin) & (points <= part.end)).all(axis=1))

@@ -1,5 +1,6 @@
 """The solid of free form as a description: joined parts, chambers cut out of them, and other loads."""
 
+from abc import abstractmethod
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ from softform_core.bodies.loads.description import GripLoad, LoadList
 from softform_core.robots.body import Body, Outline
 from softform_core.robots.description import Description, Material, NotNegative, Place, Positive
 
-_MOST_CELLS = 200_000
+MOST_CELLS = 200_000
 """Cubes with the edges of the tetrahedra that would fill the box around the body: more are taken for a mistake."""
 IN_PLANE = 1e-6
 """Of the size: what lies this close to the highest or lowest point lies in one plane with it."""
@@ -93,21 +94,12 @@ def bounds_of(parts: list[Part]) -> Array:
     return np.array([low.min(axis=0), high.max(axis=0)])
 
 
-class FreeformBody(Body):
-    """A soft body of any shape with closed chambers, cables and grips; SI units. It lies above z = 0.
+class MeshedBody(Body):
+    """A soft body of tetrahedra with closed chambers, cables and grips, whatever its shape comes from; SI units.
 
     Attributes:
-        kind: `freeform`.
-        shape: The body with its chambers filled; what lies below z = 0 is cut off.
-        chambers: Parts of each chamber, which lie within the body; named c1 … ck in this order.
         loads: Cables and grips; their inputs follow the chambers'.
-        support: What holds it besides grips: `base`, all of it that lies in the plane z = 0, or nothing.
         rigid: What of the body is stiff, such as plates.
-        mesh_size: Length of the edges of its tetrahedra, m.
-        elements: `quadratic`, hyperelastic; or `corotational`, linear elements that turn, of a body that grips alone
-            hold: coarser, and a shape in milliseconds.
-        surface: Form of its surface, and the name of its patch: `sheet` is all its outside above z = 0, a `tube` lacks
-            its flat end, the highest plane, too.
         density: kg/m^3.
         material: Law of the change of shape.
         poisson_ratio: At small strain; says how little the volume changes.
@@ -116,18 +108,8 @@ class FreeformBody(Body):
         gravity: m/s^2; +z where it hangs.
     """
 
-    physics: ClassVar[str] = "softform_core.bodies.freeform.simulator"
-    kind: Literal["freeform"]
-    shape: Parts
-    chambers: Annotated[list[Parts], Field(max_length=64)] = []
     loads: LoadList = []
-    support: Annotated[Literal["base", "none"], Field(exclude_if=lambda support: support == "base")] = "base"
     rigid: list[Part] = []
-    mesh_size: Positive
-    elements: Annotated[
-        Literal["quadratic", "corotational"], Field(exclude_if=lambda elements: elements == "quadratic")
-    ] = "quadratic"
-    surface: Literal["sheet", "tube"] = "tube"
     density: Positive
     material: Material
     poisson_ratio: Annotated[float, Field(ge=0.3, le=0.499)] = 0.49
@@ -135,39 +117,20 @@ class FreeformBody(Body):
     rigid_stiffness: Annotated[float, Field(ge=1.0, le=1e4)] = 100.0
     gravity: Place
 
-    @model_validator(mode="after")
-    def _can_be_meshed(self) -> "FreeformBody":
-        low, high = self._bounds
-        if bounds_of(self.shape)[0][2] > 0.0 or high[2] <= 0.0:
-            raise ValueError("the shape must reach down to z = 0, where it is held, and lie above it")
-        if not self.inputs:
-            raise ValueError("give it a chamber or a load: nothing would move it")
-        if len(set(self.inputs)) < len(self.inputs):
-            raise ValueError(f"loads: a name repeats among the inputs {', '.join(self.inputs)}")
-        if self.support == "none" and not any(isinstance(load, GripLoad) for load in self.loads):
-            raise ValueError("support: none needs a grip, or nothing holds the body")
-        if self.elements == "corotational":
-            self._check_corotational()
-        for name, parts in zip(self.inputs, self.chambers, strict=False):
-            begin, end = bounds_of(parts)
-            if (begin <= low).any() or (end >= high).any():
-                raise ValueError(f"chamber {name} leaves the body, which reaches from {low} to {high} m")
-        if self.mesh_size > 0.5 * self.size:
-            raise ValueError(f"mesh_size {self.mesh_size:g} m is too large for a body of {self.size:g} m")
-        if np.prod((high - low) / self.mesh_size) > _MOST_CELLS:
-            raise ValueError(f"mesh_size {self.mesh_size:g} m is too small for a body of {self.size:g} m; enlarge it")
-        return self
+    @property
+    @abstractmethod
+    def chamber_count(self) -> int:
+        """Number of closed chambers."""
 
-    def _check_corotational(self) -> None:
-        if self.support != "none" or self.chambers or not all(isinstance(load, GripLoad) for load in self.loads):
-            raise ValueError("elements: corotational ones take support: none and grips, no chambers and no cables")
-        if self.fibre_modulus:
-            raise ValueError("elements: corotational ones have no fibres; leave fibre_modulus out")
+    @property
+    @abstractmethod
+    def bounds(self) -> Array:
+        """Lowest and highest corner at rest, (2, 3) m."""
 
     @property
     def inputs(self) -> list[str]:
         """Names of the chambers, c1 … ck, then of the loads' inputs."""
-        chambers = [f"c{index + 1}" for index in range(len(self.chambers))]
+        chambers = [f"c{index + 1}" for index in range(self.chamber_count)]
         return [*chambers, *(name for load in self.loads for name in load.inputs)]
 
     @property
@@ -178,11 +141,7 @@ class FreeformBody(Body):
     @property
     def extents(self) -> Array:
         """Extents at rest along x, y and z, (3,) m."""
-        return np.asarray(np.ptp(self._bounds, axis=0))
-
-    @property
-    def _bounds(self) -> Array:
-        return np.maximum(bounds_of(self.shape), [-np.inf, -np.inf, 0.0])
+        return np.asarray(np.ptp(self.bounds, axis=0))
 
     @property
     def extent(self) -> Array:
@@ -192,8 +151,82 @@ class FreeformBody(Body):
     @property
     def box(self) -> tuple[Array, Array]:
         """As large again to every side as at rest."""
-        low, high = self._bounds
+        low, high = self.bounds
         return low - self.size, high + self.size
+
+    def check_inputs(self, is_held: bool) -> None:
+        """Reject what nothing would move, or nothing would hold.
+
+        Raises:
+            ValueError: If it has no input, two of one name, or neither a support nor a grip.
+        """
+        if not self.inputs:
+            raise ValueError("give it a chamber or a load: nothing would move it")
+        if len(set(self.inputs)) < len(self.inputs):
+            raise ValueError(f"loads: a name repeats among the inputs {', '.join(self.inputs)}")
+        if not is_held and not any(isinstance(load, GripLoad) for load in self.loads):
+            raise ValueError("without a support it needs a grip, or nothing holds the body")
+
+
+class FreeformBody(MeshedBody):
+    """A soft body of any shape with closed chambers, cables and grips; SI units. It lies above z = 0.
+
+    Attributes:
+        kind: `freeform`.
+        shape: The body with its chambers filled; what lies below z = 0 is cut off.
+        chambers: Parts of each chamber, which lie within the body; named c1 … ck in this order.
+        support: What holds it besides grips: `base`, all of it that lies in the plane z = 0, or nothing.
+        mesh_size: Length of the edges of its tetrahedra, m.
+        elements: `quadratic`, hyperelastic; or `corotational`, linear elements that turn, of a body that grips alone
+            hold: coarser, and a shape in milliseconds.
+        surface: Form of its surface, and the name of its patch: `sheet` is all its outside above z = 0, a `tube` lacks
+            its flat end, the highest plane, too.
+    """
+
+    physics: ClassVar[str] = "softform_core.bodies.freeform.simulator"
+    kind: Literal["freeform"]
+    shape: Parts
+    chambers: Annotated[list[Parts], Field(max_length=64)] = []
+    support: Annotated[Literal["base", "none"], Field(exclude_if=lambda support: support == "base")] = "base"
+    mesh_size: Positive
+    elements: Annotated[
+        Literal["quadratic", "corotational"], Field(exclude_if=lambda elements: elements == "quadratic")
+    ] = "quadratic"
+    surface: Literal["sheet", "tube"] = "tube"
+
+    @model_validator(mode="after")
+    def _can_be_meshed(self) -> "FreeformBody":
+        low, high = self.bounds
+        if bounds_of(self.shape)[0][2] > 0.0 or high[2] <= 0.0:
+            raise ValueError("the shape must reach down to z = 0, where it is held, and lie above it")
+        self.check_inputs(self.support != "none")
+        if self.elements == "corotational":
+            self._check_corotational()
+        for name, parts in zip(self.inputs, self.chambers, strict=False):
+            begin, end = bounds_of(parts)
+            if (begin <= low).any() or (end >= high).any():
+                raise ValueError(f"chamber {name} leaves the body, which reaches from {low} to {high} m")
+        if self.mesh_size > 0.5 * self.size:
+            raise ValueError(f"mesh_size {self.mesh_size:g} m is too large for a body of {self.size:g} m")
+        if np.prod((high - low) / self.mesh_size) > MOST_CELLS:
+            raise ValueError(f"mesh_size {self.mesh_size:g} m is too small for a body of {self.size:g} m; enlarge it")
+        return self
+
+    def _check_corotational(self) -> None:
+        if self.support != "none" or self.chambers or not all(isinstance(load, GripLoad) for load in self.loads):
+            raise ValueError("elements: corotational ones take support: none and grips, no chambers and no cables")
+        if self.fibre_modulus:
+            raise ValueError("elements: corotational ones have no fibres; leave fibre_modulus out")
+
+    @property
+    def chamber_count(self) -> int:
+        """Number of its chambers."""
+        return len(self.chambers)
+
+    @property
+    def bounds(self) -> Array:
+        """Lowest and highest corner, (2, 3) m, without what is cut off."""
+        return np.maximum(bounds_of(self.shape), [-np.inf, -np.inf, 0.0])
 
     @property
     def patches(self) -> dict[str, bool]:

@@ -3,8 +3,6 @@
 gmsh's geometry kernel (Open CASCADE) joins the parts and cuts the chambers out, and tells which piece came of which.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from softform_core.arrays import Array
 from softform_core.bodies.freeform.block import FreeformMesh, block_of, mesh_block, meshed
 from softform_core.bodies.freeform.description import IN_PLANE, Box, Cylinder, FreeformBody, Part, bounds_of
+from softform_core.bodies.gmsh_process import started_gmsh
 from softform_core.errors import SoftformError
 
 _TETRAHEDRON, _TRIANGLE = 11, 9
@@ -37,7 +36,7 @@ def mesh_freeform(body: FreeformBody, shifts: Array) -> FreeformMesh:
     """
     if (block := block_of(body)) is not None:
         return mesh_block(body, block)
-    with _gmsh() as gmsh:
+    with started_gmsh() as gmsh:
         chambers, soft, rigid = _volumes(gmsh, body, shifts)
         cavities = [_walls(gmsh, volume) for volume in chambers]
         for name, walls in zip(body.inputs, cavities, strict=False):
@@ -86,34 +85,6 @@ def _check_turned(gmsh: Any) -> None:
             f"The mesh turns inside out at curved walls: {turned} of its {len(tags)} tetrahedra do.",
             "Choose a smaller mesh_size.",
         )
-
-
-@contextmanager
-def _gmsh() -> Iterator[Any]:
-    """The module, ready and silent; what goes wrong in it becomes a clear error."""
-    try:
-        import gmsh
-    except (ImportError, OSError) as error:
-        raise SoftformError(
-            f"gmsh, which meshes this body, cannot be loaded: {error}",
-            "Install it: .venv/bin/pip install -r requirements-gmsh.txt; and what it needs, on Debian: apt-get install "
-            "libglu1-mesa libxcursor1 libxft2 libxinerama1",
-        ) from None
-    gmsh.initialize(readConfigFiles=False, interruptible=False)
-    try:
-        gmsh.option.setNumber("General.Terminal", 0)
-        gmsh.option.setNumber("General.NumThreads", 1)
-        yield gmsh
-    except SoftformError:
-        raise
-    except Exception as error:  # gmsh raises nothing more exact
-        raise SoftformError(
-            f"gmsh cannot mesh the body: {error}.",
-            "Look for chambers or parts that just touch each other or the outside, and for walls far thinner than "
-            "mesh_size, or choose a smaller mesh_size.",
-        ) from error
-    finally:
-        gmsh.finalize()
 
 
 def _volumes(gmsh: Any, body: FreeformBody, shifts: Array) -> tuple[list[list[int]], list[int], list[int]]:

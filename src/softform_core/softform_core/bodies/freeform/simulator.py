@@ -4,18 +4,21 @@ docs/robots/freeform.md explains every field of a reality.
 """
 
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 from scipy.sparse import csr_matrix
 
 from softform_core.arrays import Array
 from softform_core.bodies.freeform.corotational import CorotationalBody
-from softform_core.bodies.freeform.description import FreeformBody, bounds_of
+from softform_core.bodies.freeform.description import FreeformBody, MeshedBody, bounds_of
 from softform_core.bodies.freeform.mesh import mesh_freeform
+from softform_core.bodies.loads.on_mesh import InSupport, below_zero
 from softform_core.bodies.realities import SOLIDS, Values, another_silicone, log_uniform, some_of, spread_values, tilted
 from softform_core.bodies.solid.equilibrium import SolidProblem, problem_of
+from softform_core.bodies.solid.mesh import SolidMesh
 from softform_core.bodies.solid.model import Solid, solid_on_mesh, support
 from softform_core.errors import SoftformError
 from softform_core.robots.description import Description, Material, NotNegative, Place, Positive
@@ -41,29 +44,37 @@ class Relief(Description):
     pitch: Positive
 
 
-class RealFreeform(Description):
-    """The real body. What is left out is as the robot's description says.
+class RealMeshed(Description):
+    """The real body of any body of tetrahedra. What is left out is as the robot's description says.
 
     Attributes:
         mesh_scale: Length of its mesh's edges over the described one.
         material: Its material.
-        chamber_shift: How far the core of each chamber was cast outwards from the z axis, m; along x if it lies in it.
         fibre_scale: Stiffness of the fibres over the described one.
         clamp_stiffness: Stiffness of the support under the base, N/m^3; rigid, if left out.
         gravity: m/s^2; as described, if left out.
         uneven: By which share of it the stiffness rises and falls from place to place.
         uneven_seed: Of the places where it does.
-        relief: Profile of one of its sides.
     """
 
     mesh_scale: Annotated[float, Field(ge=0.5, le=2.0)] = 1.0
     material: Material | None = None
-    chamber_shift: Values = 0.0
     fibre_scale: NotNegative = 1.0
     clamp_stiffness: Positive | None = None
     gravity: Place | None = None
     uneven: Annotated[float, Field(ge=0.0, le=0.9)] = 0.0
     uneven_seed: Annotated[int, Field(ge=0)] = 0
+
+
+class RealFreeform(RealMeshed):
+    """The real body, that `RealMeshed` describes, and more.
+
+    Attributes:
+        chamber_shift: How far the core of each chamber was cast outwards from the z axis, m; along x if it lies in it.
+        relief: Profile of one of its sides.
+    """
+
+    chamber_shift: Values = 0.0
     relief: Relief | None = None
 
 
@@ -83,11 +94,40 @@ def build_freeform(body: FreeformBody, real: RealFreeform = _AS_DESCRIBED) -> So
     mesh, outside, faces = mesh_freeform(scaled, shifts[:, None] * outward(body))
     if real.relief:
         mesh = mesh._replace(nodes=convoluted(mesh.nodes, real.relief))
+    base_area = float(np.prod(np.ptp(mesh.nodes[mesh.base, :2], axis=0))) if len(mesh.base) else 0.0
     if body.support == "none":
-        is_fixed, springs = np.zeros(len(mesh.nodes), dtype=bool), np.zeros(len(mesh.nodes))
-    else:
-        base_area = float(np.prod(np.ptp(mesh.nodes[mesh.base, :2], axis=0)))
+        mesh = mesh._replace(base=mesh.base[:0], foot=mesh.foot[:0])
+    surface = csr_matrix((np.ones(len(outside)), (np.arange(len(outside)), outside)), (len(outside), len(mesh.nodes)))
+    return solid_of(body, real, mesh, surface, faces, base_area)
+
+
+def solid_of(
+    body: MeshedBody,
+    real: RealMeshed,
+    mesh: SolidMesh,
+    surface: csr_matrix,
+    faces: NDArray[np.int32],
+    base_area: float,
+    in_support: InSupport = below_zero,
+) -> Solid:
+    """The solid of a description, or a reality of it, on its mesh.
+
+    Args:
+        body: The description.
+        real: What differs from it.
+        mesh: Its mesh; nothing is held if no node is in the base.
+        surface: Weights (P, V) of the nodes in the points of its surface.
+        faces: (F, 3) over these points.
+        base_area: Of what is held, m^2.
+        in_support: Whether a point (3,) m outside of the mesh lies in the support.
+
+    Raises:
+        SoftformError: As `solid_on_mesh`.
+    """
+    if len(mesh.base):
         is_fixed, springs = support(mesh, real.clamp_stiffness, base_area)
+    else:
+        is_fixed, springs = np.zeros(len(mesh.nodes), dtype=bool), np.zeros(len(mesh.nodes))
     material = real.material or body.material
     solid = solid_on_mesh(
         mesh,
@@ -97,14 +137,13 @@ def build_freeform(body: FreeformBody, real: RealFreeform = _AS_DESCRIBED) -> So
         fibre_modulus=real.fibre_scale * body.fibre_modulus,
         density=body.density,
         gravity=real.gravity or body.gravity,
-        cavities=len(body.chambers),
+        cavities=body.chamber_count,
         is_fixed=is_fixed,
         springs=springs,
-        surface=csr_matrix(
-            (np.ones(len(outside)), (np.arange(len(outside)), outside)), (len(outside), len(mesh.nodes))
-        ),
+        surface=surface,
         faces=faces,
         loads=body.loads,
+        in_support=in_support,
     )
     return solid if real.uneven == 0.0 else unevenly_stiff(solid, material, real)
 
@@ -132,7 +171,7 @@ def convoluted(nodes: Array, relief: Relief) -> Array:
 _WAVES = 3
 
 
-def unevenly_stiff(solid: Solid, material: Material, real: RealFreeform) -> Solid:
+def unevenly_stiff(solid: Solid, material: Material, real: RealMeshed) -> Solid:
     """A solid whose modulus rises and falls from element to element, by waves about as long as the body."""
     random = np.random.default_rng(real.uneven_seed)
     waves = random.standard_normal((_WAVES, 3))
@@ -174,12 +213,28 @@ def drawn_reality(nominal: FreeformBody, draw: np.random.Generator) -> RealFreef
     """A body of the distribution that docs/notes/realities-at-random.md describes."""
     material = another_silicone(nominal.material, (0.8, 1.25), SOLIDS, draw)
     tilt = draw.normal(0.0, 0.01, 2)
+    shift = draw.normal(0.0, 0.002 * nominal.size, len(nominal.chambers)).tolist()
+    return RealFreeform(**drawn_differences(nominal, material, tilt, {"chamber_shift": shift}, draw))
+
+
+def drawn_differences(
+    nominal: MeshedBody, material: Material, tilt: Array, own: dict[str, Any], draw: np.random.Generator
+) -> dict[str, Any]:
+    """Fields of a reality at random: of those that all bodies of tetrahedra have, and of its `own`, some.
+
+    Args:
+        nominal: The described body.
+        material: Its material.
+        tilt: Two small angles (2,) by which it is tilted, rad.
+        own: Fields that this kind of body has besides.
+        draw: The generator.
+    """
     differences = {
         "material": material,
-        "chamber_shift": draw.normal(0.0, 0.002 * nominal.size, len(nominal.chambers)).tolist(),
+        **own,
         "fibre_scale": log_uniform(draw, 0.7, 1.4),
         "clamp_stiffness": log_uniform(draw, 1e8, 1e9),
         "gravity": tilted(nominal.gravity, tilt),
     }
     # Never the described mesh, and no finer: a shape costs seconds, a reality a hundred of them.
-    return RealFreeform(mesh_scale=draw.uniform(1.05, 1.3), **some_of(differences, _CHANCES, draw))
+    return {"mesh_scale": draw.uniform(1.05, 1.3), **some_of(differences, _CHANCES, draw)}

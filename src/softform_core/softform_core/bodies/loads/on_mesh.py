@@ -93,6 +93,14 @@ def _beyond(place: Array, count: int) -> float:
 
 _ROUNDED = 1e-9  # of the extent: a node on a side of a box lies in it
 
+InSupport = Callable[[Array, float], bool]
+"""Whether a point (3,) m outside of the mesh lies in the support, where it is fixed in space, or so little above, m."""
+
+
+def below_zero(point: Array, slack: float) -> bool:
+    """`InSupport` of what stands on z = 0."""
+    return bool(point[2] <= slack)
+
 
 def loads_on_mesh(
     loads: Sequence[CableLoad | GripLoad],
@@ -100,7 +108,7 @@ def loads_on_mesh(
     elements: NDArray[np.integer],
     modulus: float,
     volume: float,
-    support_height: float = 0.0,
+    in_support: InSupport = below_zero,
 ) -> tuple[Load, ...]:
     """The loads of a description.
 
@@ -110,7 +118,7 @@ def loads_on_mesh(
         elements: (E, n) nodes of wedges or tetrahedra.
         modulus: Shear modulus, Pa.
         volume: Of all elements, m^3.
-        support_height: Points outside of the elements up to this height are fixed in space, m: in the support.
+        in_support: Of points that lie outside of the elements.
 
     Raises:
         SoftformError: If a grip holds nothing, or too little to turn it; if a point of a cable lies outside.
@@ -124,7 +132,7 @@ def loads_on_mesh(
             held = _held(load, nodes, elements, slack)
             made.append(Grip(held, 0.5 * np.add(load.begin, load.end), nodes, element, force))
         else:
-            segments = _segments(load, nodes, elements, support_height + slack)
+            segments = _segments(load, nodes, elements, lambda point: in_support(point, slack))
             made.append(Cable(segments, nodes, load.stiffness, force))
     return tuple(made)
 
@@ -140,11 +148,13 @@ def _held(load: GripLoad, nodes: Array, elements: NDArray[np.integer], slack: fl
     return held
 
 
-def _segments(load: CableLoad, nodes: Array, elements: NDArray[np.integer], fixed_up_to: float) -> Segments:
+def _segments(
+    load: CableLoad, nodes: Array, elements: NDArray[np.integer], in_support: Callable[[Array], bool]
+) -> Segments:
     count = elements.shape[1]
     of_segments, weights, offsets = [], [], []
     for run in load.runs:
-        places = [_fixed(load, np.array(point), nodes, elements, fixed_up_to) for point in run]
+        places = [_fixed(load, np.array(point), nodes, elements, in_support) for point in run]
         for (first, first_weights, first_place), (last, last_weights, last_place) in zip(
             places, places[1:], strict=False
         ):
@@ -155,12 +165,12 @@ def _segments(load: CableLoad, nodes: Array, elements: NDArray[np.integer], fixe
 
 
 def _fixed(
-    load: CableLoad, point: Array, nodes: Array, elements: NDArray[np.integer], fixed_up_to: float
+    load: CableLoad, point: Array, nodes: Array, elements: NDArray[np.integer], in_support: Callable[[Array], bool]
 ) -> tuple[int, Array, Array]:
     """Element, weights (n,) of its nodes, and what is added to their sum, (3,) m, of a point."""
     if (found := located(point, nodes, elements)) is not None:
         return *found, np.zeros(3)
-    if point[2] <= fixed_up_to:
+    if in_support(point):
         return 0, np.zeros(elements.shape[1]), point
     raise SoftformError(
         f"Point {point.tolist()} of cable '{load.name}' lies neither in the body nor in its support.",

@@ -49,7 +49,7 @@ class SolidProblem(NodalProblem):
         self.solid = solid
         self.largest_step = _MAX_STEP * solid.extent
         self.rounding = _ROUNDING * solid.modulus * solid.extent**3
-        self.faces = solid.faces
+        self.faces, self.frames = solid.faces, dict(solid.frames)
         self._entries = pattern.entries(solid.elements)
         self._factoriser = sparse_factoriser(pattern.indices, pattern.indptr) if pardiso else None
         walls = (

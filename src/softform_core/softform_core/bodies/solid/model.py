@@ -3,8 +3,8 @@
 `build_solid(robot.body)` makes the robot's own model, or with a `RealSolid` that of a virtual rig's reality.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated
 
@@ -17,7 +17,7 @@ from softform_core.arrays import Array
 from softform_core.bodies.elements import volume_element
 from softform_core.bodies.loads.description import AnyLoad
 from softform_core.bodies.loads.load import Load
-from softform_core.bodies.loads.on_mesh import loads_on_mesh
+from softform_core.bodies.loads.on_mesh import InSupport, below_zero, loads_on_mesh
 from softform_core.bodies.nodal import HessianPattern, hessian_pattern, nested_dissection
 from softform_core.bodies.realities import Values, spread_values
 from softform_core.bodies.solid.description import Cells, SolidBody
@@ -54,6 +54,7 @@ class Solid:
         faces: (F, 3) over those points, outwards.
         modulus: Shear modulus of the soft material, Pa.
         loads: What acts on it besides pressure and weight.
+        frames: Points of the surface that have a name, each by its row.
     """
 
     nodes: Array
@@ -79,6 +80,7 @@ class Solid:
     faces: NDArray[np.int32]
     modulus: float
     loads: tuple[Load, ...] = ()
+    frames: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def pattern(self) -> HessianPattern:
@@ -166,7 +168,7 @@ def build_solid(body: SolidBody, real: RealSolid = _AS_DESCRIBED) -> Solid:
         surface=surface,
         faces=faces,
         loads=body.loads,
-        support_height=body.plate,
+        in_support=lambda point, slack: bool(point[2] <= body.plate + slack),
     )
 
 
@@ -195,7 +197,7 @@ def solid_on_mesh(
     surface: csr_matrix | None = None,
     faces: NDArray[np.int32] | None = None,
     loads: Sequence[AnyLoad] = (),
-    support_height: float = 0.0,
+    in_support: InSupport = below_zero,
 ) -> Solid:
     """A solid on any mesh of wedges or tetrahedra; without `surface` its points are its nodes. Else as `Solid`.
 
@@ -250,5 +252,5 @@ def solid_on_mesh(
         surface=csr_matrix(np.eye(len(mesh.nodes))) if surface is None else surface,
         faces=np.zeros((0, 3), dtype=np.int32) if faces is None else faces,
         modulus=modulus,
-        loads=loads_on_mesh(loads, mesh.nodes, mesh.elements, modulus, float(shape_volumes.sum()), support_height),
+        loads=loads_on_mesh(loads, mesh.nodes, mesh.elements, modulus, float(shape_volumes.sum()), in_support),
     )

@@ -1,4 +1,4 @@
-"""The collector's link with a driver that begins an epoch at each way out of its motion."""
+"""The link of a node with a driver that begins an epoch at each way out of its motion."""
 
 import threading
 import time
@@ -8,7 +8,7 @@ import pytest
 
 from softform_actuation.clock import Clock
 from softform_actuation.lease import Asked, Grant, LeasedCommands, LeaseError
-from softform_collect.robot_link import RobotLink
+from softform_client.robot_link import RobotLink
 from softform_core.robots import load_robot
 from softform_interfaces.msg import ActuatorCommand, DriverState
 from softform_interfaces.srv import Lease

@@ -1,0 +1,1 @@
+"""What a simulated body touches: obstacles, and itself."""

@@ -1,0 +1,311 @@
+"""Contact without friction: the barrier of incremental potential contact, by the library `ipctk`.
+
+A skin that comes nearer than the reach r to an obstacle, or to itself, has the energy
+
+    Pi_c(x) = kappa r sum of A_i B(d_i / r),    B(s) = -(s^2 - 1)^2 ln s^2
+
+over its pairs of vertices and faces and of edges at distances d_i, with the area A_i that each stands for; it is zero
+from r on, twice differentiable there, and without bound at d = 0, so that nothing passes through. `ipctk` finds the
+pairs, sums up the energy, its gradient and its Hessian, and tells how far a step is free of collisions. Planes are
+exact, and each vertex meets them by itself.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_matrix, diags, kron
+
+from softform_core.arrays import Array
+from softform_core.contact.obstacles import Obstacle, Plane
+from softform_core.errors import SoftformError
+from softform_core.geometry.winding import lies_within
+from softform_core.robots.contact import ITSELF
+
+__all__ = ["Barrier", "Skin", "Touch"]
+
+_KEPT = 0.8
+"""Share of the way to a plane that a step may go, as of `ipctk` to all else."""
+
+
+class Skin(NamedTuple):
+    """What touches.
+
+    Attributes:
+        rest: (P, 3) m, its vertices at rest.
+        faces: (F, 3).
+        is_closed: Whether it has an inside.
+        is_held: (P,) which of its vertices never move, as those of a base: they may stand on a plane.
+    """
+
+    rest: Array
+    faces: NDArray[np.int64]
+    is_closed: bool
+    is_held: NDArray[np.bool_]
+
+
+class Touch(NamedTuple):
+    """Where a body touches one obstacle, or itself, and how hard.
+
+    Attributes:
+        name: Of the obstacle; `itself`.
+        place: (3,) m, mean of the points by their forces.
+        force: (3,) N on the body, the sum; nil of what touches itself.
+        points: (n, 3) m of the skin.
+        forces: (n, 3) N on the body at each.
+    """
+
+    name: str
+    place: Array
+    force: Array
+    points: Array
+    forces: Array
+
+
+class Barrier:
+    """The energy of a skin's contact with obstacles, planes and itself.
+
+    Args:
+        skin: The skin.
+        obstacles: Closed meshes.
+        planes: Planes.
+        reach: r, m.
+        pressure: kappa, Pa.
+        itself: Whether it also touches itself.
+
+    Raises:
+        SoftformError: If `ipctk` is not installed; if at rest an obstacle is within the skin, or passes through it, or
+            touches it; it says where.
+    """
+
+    def __init__(
+        self,
+        skin: Skin,
+        obstacles: Sequence[Obstacle],
+        planes: Sequence[Plane],
+        reach: float,
+        pressure: float,
+        itself: bool,
+    ) -> None:
+        self._ipctk = _library()
+        self._skin, self._obstacles, self._planes = skin, obstacles, planes
+        self.reach, self.pressure, self._itself = reach, pressure, itself
+        self._count = len(skin.rest)
+        ends = np.cumsum([self._count, *(len(one.vertices) for one in obstacles)])
+        self._starts = ends[:-1]
+        self._still = np.concatenate([np.zeros((0, 3)), *(one.vertices for one in obstacles)])
+        faces = [skin.faces, *(one.faces + start for one, start in zip(obstacles, ends, strict=False))]
+        self._mesh = self._meshed(np.concatenate(faces).astype(np.int32))
+        self._potential = self._ipctk.BarrierPotential(reach, pressure, True)
+        self._check_rest()
+
+    def _meshed(self, faces: NDArray[np.int32]) -> Any:
+        ipctk = self._ipctk
+        edges = ipctk.edges(np.asfortranarray(faces))
+        mesh = ipctk.CollisionMesh(self._all(self._skin.rest), np.asfortranarray(edges), np.asfortranarray(faces))
+        # A large triangle of an obstacle stands for no more than what it meets of the skin.
+        for name, is_still in (
+            ("vertex_areas", np.arange(len(mesh.rest_positions)) >= self._count),
+            ("edge_areas", edges[:, 0] >= self._count),
+        ):
+            areas = np.array(getattr(mesh, name))
+            areas[is_still] = np.minimum(areas[is_still], areas[~is_still].mean())
+            setattr(mesh, name, areas)
+        self._areas = np.where(self._skin.is_held, 0.0, np.array(mesh.vertex_areas)[: self._count])
+        if self._itself:
+            mesh.can_collide = ipctk.make_static_obstacle_filter(self._count)
+        else:
+            mesh.can_collide = ipctk.make_vertex_patches_filter(
+                (np.arange(len(mesh.rest_positions)) >= self._count).astype(np.int32)
+            )
+        return mesh
+
+    def _all(self, points: Array) -> Array:
+        return np.asfortranarray(np.concatenate([points, self._still]))
+
+    def _pairs(self, vertices: Array) -> Any:
+        pairs = self._ipctk.NormalCollisions()
+        pairs.use_area_weighting = True
+        pairs.collision_set_type = self._ipctk.NormalCollisions.IMPROVED_MAX_APPROX
+        pairs.build(self._mesh, vertices, self.reach)
+        return pairs
+
+    @cached_property
+    def _has_pairs(self) -> bool:
+        return bool(self._obstacles) or self._itself
+
+    def energy(self, points: Array) -> float:
+        """Energy, J, with the skin at points (P, 3) m."""
+        found = 0.0
+        if self._has_pairs:
+            vertices = self._all(points)
+            found = float(self._potential(self._pairs(vertices), self._mesh, vertices))
+        for plane in self._planes:
+            found += self.pressure * self.reach * float(self._areas @ _barrier(self._to(plane, points), 0))
+        return found
+
+    def gradient(self, points: Array) -> Array:
+        """Gradient (P, 3) N; against it the skin is pushed."""
+        found = np.zeros_like(points)
+        if self._has_pairs:
+            vertices = self._all(points)
+            slopes = self._potential.gradient(self._pairs(vertices), self._mesh, vertices)
+            found += np.reshape(slopes, (-1, 3))[: self._count]
+        for plane in self._planes:
+            found += self._by_plane(plane, points)
+        return found
+
+    def hessian(self, points: Array, convex: bool = False) -> csc_matrix:
+        """Hessian (3 P, 3 P) N/m; indefinite where the skin could slide off, which a `convex` one lacks."""
+        size = 3 * self._count
+        found = csc_matrix((size, size))
+        if self._has_pairs:
+            vertices = self._all(points)
+            method = self._ipctk.PSDProjectionMethod.CLAMP if convex else self._ipctk.PSDProjectionMethod.NONE
+            every = self._potential.hessian(self._pairs(vertices), self._mesh, vertices, method)
+            found = csc_matrix(every)[:size, :size]
+        for plane in self._planes:
+            rise = self.pressure / self.reach * self._areas * _barrier(self._to(plane, points), 2)
+            found = found + kron(diags(rise), np.outer(plane.normal, plane.normal), format="csc")
+        return csc_matrix(found)
+
+    def free_share(self, points: Array, moved: Array) -> float:
+        """Share of the way from points (P, 3) m to where they moved, (P, 3) m, that is free of collisions."""
+        share = 1.0
+        if self._has_pairs:
+            begin, end = self._all(points), self._all(moved)
+            candidates = self._ipctk.Candidates()
+            candidates.build(self._mesh, begin, end, 0.0)
+            if not candidates.empty():
+                share = float(candidates.compute_collision_free_stepsize(self._mesh, begin, end))
+        for plane in self._planes:
+            before, after = (self._to(plane, one) for one in (points, moved))
+            crossing = after <= 0.0
+            if crossing.any():
+                before, after = before[crossing], after[crossing]
+                share = min(share, _KEPT * float((before / (before - after)).min()))
+        return share
+
+    def touches(self, points: Array) -> list[Touch]:
+        """Where the skin at points (P, 3) m touches what, the hardest first."""
+        by_name = {plane.name: -self._by_plane(plane, points) for plane in self._planes}
+        if self._has_pairs:
+            vertices, edges, faces = self._all(points), self._mesh.edges, self._mesh.faces
+            pairs = self._pairs(vertices)
+            for number in range(len(pairs)):
+                pair = pairs[number]
+                ids = np.array([one for one in pair.vertex_ids(edges, faces) if one >= 0])
+                slopes = np.reshape(self._potential.gradient(pair, vertices[ids].ravel()), (-1, 3))
+                still = ids[ids >= self._count]
+                name = ITSELF if not len(still) else self._obstacles[int((self._starts <= still[0]).sum()) - 1].name
+                force = by_name.setdefault(name, np.zeros_like(points))
+                np.add.at(force, ids[ids < self._count], -slopes[ids < self._count])
+        found = []
+        for name, force in by_name.items():
+            size = np.linalg.norm(force, axis=1)
+            felt = size > 0.0
+            if felt.any():
+                place = size[felt] @ points[felt] / size.sum()
+                found.append(Touch(name, place, force.sum(axis=0), points[felt], force[felt]))
+        return sorted(found, key=lambda one: -float(np.linalg.norm(one.forces, axis=1).sum()))
+
+    def wrong(self, points: Array) -> str:
+        """What is impossible about the skin at points (P, 3) m, with the place; else empty."""
+        for plane in self._planes:
+            away = self._to(plane, points)
+            if away.min() <= 0.0:
+                return f"the body lies behind plane '{plane.name}' at {_told(points[int(away.argmin())])}"
+        for one in self._obstacles:
+            low, high = one.vertices.min(axis=0), one.vertices.max(axis=0)
+            near = np.flatnonzero(((points >= low) & (points <= high)).all(axis=1))
+            within = near[lies_within(one.vertices[one.faces], points[near])]
+            if len(within):
+                return f"the body lies in obstacle '{one.name}' at {_told(points[within].mean(axis=0))}"
+            if self._skin.is_closed:
+                corners = points[self._skin.faces]
+                near = ((one.vertices >= points.min(axis=0)) & (one.vertices <= points.max(axis=0))).all(axis=1)
+                held = one.vertices[near][lies_within(corners, one.vertices[near])]
+                if len(held):
+                    return f"obstacle '{one.name}' lies in the body at {_told(held.mean(axis=0))}"
+        if self._has_pairs and self._ipctk.has_intersections(self._mesh, self._all(points)):
+            return f"the body passes through {self._crossed(points)}"
+        return ""
+
+    def _crossed(self, points: Array) -> str:
+        """What the skin passes through, and where about."""
+        for one in self._obstacles:
+            alone = Barrier.__new__(Barrier)
+            alone.__dict__.update(self.__dict__, _obstacles=[one], _planes=[], _itself=False, _still=one.vertices)
+            alone.__dict__["_mesh"] = alone._meshed(
+                np.concatenate([self._skin.faces, one.faces + self._count]).astype(np.int32)
+            )
+            if self._ipctk.has_intersections(alone._mesh, alone._all(points)):
+                low, high = one.vertices.min(axis=0), one.vertices.max(axis=0)
+                near = points[np.linalg.norm(points - np.clip(points, low, high), axis=1).argmin()]
+                return f"obstacle '{one.name}' near {_told(near)}"
+        return "itself"
+
+    def _check_rest(self) -> None:
+        rest = self._skin.rest
+        wrong = self.wrong(rest)
+        if not wrong and self._has_pairs:
+            vertices = self._all(rest)
+            pairs = self._pairs(vertices)
+            nearest = float(pairs.compute_minimum_distance(self._mesh, vertices)) if len(pairs) else np.inf
+            nearest = np.sqrt(nearest)
+            if self._itself and nearest < self.reach and any(t.name == ITSELF for t in self.touches(rest)):
+                touch = next(t for t in self.touches(rest) if t.name == ITSELF)
+                raise SoftformError(
+                    f"At rest the body is nearer to itself than the contact's reach of {1e3 * self.reach:.3g} mm, at "
+                    f"{_told(touch.place)}.",
+                    f"Set reach of contact below {nearest:.2g} m.",
+                )
+        if wrong:
+            raise SoftformError(
+                f"At rest {wrong}.", "Move the obstacle away: where the body rests, nothing else can be."
+            )
+
+    def _to(self, plane: Plane, points: Array) -> Array:
+        """Distances (P,) of points from a plane, in reaches; without end of those that are held."""
+        away = (points - plane.point) @ plane.normal / self.reach
+        return np.where(self._skin.is_held, np.inf, away)
+
+    def _by_plane(self, plane: Plane, points: Array) -> Array:
+        slope = self.pressure * self._areas * _barrier(self._to(plane, points), 1)
+        return np.asarray(slope[:, None] * plane.normal)
+
+
+def _barrier(s: Array, derivative: int) -> Array:
+    """B(s) of distances (P,) in reaches, or a derivative of it; infinite behind the plane."""
+    found = np.zeros_like(s)
+    near = s < 1.0
+    found[near] = np.inf
+    near &= s > 0.0
+    s = s[near]
+    square, log = s * s - 1.0, 2.0 * np.log(s)
+    if derivative == 0:
+        found[near] = -square * square * log
+    elif derivative == 1:
+        found[near] = -4.0 * s * square * log - 2.0 * square * square / s
+    else:
+        found[near] = -(12.0 * s * s - 4.0) * log - 16.0 * square + 2.0 * square * square / (s * s)
+    return found
+
+
+def _told(place: Array) -> str:
+    return f"{np.round(1000.0 * place, 1).tolist()} mm"
+
+
+def _library() -> ModuleType:
+    try:
+        import ipctk
+    except ImportError as error:
+        raise SoftformError(
+            "Contact needs ipctk, which is not installed.", ".venv/bin/pip install -r requirements-ipctk.txt"
+        ) from error
+    ipctk.set_num_threads(1)  # sums over threads would differ by rounding from run to run
+    ipctk.set_logger_level(ipctk.LoggerLevel.error)
+    return ipctk

@@ -1,0 +1,142 @@
+"""Described obstacles as closed meshes and planes, in metres, checked: what is touched has an inside."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from softform_core.arrays import Array
+from softform_core.errors import SoftformError
+from softform_core.robots.contact import Ball, Block, Contact, HalfSpace, SolidMesh
+from softform_core.shapes.read import read_shape
+from softform_core.surface.mesh import directed_edges
+
+__all__ = ["Obstacle", "Plane", "ball_mesh", "obstacles_of", "planes_of"]
+
+_MOST_DIVISIONS = 5  # of an icosahedron: 20 thousand triangles
+
+
+class Obstacle(NamedTuple):
+    """A closed mesh.
+
+    Attributes:
+        name: Its name.
+        vertices: (V, 3) m.
+        faces: (F, 3), outwards.
+    """
+
+    name: str
+    vertices: Array
+    faces: NDArray[np.int64]
+
+
+class Plane(NamedTuple):
+    """All behind a plane: a point (3,) m of it, and the unit normal (3,) towards the body."""
+
+    name: str
+    point: Array
+    normal: Array
+
+
+def obstacles_of(contact: Contact, reach: float) -> list[Obstacle]:
+    """The obstacles of a description but for its planes.
+
+    Args:
+        contact: The description.
+        reach: The facets of a ball deviate from it by less than half of this, m, as far as 20 thousand can.
+
+    Raises:
+        SoftformError: If a file cannot be read, or its mesh is open; it says where.
+    """
+    found = []
+    for one in contact.obstacles:
+        if isinstance(one, Ball):
+            vertices, faces = ball_mesh(one.radius, 0.5 * reach)
+            found.append(Obstacle(one.name, vertices + one.centre, faces))
+        elif isinstance(one, Block):
+            turned = Rotation.from_rotvec(one.turn).apply(_CORNERS * one.size)
+            found.append(Obstacle(one.name, turned + one.centre, _BOX_FACES))
+        elif isinstance(one, SolidMesh):
+            found.append(_read(one))
+    return found
+
+
+def planes_of(contact: Contact) -> list[Plane]:
+    """The planes of a description."""
+    return [
+        Plane(one.name, np.array(one.point), np.array(one.normal) / np.linalg.norm(one.normal))
+        for one in contact.obstacles
+        if isinstance(one, HalfSpace)
+    ]
+
+
+def ball_mesh(radius: float, deviation: float) -> tuple[Array, NDArray[np.int64]]:
+    """Vertices (V, 3) m and faces (F, 3) of a ball about the origin, half of whose facets' deviation lies outside."""
+    golden = 0.5 * (1.0 + np.sqrt(5.0))
+    vertices = np.array([[0.0, a, b * golden] for a in (-1.0, 1.0) for b in (-1.0, 1.0)])
+    vertices = np.concatenate([np.roll(vertices, shift, axis=1) for shift in range(3)])
+    vertices /= np.linalg.norm(vertices[0])
+    apart = np.linalg.norm(vertices[:, None] - vertices[None], axis=2)
+    side = np.sort(apart[0])[1]
+    near = np.abs(apart - side) < 1e-9
+    faces = np.array([
+        [a, b, c]
+        for a in range(12) for b in range(a + 1, 12) for c in range(b + 1, 12)
+        if near[a, b] and near[b, c] and near[a, c]
+    ])  # fmt: skip
+    inwards = np.linalg.det(vertices[faces]) < 0.0
+    faces[inwards] = faces[inwards][:, ::-1]
+    for _ in range(_MOST_DIVISIONS):
+        depth = 1.0 - np.linalg.norm(vertices[faces].mean(axis=1), axis=1).min()
+        if radius * depth <= deviation:
+            break
+        vertices, faces = _divided(vertices, faces)
+    depth = 1.0 - np.linalg.norm(vertices[faces].mean(axis=1), axis=1).mean()
+    return radius * (1.0 + 0.5 * depth) * vertices, faces
+
+
+def _divided(vertices: Array, faces: NDArray[np.int64]) -> tuple[Array, NDArray[np.int64]]:
+    """Each triangle of a sphere of radius 1 cut into four."""
+    edges = np.sort(directed_edges(faces).reshape(-1, 2), axis=1)
+    edges, which = np.unique(edges, axis=0, return_inverse=True)
+    middles = vertices[edges].mean(axis=1)
+    middles /= np.linalg.norm(middles, axis=1, keepdims=True)
+    ab, bc, ca = (len(vertices) + which.reshape(-1, 3)).T
+    a, b, c = faces.T
+    parts = [[a, ab, ca], [ab, b, bc], [ca, bc, c], [ab, bc, ca]]
+    return np.concatenate([vertices, middles]), np.concatenate([np.stack(part, axis=1) for part in parts])
+
+
+_CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+_BOX_FACES = np.array([
+    [0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1],
+    [2, 3, 7], [2, 7, 6], [0, 2, 6], [0, 6, 4], [1, 5, 7], [1, 7, 3],
+])  # fmt: skip
+
+
+def _read(described: SolidMesh) -> Obstacle:
+    shape = read_shape(described.file, described.unit)
+    if shape.faces is None:
+        raise SoftformError(
+            f"Obstacle '{described.name}' is a cloud of points in {described.file}: it has no inside.",
+            "Give a closed mesh.",
+        )
+    _, first, which = np.unique(shape.points, axis=0, return_index=True, return_inverse=True)
+    vertices, faces = shape.points[first], which.reshape(-1)[shape.faces]  # STL names each corner anew
+    faces = faces[(faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])]
+    sides = directed_edges(faces).reshape(-1, 2)
+    directed, counts = np.unique(sides, axis=0, return_counts=True)
+    back = {tuple(side) for side in directed[:, ::-1].tolist()}
+    alone = [side for side in directed.tolist() if tuple(side) not in back]
+    if alone or (counts > 1).any():
+        side = alone[0] if alone else directed[counts > 1][0].tolist()
+        place = np.round(1000.0 * vertices[side].mean(axis=0), 2).tolist()
+        raise SoftformError(
+            f"Obstacle '{described.name}' ({described.file}) is no closed mesh: {len(alone) or int((counts > 1).sum())}"
+            f" of its edges lack a second triangle, or faces are turned against each other; the first at {place} mm.",
+            "Close the mesh, and let all of its faces look outwards.",
+        )
+    if np.einsum("fx,fx->", vertices[faces[:, 0]], np.cross(vertices[faces[:, 1]], vertices[faces[:, 2]])) < 0.0:
+        faces = faces[:, ::-1]
+    return Obstacle(described.name, vertices, faces)

@@ -1,0 +1,133 @@
+"""What is seen and is not the object where it should be: told before it is believed, and nothing moves on."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from held_block import BLOCK, LENGTH
+from scipy.spatial.transform import Rotation
+
+from softform_shaping.camera import Picture, Solid, box_solid
+from softform_shaping.model import HeldModel
+from softform_shaping.objects import ShapedObject
+from softform_shaping.ours import Ours, OursController
+from softform_shaping.printed import Printed, PrintedController
+from softform_shaping.scene import Scene, make_scene
+from softform_shaping.segmentation import cloud_of, dominant_hue
+from softform_shaping.session import shape_object
+from softform_shaping.sighting import Sighting, SightingError
+
+Spoil = Callable[[Solid], list[Solid]]
+
+
+def hanging(solid: Solid) -> list[Solid]:
+    """Out of the left gripper, down from the right one."""
+    turn, about = Rotation.from_rotvec([0.0, 0.9, 0.0]), np.array([0.0, 0.0, 0.19])
+    return [solid._replace(vertices=about + turn.apply(solid.vertices - about))]
+
+
+def torn(solid: Solid) -> list[Solid]:
+    along = solid.vertices[solid.faces, 2]
+    kept = (along < 0.085).all(axis=1) | (along > 0.115).all(axis=1)
+    return [solid._replace(faces=solid.faces[kept])]
+
+
+def beside_another(solid: Solid) -> list[Solid]:
+    return [solid, box_solid(np.array([0.08, -0.025, 0.04]), np.array([0.16, 0.025, 0.16]), solid.colour)]
+
+
+def thinner(solid: Solid) -> list[Solid]:
+    return [solid._replace(vertices=solid.vertices * [0.5, 1.0, 1.0])]
+
+
+def wider(solid: Solid) -> list[Solid]:
+    return [solid._replace(vertices=solid.vertices * [2.2, 1.0, 1.0])]
+
+
+class Spoilt:
+    """A scene in which the object is spoilt from its second picture on; how often the grippers moved is counted."""
+
+    def __init__(self, scene: Scene, spoil: Spoil, sound: int = 1) -> None:
+        self._scene, self._spoil, self._sound, self.moves = scene, spoil, sound, 0
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._scene, name)
+
+    def move(self, poses):
+        self.moves += 1
+        return self._scene.move(poses)
+
+    def look(self) -> Picture:
+        self._sound -= 1
+        first, *others = self._scene.solids()
+        solids = [first, *others] if self._sound >= 0 else [*self._spoil(first), *others]
+        return self._scene.camera.look(solids, self._scene.random)
+
+
+@pytest.fixture(scope="module")
+def scene(block, model) -> Scene:
+    return make_scene(block, model, 3)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (hanging, "not where the object should be|beside the left gripper"),
+        (torn, "nothing of the object [345]"),
+        (beside_another, "not where the object should be.*something else of its colour"),
+        (thinner, "only .* is there.*the object that is described"),
+        (wider, "not where the object should be.*the object that is described"),
+    ],
+)
+def test_an_object_that_is_not_as_it_should_be_ends_the_task_where_the_grippers_are(spoil, words, scene, task):
+    rig = Spoilt(scene, spoil, sound=0)
+    shaped = shape_object(OursController(task, Ours()), rig, 5)
+    assert isinstance(shaped.error, SightingError) and [len(shaped.iterations), rig.moves] == [0, 0]
+    with pytest.raises(SightingError, match=words):
+        raise shaped.error
+
+
+def test_an_object_that_tears_midway_is_not_moved_on(block, task):
+    rig = Spoilt(make_scene(block, task.model, 3), torn)
+    shaped = shape_object(OursController(task, Ours()), rig, 5)
+    assert isinstance(shaped.error, SightingError) and [len(shaped.iterations), rig.moves] == [1, 1]
+    assert np.abs(rig.truth.poses).max() > 0.0
+
+
+def test_the_printed_controller_is_told_before_it_is_drawn_to_another_object(scene, task):
+    rig = Spoilt(scene, beside_another, sound=0)
+    shaped = shape_object(PrintedController(task, Printed(), np.random.default_rng(0)), rig, 5)
+    assert isinstance(shaped.error, SightingError) and rig.moves == 0
+
+
+def test_the_object_is_believed_though_it_is_softer_and_heavier_than_its_model(scene, task):
+    sighting = OursController(task, Ours()).sighting
+    picture = scene.look()
+    cloud = cloud_of(picture, dominant_hue(picture), scene.intrinsics, scene.believed, scene.random)
+    places = task.visual.places(task.model.rest_nodes)
+    assert sighting.slices > 8
+    sighting.require(places, cloud)
+    for off in (
+        [0.006, 0.0, 0.004],
+        [0.0, 0.011, 0.0],
+        [0.0, -0.011, 0.004],
+    ):  # as the camera's pose may be
+        sighting.require(places, cloud + off)
+    with pytest.raises(SightingError, match="12 points of the object"):
+        sighting.require(places, cloud[:12])
+
+
+def test_a_short_object_has_no_slices_and_is_judged_all_the_same(task):
+    short = ShapedObject.model_validate(
+        {**BLOCK, "body": {**BLOCK["body"], "loads": [
+            {"load": "grip", "name": "left", "begin": [-0.1, -0.1, -0.01], "end": [0.1, 0.1, 0.085]},
+            {"load": "grip", "name": "right", "begin": [-0.1, -0.1, 0.11], "end": [0.1, 0.1, LENGTH + 0.01]},
+        ]}}
+    )  # fmt: skip
+    model = HeldModel(short.body.simulator())
+    sighting = Sighting(model, task.visual, 0.02)
+    places = task.visual.places(model.rest_nodes)
+    assert sighting.slices == 0
+    sighting.require(places, places)
+    with pytest.raises(SightingError):
+        sighting.require(places, places + 0.1)

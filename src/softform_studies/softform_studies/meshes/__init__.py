@@ -1,0 +1,1 @@
+"""How many meshes of soft robots as people export them become bodies, and why the others do not."""
