@@ -8,7 +8,6 @@ from stepped_motors import MOTORS, ROBOT, Motors
 
 from softform_actuation.device import DeviceError, UnsafeError
 from softform_core.errors import SoftformError
-from softform_rig.tendon_motor import HIGHEST_CURRENT
 from softform_tendons import registers
 from softform_tendons.family import FAMILY
 
@@ -63,7 +62,7 @@ def test_motors_keep_the_limit_and_what_else_they_need_without_power(motors):
 def put_in_anew(wired) -> None:
     """Another motor is in its place, as it came from the factory."""
     wired.mode, wired.watchdog, wired.motor.is_limited = 3, 0, False
-    wired.motor.current_limit = HIGHEST_CURRENT
+    wired.motor.current_limit = wired.motor.type.highest_current
     wired.motor.reboot()
 
 
@@ -192,7 +191,9 @@ def test_a_current_beyond_the_ceiling_of_the_model_is_rejected_when_the_motor_is
     motors = Motors(tmp_path, current_limit=0.5)
     with pytest.raises(DeviceError, match=r"current_limit is 0.5 A, too much for motor 1, a XC330-T288.*at most 0.4 A"):
         motors.device.open()
-    assert all(motor.current_limit == HIGHEST_CURRENT for motor in motors.bus.motors.values()), "nothing was told"
+    assert all(
+        motor.current_limit == motor.type.highest_current for motor in motors.bus.motors.values()
+    ), "nothing was told"
 
 
 def test_every_ceiling_lies_below_what_the_model_draws_when_it_stands(motors):
