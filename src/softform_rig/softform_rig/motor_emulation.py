@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MOTOR = Quantity("id", None, 0, 252, whole=True)
 
-_HOME = 2048
+HOME = 2048
 """Position of a motor whose description names no home."""
 
 
@@ -54,7 +54,7 @@ def make_motors(robot: Robot, device: Device, errors: MotorErrors) -> MotorBus:
     share, homing = (values[served] for values in errors.of(len(robot.actuators)))
     radius = each(device.settings["drum_radius"], count) * share
     ticks_a_metre = TICKS_A_TURN / (2.0 * np.pi * radius)
-    homes = each(device.settings.get("home", _HOME), count) - homing * ticks_a_metre
+    homes = each(device.settings.get("home", HOME), count) - homing * ticks_a_metre
     limit = device.settings.get("current_limit", 0.0)
     bearing = [one for one in MOTOR_TYPES if limit <= one.lasting_current] or [MOTOR_TYPES[-1]]
     motors = {

@@ -8,8 +8,10 @@ from stepped_motors import MOTORS, ROBOT, Motors
 
 from softform_actuation.device import DeviceError, UnsafeError
 from softform_core.errors import SoftformError
+from softform_core.robots import load_robot
 from softform_tendons import registers
 from softform_tendons.family import FAMILY
+from softform_tendons.settings import SLACKENED_WITHIN
 
 BENT = ROBOT.actuators_of(np.array([0.008, 0.0, 0.001]))
 LIMIT = 0.25
@@ -47,6 +49,20 @@ def test_an_emulated_motor_takes_no_goal_current_beyond_its_limit_and_a_new_mode
     wired.write(11, b"\x05", 1.0)
     assert wired.motor.goal_current == pytest.approx(0.3)
     assert wired.write(38, (911).to_bytes(2, "little"), 1.0) == 6
+
+
+def test_the_helix_has_motors_that_bear_its_limit_follow_it_and_slacken_it_in_time(tmp_path):
+    robot = load_robot("helix")
+    motors, goal = Motors(tmp_path, robot), robot.actuator_max
+    motors.device.open()
+    motors.device.begin()
+    motors.drive(goal, 1.0)
+    channels = robot.devices[0].channels
+    assert motors.bus.actuator_values(channels) == pytest.approx(goal, abs=1e-3)
+    assert motors.device.make_safe()
+    motors.clock.sleep(SLACKENED_WITHIN)
+    assert (motors.bus.actuator_values(channels) - robot.safe).max() < 1e-3
+    assert motors.device.check().at_rest.all()
 
 
 def test_motors_keep_the_limit_and_what_else_they_need_without_power(motors):

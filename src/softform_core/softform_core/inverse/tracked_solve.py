@@ -31,13 +31,14 @@ _STEP_MM = 50.0
 would run at its rate limit without it stays."""
 _PRESSED = 100.0
 """Residual of a margin that is lost, per mm of it."""
-_MOST_GAP_MM = 3.0
+_MOST_GAP_MM = 5.0
 """Gap of a step beyond which it is halved."""
-_HALVINGS = 5
+_HALVINGS = 4
 _LONGEST_OFF = 40
 """Iterations that lead back to balance before it is solved for."""
 _AHEAD_MM = 80.0
-"""Distance at which a target farther away is aimed at: the tip moves on a curve, which a longer aim would overshoot."""
+"""Distance at which a target that stands farther away is aimed at: the tip moves on a curve, which a longer aim would
+overshoot."""
 _LOST_MM = 30.0
 """Distance from balance beyond which the shape goes back to where it had one."""
 _STILL_MM = 0.1
@@ -46,8 +47,6 @@ _MOST_FALLING = 3
 """Iterations in which a shape on its way may lack stability: where it lacks it for longer it moves away by itself."""
 _GROWTH, _BACK, _CAUTION = 4.0, 0.25, 0.5
 _LEAST_GAIN, _GOOD_GAIN = 1e-3, 0.5
-_LEAST_RADIUS = 0.06
-"""Of the step that the time allows, once the target moves on."""
 _RESOLVED_MM, _RELATIVE = 1e-3, 1e-4
 """A step that promises less than this distance squared and this part of the merit is the last."""
 _STANDING_MM = 1e-3
@@ -89,15 +88,14 @@ class TrackedSolve:
         self.model, self.tracker, self.targets = model, tracker, targets
         self.iterations, self.is_finished = 0, False
         self._options = options
-        # Of the step that the time allows, what the shape can be trusted to follow.
-        self._radius, self._growth, self._rests, self._falling = 1.0, _GROWTH, False, 0
-        if before is not None:
-            self._radius, self._falling = before._radius, before._falling
-            if _are_alike(before.targets, targets):
-                # Beyond the end of what is stable a target that stands is not tried again and again.
-                self._growth, self._rests = before._growth, before.is_finished
-            else:
-                self._radius = max(self._radius, _LEAST_RADIUS)
+        # Of the step that the time allows, what the shape can be trusted to follow; all of it once the target moves on.
+        self._radius, self._growth, self._rests = 1.0, _GROWTH, False
+        self._falling = 0 if before is None else before._falling
+        self._stands = False
+        if before is not None and _are_alike(before.targets, targets):
+            # Beyond the end of what is stable a target that stands is not tried again and again.
+            self._stands, self._radius = True, before._radius
+            self._growth, self._rests = before._growth, before.is_finished
         # Iterations out of balance, which comes first.
         self._off: int = int(not tracker.gap_mm <= _MOST_GAP_MM) if before is None else before._off
         self._rated_last: Evaluation | None = None
@@ -159,7 +157,9 @@ class TrackedSolve:
             if not tracker.go_back():
                 self._come_back()
             return
-        share = 1.0 if at.features is None else min(1.0, _AHEAD_MM / max(at.max_error_mm, _AHEAD_MM))
+        # One that moves is hurried after.
+        is_far = self._stands and at.features is not None
+        share = _AHEAD_MM / max(at.max_error_mm, _AHEAD_MM) if is_far else 1.0
         aim = self._aim(at, share)
         if aim is not self._features:
             problem, at = self._rated(shape, aim=aim)
