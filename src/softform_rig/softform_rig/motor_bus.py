@@ -223,7 +223,9 @@ class MotorBus(EmulatedDevice):
 
     @property
     def _voltage(self) -> float:
-        return min(wired.motor.type.supply for wired in self._wired) - _SAG * sum(abs(wired.motor.current) for wired in self._wired)
+        return min(wired.motor.type.supply for wired in self._wired) - _SAG * sum(
+            abs(wired.motor.current) for wired in self._wired
+        )
 
     def _next_packet(self) -> bytes | None:
         while True:

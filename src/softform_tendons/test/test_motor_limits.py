@@ -207,9 +207,9 @@ def test_a_current_beyond_the_ceiling_of_the_model_is_rejected_when_the_motor_is
     motors = Motors(tmp_path, current_limit=0.5)
     with pytest.raises(DeviceError, match=r"current_limit is 0.5 A, too much for motor 1, a XC330-T288.*at most 0.4 A"):
         motors.device.open()
-    assert all(
-        motor.current_limit == motor.type.highest_current for motor in motors.bus.motors.values()
-    ), "nothing was told"
+    assert all(motor.current_limit == motor.type.highest_current for motor in motors.bus.motors.values()), (
+        "nothing was told"
+    )
 
 
 def test_every_ceiling_lies_below_what_the_model_draws_when_it_stands(motors):

@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -135,7 +135,8 @@ class RealArm:
         errors = reality.errors_of(EMULATION)
         self._buses = [_Bus(robot, device, errors) for device in robot.devices]
         self._noise, self._draw = reality.motion_capture.noise, np.random.default_rng(seed)
-        self._unknowns, self._state = self._body.rest[None], None
+        self._unknowns: Array = self._body.rest[None]
+        self._state: Any = None  # of a body that depends on its path
         if isinstance(self._body, PathDependentBody):
             self._unknowns, self._state = self._body.new(1)
         self._way: list[Array] = []

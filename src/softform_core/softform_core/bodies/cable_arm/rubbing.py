@@ -1,10 +1,10 @@
 """An arm whose cables rub: in the sheaths that lead them to their sections, and on their way along these.
 
 A cable of a section is cut into E runs of its own, after one from its motor to where the section begins. Between two
-runs it goes around a bend by the capstan's law, T_out = T_in e^(-mu theta), or sticks there (`bodies.loads.stick_slip`):
-first around that of its sheath, which is bent where it is mounted and by the sections before, then around those of its
-own section, each by how far the arm's axis turns from the middle of one run to that of the next. The potential of a
-step has psi of `bodies.loads.chain` in place of the cables', whose Hessian joins the runs of a cable,
+runs it goes around a bend by the capstan's law, T_out = T_in e^(-mu theta), or sticks (`bodies.loads.stick_slip`): first
+around that of its sheath, which is bent where it is mounted and by the sections before, then around those of its own
+section, each by how far the arm's axis turns from the middle of one run to that of the next. The potential of a step
+has psi of `bodies.loads.chain` in place of the cables', whose Hessian joins the runs of a cable,
 
     sum_ij firm_ij dl_i/dx dl_j/dx^T = sum_q w_q h_q h_q^T,    h_q = sum_i V_iq dl_i/dx,
 
@@ -191,9 +191,7 @@ class RubbingArm(ArmProblem):
         """As `PathDependentBody`, (1, k + ...)."""
         return state.packed()
 
-    def _step_to(
-        self, unknowns: Array, pulls: Array, state: RubbingState, finer: int
-    ) -> tuple[Array, RubbingState]:
+    def _step_to(self, unknowns: Array, pulls: Array, state: RubbingState, finer: int) -> tuple[Array, RubbingState]:
         runs, bounds, found = self.runs, state.bounds, unknowns
         for _ in range(_MOST_UPDATES):
             values = state._replace(pulls=pulls, bounds=bounds).packed()

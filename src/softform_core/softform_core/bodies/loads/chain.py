@@ -172,7 +172,9 @@ def _balance(longer, pull, anchor, bound, before, stiffness, give, take_up, s, t
         for _ in range(60):
             for j in range(count):
                 trial[j] = s[j] - share * step[j]
-            energy = _residual(longer, pull, anchor, bound, before, stiffness, give, take_up, trial, tension, firm, own, rest)
+            energy = _residual(
+                longer, pull, anchor, bound, before, stiffness, give, take_up, trial, tension, firm, own, rest
+            )
             now = 0.0
             for j in range(count):
                 now += rest[j] * step[j]
@@ -190,20 +192,24 @@ def _balance(longer, pull, anchor, bound, before, stiffness, give, take_up, s, t
                 _settle(j, longer, pull, anchor, bound, before, stiffness, give, take_up, s)
             for j in range(count - 1, -1, -1):
                 _settle(j, longer, pull, anchor, bound, before, stiffness, give, take_up, s)
-            energy = _residual(longer, pull, anchor, bound, before, stiffness, give, take_up, s, tension, firm, own, rest)
+            energy = _residual(
+                longer, pull, anchor, bound, before, stiffness, give, take_up, s, tension, firm, own, rest
+            )
     return np.nan
 
 
 @njit(cache=True, nogil=True)
-def _all_chains(longer, pulls, anchors, bounds, before, stiffness, give, take_up, energy, tension, slips, firm, by_pull, found):  # type: ignore[no-untyped-def]
+def _all_chains(
+    longer, pulls, anchors, bounds, before, stiffness, give, take_up, energy, tension, slips, firm, by_pull, found
+):  # type: ignore[no-untyped-def]
     samples, tendons, count = longer.shape
     pieces, own, load, out = np.empty(count + 1), np.empty(count), np.empty(count), np.empty(count)
     work = np.empty((4, count))
     for n in range(samples):
         for i in range(tendons):
             energy[n, i] = _balance(
-                longer[n, i], pulls[n, i], anchors[n, i], bounds[n, i], before[n, i], stiffness[i], give, take_up, slips[n, i],
-                tension[n, i], pieces, own, work,
+                longer[n, i], pulls[n, i], anchors[n, i], bounds[n, i], before[n, i], stiffness[i], give, take_up,
+                slips[n, i], tension[n, i], pieces, own, work,
             )  # fmt: skip
             found[n, i] = not np.isnan(energy[n, i])
             # dT_j = pieces_j (dg_j + ds_(j-1) - ds_j), and ds from the balance.
