@@ -114,9 +114,8 @@ def cable_points(body: CableArmBody, mesh: ArmMesh, shift: Array | None = None) 
                 cables.append(number)
             number += 1
         begin += section.layers
-    return CablePoints(np.array(nodes), np.array(weights), np.array(cables), np.zeros(0)).cut(
-        np.array(cables), mesh.nodes
-    )
+    cable = np.array(cables)
+    return CablePoints(np.array(nodes), np.array(weights), cable, np.zeros(0)).cut(cable, mesh.nodes)
 
 
 def _disc(rings: int) -> tuple[Array, NDArray[np.int64], NDArray[np.int64]]:
