@@ -3,8 +3,8 @@
 A cable of a section is cut into E runs of its own, after one from its motor to where the section begins. Between two
 runs it goes around a bend by the capstan's law, T_out = T_in e^(-mu theta), or sticks (`bodies.loads.stick_slip`):
 first around that of its sheath, which is bent where it is mounted and by the sections before, then around those of its
-own section, each by how far the arm's axis turns from the middle of one run to that of the next. The potential of a step
-has psi of `bodies.loads.chain` in place of the cables', whose Hessian joins the runs of a cable,
+own section, each by how far the arm's axis turns from the middle of one run to that of the next. The potential of a
+step has psi of `bodies.loads.chain` in place of the cables', whose Hessian joins the runs of a cable,
 
     sum_ij firm_ij dl_i/dx dl_j/dx^T = sum_q w_q h_q h_q^T,    h_q = sum_i V_iq dl_i/dx,
 
