@@ -88,12 +88,8 @@ class Tracker(ABC):
         """The model of the shape as it is, linear about it by the derivatives of the last linearisation."""
 
     @abstractmethod
-    def linearised(self, firmly: bool = False) -> "ForwardModel":
+    def linearised(self) -> "ForwardModel":
         """Return the model, linear in the actuation, of where the shape is going to be in balance; costs one factor.
-
-        Args:
-            firmly: Whether a body that only its cables hold up is held besides, so that it moves past there by shorter
-                steps.
 
         Raises:
             SoftformError: If there is none.

@@ -148,9 +148,9 @@ class SimulatedTracker(Tracker):
             self._slopes = np.zeros((*vertices.shape, len(self.actuation)))
         return self._linear.about(MM_PER_M * vertices, self._slopes, self.actuation)
 
-    def linearised(self, firmly: bool = False) -> LinearSurface:
+    def linearised(self) -> LinearSurface:
         """See `Tracker`."""
-        joint = self._joint = linearised(self._body, self._at, firmly)
+        joint = self._joint = linearised(self._body, self._at)
         self.steps += 1
         self._started = self.actuation
         self.lack_mm = MM_PER_M * furthest(self._body, joint.at.unknowns, joint.step)

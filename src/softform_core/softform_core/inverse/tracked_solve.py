@@ -143,7 +143,7 @@ class TrackedSolve:
             self.is_finished = True
             return
         tracker, start = self.tracker, self.tracker.actuation
-        shape = tracker.linearised(firmly=not self._stands)
+        shape = tracker.linearised()
         problem, at = self._rated(shape)
         self._points, self._rated_last = at.points, None
         if self._off:
@@ -151,7 +151,7 @@ class TrackedSolve:
             return
         self._falling = 0 if tracker.is_stable else self._falling + 1
         falls = self._falling > _MOST_FALLING or (self._falling > 0 and tracker.lack_mm < _STILL_MM)
-        if self._stands and (falls or tracker.lack_mm > _LOST_MM):
+        if falls or tracker.lack_mm > _LOST_MM:
             self._radius *= _BACK
             self._growth **= _CAUTION if falls else 1.0
             if not tracker.go_back():

@@ -58,13 +58,8 @@ class Joint(NamedTuple):
     is_stable: bool
 
 
-def linearised(body: TrackedBody, at: Balance, firmly: bool = False) -> Joint:
+def linearised(body: TrackedBody, at: Balance) -> Joint:
     """How the balance is going to move, by one factor.
-
-    Args:
-        body: The body.
-        at: Where it is.
-        firmly: Whether a body that only its cables hold up is held besides: it moves past there by shorter steps.
 
     Raises:
         NoEquilibriumError: If the body is not stable there.
@@ -74,7 +69,7 @@ def linearised(body: TrackedBody, at: Balance, firmly: bool = False) -> Joint:
     if np.isfinite(gradient).all():
         factor = hessian.factorised()
         step, is_stable, shift = -factor.solve(load)[..., 0], True, np.zeros(1)
-        if isinstance(factor, LiftedFactor) and not firmly:
+        if isinstance(factor, LiftedFactor):
             is_stable = bool(np.isfinite(step).all())
             if not is_stable:
                 factor = factor.lifted
@@ -82,7 +77,7 @@ def linearised(body: TrackedBody, at: Balance, firmly: bool = False) -> Joint:
             if furthest(body, at.unknowns, step) > _CLOSE * body.largest_step:
                 step[:] = np.nan
         for _ in range(_SHIFTS):
-            if np.isfinite(step).all() and not (firmly and isinstance(factor, LiftedFactor)):
+            if np.isfinite(step).all():
                 return Joint(at, factor, step, body.followed(*at, factor), is_stable)
             is_stable, shift = False, np.maximum(10.0 * shift, _FIRST_SHIFT * hessian.mean_diagonal())
             factor = hessian.shifted(shift).factorised()
