@@ -14,7 +14,6 @@ OVERHEATED, OVERLOADED = 1 << 2, 1 << 5
 STALLED_SECONDS = 3.0
 """After which a motor that stands at a large current shuts down as overloaded."""
 
-_LARGE_CURRENT = 0.2  # A
 _SURGE = 1.5  # times its limit, of a motor that a fault lets take more
 
 
@@ -28,6 +27,7 @@ class MotorType:
         current_unit: Unit of its currents, A.
         highest_current: The factory's current limit, A.
         lasting_current: Half of the stall current, A, which no driver should exceed.
+        overload_current: Beyond which it shuts down in a while, A.
         torque_constant: At the horn, N m/A.
         no_load_speed: Turns/s.
         resistance: Ohm.
@@ -38,13 +38,14 @@ class MotorType:
     current_unit: float
     highest_current: float
     lasting_current: float
+    overload_current: float
     torque_constant: float
     no_load_speed: float
     resistance: float
 
 
-XC330_T288 = MotorType(1220, 11.1, 1e-3, 0.91, 0.40, 1.15, 1.2, 10.0)
-XM430_W210 = MotorType(1030, 12.0, 2.69e-3, 3.21, 1.15, 1.30, 1.28, 5.2)  # 3.0 N m at 2.3 A, 77 turns a minute
+XC330_T288 = MotorType(1220, 11.1, 1e-3, 0.91, 0.40, 0.20, 1.15, 1.2, 10.0)
+XM430_W210 = MotorType(1030, 12.0, 2.69e-3, 3.21, 1.15, 1.15, 1.30, 1.28, 5.2)  # 3.0 N m at 2.3 A, 77 turns a minute
 MOTOR_TYPES = (XC330_T288, XM430_W210)
 """The weakest first."""
 
@@ -137,7 +138,7 @@ class TendonMotor:
         if self.surging and driven:
             self.current = _SURGE * limit
         self.position += self.speed * duration * TICKS_A_TURN
-        self._stalled = self._stalled + duration if driven and abs(needed) > _LARGE_CURRENT else 0.0
+        self._stalled = self._stalled + duration if driven and abs(needed) > self.type.overload_current else 0.0
         self._heat(duration)
         if self._stalled > STALLED_SECONDS:
             self.hardware_error |= OVERLOADED
