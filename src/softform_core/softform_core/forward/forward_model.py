@@ -100,8 +100,8 @@ class Tracker(ABC):
         """Return what the last linearisation costs and must keep besides its shape; empty of nothing."""
 
     @abstractmethod
-    def advance(self, actuation: Array) -> None:
-        """Go from the last linearisation to an actuation (k,), and a step towards balance there."""
+    def advance(self, actuation: Array, corrections: int = 1) -> None:
+        """Go from the last linearisation to an actuation (k,), and so many steps towards balance there."""
 
     @abstractmethod
     def go_back(self) -> bool:

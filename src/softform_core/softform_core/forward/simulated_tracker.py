@@ -186,11 +186,11 @@ class SimulatedTracker(Tracker):
             slopes=MM_PER_M * np.concatenate([slopes, -slopes]),
         )
 
-    def advance(self, actuation: Array) -> None:
+    def advance(self, actuation: Array, corrections: int = 1) -> None:
         """See `Tracker`."""
         assert self._joint is not None
         wanted = np.asarray(actuation, dtype=np.float64)
-        self._at, gap = advanced(self._body, self._joint, self._surface.actuators_of(wanted[None]))
+        self._at, gap = advanced(self._body, self._joint, self._surface.actuators_of(wanted[None]), corrections)
         self.actuation, self.gap_mm = wanted, MM_PER_M * gap
 
     def go_back(self) -> bool:

@@ -9,6 +9,7 @@ stands is solved to the end by `settle`. Millimetres; actuations in the robot's 
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,14 +32,8 @@ _STEP_MM = 50.0
 would run at its rate limit without it stays."""
 _PRESSED = 100.0
 """Residual of a margin that is lost, per mm of it."""
-_MOST_GAP_MM = 5.0
-"""Gap of a step beyond which it is halved."""
-_HALVINGS = 4
 _LONGEST_OFF = 40
 """Iterations that lead back to balance before it is solved for."""
-_AHEAD_MM = 80.0
-"""Distance at which a target that stands farther away is aimed at: the tip moves on a curve, which a longer aim would
-overshoot."""
 _LOST_MM = 30.0
 """Distance from balance beyond which the shape goes back to where it had one."""
 _STILL_MM = 0.1
@@ -55,6 +50,27 @@ _RESTING_MM = 0.5
 """Distance from balance at which a shape may rest."""
 _AT_REST_MM = 1e-3
 """Gap below which no whole solve is needed at rest."""
+
+
+class _Pace(NamedTuple):
+    """How a target is approached.
+
+    Attributes:
+        most_gap_mm: Gap of a step beyond which it is halved.
+        halvings: At most.
+        corrections: Steps towards balance by one factor: more than one diverge where the body is soft.
+        ahead_mm: Distance at which a target farther away is aimed at: the tip moves on a curve, which a longer aim
+            would overshoot.
+    """
+
+    most_gap_mm: float
+    halvings: int
+    corrections: int
+    ahead_mm: float
+
+
+_HURRIED, _CAREFUL = _Pace(5.0, 4, 1, np.inf), _Pace(3.0, 5, 4, 80.0)
+"""After a target that moves, and towards one that stands."""
 
 
 class TrackedSolve:
@@ -91,13 +107,13 @@ class TrackedSolve:
         # Of the step that the time allows, what the shape can be trusted to follow; all of it once the target moves on.
         self._radius, self._growth, self._rests = 1.0, _GROWTH, False
         self._falling = 0 if before is None else before._falling
-        self._stands = False
+        self._pace = _HURRIED
         if before is not None and _are_alike(before.targets, targets):
             # Beyond the end of what is stable a target that stands is not tried again and again.
-            self._stands, self._radius = True, before._radius
+            self._pace, self._radius = _CAREFUL, before._radius
             self._growth, self._rests = before._growth, before.is_finished
         # Iterations out of balance, which comes first.
-        self._off: int = int(not tracker.gap_mm <= _MOST_GAP_MM) if before is None else before._off
+        self._off: int = int(not tracker.gap_mm <= self._pace.most_gap_mm) if before is None else before._off
         self._rated_last: Evaluation | None = None
         self._points: Array = np.zeros((0, 3)) if before is None else before._points
 
@@ -157,9 +173,7 @@ class TrackedSolve:
             if not tracker.go_back():
                 self._come_back()
             return
-        # One that moves is hurried after.
-        is_far = self._stands and at.features is not None
-        share = _AHEAD_MM / max(at.max_error_mm, _AHEAD_MM) if is_far else 1.0
+        share = 1.0 if at.features is None else min(1.0, self._pace.ahead_mm / max(at.max_error_mm, 1e-9))
         aim = self._aim(at, share)
         if aim is not self._features:
             problem, at = self._rated(shape, aim=aim)
@@ -190,9 +204,9 @@ class TrackedSolve:
             promised: How much lower the step makes it; below 0 where less tension is worth more.
         """
         tracker, start = self.tracker, at.actuation
-        for halving in range(_HALVINGS):
-            tracker.advance(start + 0.5**halving * step)
-            if tracker.gap_mm <= _MOST_GAP_MM:
+        for halving in range(self._pace.halvings):
+            tracker.advance(start + 0.5**halving * step, self._pace.corrections)
+            if tracker.gap_mm <= self._pace.most_gap_mm:
                 missing = promised - (at.merit - self._rated(tracker.shape, aim=aim)[1].merit) - _RESOLVED_MM**2
                 if missing > (1.0 - _LEAST_GAIN) * abs(promised):
                     break
@@ -201,7 +215,7 @@ class TrackedSolve:
                 return
         self._radius *= _BACK
         tracker.advance(start)  # a step towards balance, at least
-        if not tracker.gap_mm <= _MOST_GAP_MM:
+        if not tracker.gap_mm <= self._pace.most_gap_mm:
             tracker.rebalance()
 
     def _come_back(self) -> None:
@@ -209,7 +223,7 @@ class TrackedSolve:
         self.tracker.rebalance()
         if self._off >= _LONGEST_OFF:
             self.tracker.settle()
-        self._off = 0 if self.tracker.gap_mm <= _MOST_GAP_MM else self._off + 1
+        self._off = 0 if self.tracker.gap_mm <= self._pace.most_gap_mm else self._off + 1
 
     def _rest(self, actuation: Array) -> None:
         """End: nothing nearby is better. Where the shape is not in balance yet it is led there, then solved for."""
@@ -272,7 +286,8 @@ def _are_alike(one: ServoTargets, other: ServoTargets) -> bool:
     return (
         np.array_equal(here.uv, there.uv)
         and np.array_equal(here.weights, there.weights)
-        and here.anchors is there.anchors
+        and (here.anchors is None) == (there.anchors is None)
+        and (here.anchors is None or there.anchors is None or here.anchors.are_as(there.anchors))
         and bool(MM_PER_M * np.abs(here.positions - there.positions).max() <= _STANDING_MM)
     )
 

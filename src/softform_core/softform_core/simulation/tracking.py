@@ -7,8 +7,8 @@ is linearly at
 
 so that x need not be in balance when du is chosen: what Newton's method lacks and what the actuators shall do are made
 good by the same step (sequential quadratic programming, where the equilibrium of paper 002, Sec. II-B, is solved
-anew for every u). The step is applied as the body would rather move (`TrackedBody.moved`), and one more step by the
-same factor takes back most of what that left; its size is known as the gap.
+anew for every u). The step is applied as the body would rather move (`TrackedBody.moved`), and a step or more
+by the same factor takes back most of what that left; the size of the last one is known as the gap.
 """
 
 from typing import NamedTuple
@@ -24,6 +24,8 @@ __all__ = ["Balance", "Joint", "advanced", "furthest", "linearised", "rebalanced
 
 _FIRST_SHIFT, _SHIFTS = 1e-4, 8  # of the mean diagonal, each ten times the one before
 _HALVINGS = 12
+_CORRECTED = 0.02
+"""Length of a step towards balance, of the body's largest step, that needs no other by the same factor."""
 _CLOSE = 0.1
 """Of the body's largest step: farther from balance what softens a body is forces that are not balanced yet."""
 
@@ -85,18 +87,27 @@ def linearised(body: TrackedBody, at: Balance) -> Joint:
     raise NoEquilibriumError("The body is not stable on its way to the target.", NO_EQUILIBRIUM_ADVICE)
 
 
-def advanced(body: TrackedBody, joint: Joint, actuators: Array) -> tuple[Balance, float]:
+def advanced(body: TrackedBody, joint: Joint, actuators: Array, corrections: int = 1) -> tuple[Balance, float]:
     """Near the balance under actuator values (1, k), and the gap that the last step towards it closed, m.
 
-    Where the gap is NaN the step was too long, and the result is not to be used. More steps by the same factor diverge
-    where the arm is soft, as it is on its way in abrupt drags.
+    There are as many steps towards it as `corrections`, fewer if one is short. One that would be longer than the one
+    before is not taken: the gap is its length, still open, as it is where the body is soft. Where the gap is NaN the
+    step was too long, and the result is not to be used.
     """
     moves = joint.step + (joint.by_actuators @ (actuators - joint.at.actuators)[..., None])[..., 0]
     x = body.moved(joint.at.unknowns, moves)
-    back = -joint.factor.solve(body.gradient(x, actuators)[..., None])[..., 0]
-    if not np.isfinite(back).all():
-        return Balance(x, actuators), float("nan")
-    return Balance(body.moved(x, back), actuators), furthest(body, x, back)
+    gap = float("inf")
+    for _ in range(corrections):
+        back = -joint.factor.solve(body.gradient(x, actuators)[..., None])[..., 0]
+        if not np.isfinite(back).all():
+            return Balance(x, actuators), float("nan")
+        before, gap = gap, furthest(body, x, back)
+        if gap > before:
+            break
+        x = body.moved(x, back)
+        if gap < _CORRECTED * body.largest_step:
+            break
+    return Balance(x, actuators), gap
 
 
 def rebalanced(body: TrackedBody, joint: Joint) -> tuple[Balance, float]:
