@@ -18,7 +18,7 @@ from softform_core.robots.actuators import each
 from softform_core.robots.devices import Device
 from softform_core.shapes.features import FeaturePoints
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
-from softform_core.simulation.simulated_body import PathDependentBody, PulledBody, TendonLoads
+from softform_core.simulation.simulated_body import PathDependentBody, PulledBody, TendonLoads, equilibrium_unknowns
 from softform_core.units import MM_PER_M
 from softform_rig.motor_emulation import EMULATION, HOME, MotorErrors, make_motors
 from softform_rig.reality import Reality
@@ -63,25 +63,28 @@ class LedArm:
         self.robot = robot
         model = open_surface_models("fem", ModelRequest(robot, _POINTS)).current
         assert isinstance(model, SimulatedSurface)
-        self._model, self._tip = model, model.at(robot.point_parameters(TIP))
+        self._model, self._tip, self._body = model, model.at(robot.point_parameters(TIP)), robot.body.simulator()
         if self._model.tracker(robot.safe) is None:
             raise SoftformError(f"The simulator of '{robot.name}' solves each shape anew.", "Take a cable_arm.")
         self._features = FeaturePoints.of(np.zeros((1, 2)), np.zeros((1, 3)), output=[TIP]).on(robot)
         self.begin()
 
     def begin(self, actuation: Array | None = None) -> None:
-        """Begin anew from an actuation (k,), slack by default."""
+        """Begin anew from an actuation (k,), slack by default: in balance there, whatever was before.
+
+        Raises:
+            NoEquilibriumError: If there is none.
+        """
         robot, self._idle = self.robot, 0
         settings = ServoSettings(
             robot.actuation_min, robot.actuation_max, robot.slew_rate, 1.0 / RATE, most_error_mm=np.inf
         )
+        if actuation is None:
+            actuation = np.clip(np.zeros(len(robot.safe)), robot.actuation_min, robot.actuation_max)
+        self._model.seek_from(equilibrium_unknowns(self._body, robot.actuators_of(actuation)[None]))
         self._servo: Servo | None = None
         self._servo = Servo(settings, self._now)
-        self._servo.resume_from(
-            np.clip(np.zeros(len(robot.safe)), robot.actuation_min, robot.actuation_max)
-            if actuation is None
-            else actuation
-        )
+        self._servo.resume_from(actuation)
 
     def tick(self, target: Array) -> Tick:
         """Follow a target for the tip, (3,) m, for one tick."""
