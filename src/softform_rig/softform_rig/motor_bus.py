@@ -13,9 +13,9 @@ from softform_core.arrays import Array
 from softform_core.simulation.simulated_body import TendonLoads
 from softform_rig.emulation import EmulatedDevice
 from softform_rig.fault_schedule import Showing
-from softform_rig.tendon_motor import HIGHEST_CURRENT, TendonMotor
+from softform_rig.tendon_motor import TendonMotor
 
-MODEL, FIRMWARE = 1220, 46
+FIRMWARE = 46
 RATE = 500.0  # Hz
 _HEADER = bytes([0xFF, 0xFF, 0xFD, 0x00])
 _PING, _READ, _WRITE, _REBOOT, _SYNC_READ, _SYNC_WRITE, _STATUS = 0x01, 0x02, 0x03, 0x08, 0x82, 0x83, 0x55
@@ -24,8 +24,8 @@ _WATCHDOGS = bytes([_SYNC_WRITE, 98, 0, 1, 0])
 _BAD_INSTRUCTION, _RANGE, _LENGTH, _LIMIT, _ACCESS = 2, 4, 5, 6, 7
 _ALERT = 0x80
 _TABLE = 147
-_SUPPLY, _SAG = 11.1, 0.4  # V, V/A
-_CURRENT_UNIT, _VELOCITY_UNIT, _WATCHDOG_UNIT = 1e-3, 0.229 / 60.0, 0.02  # A, turns/s, s
+_SAG = 0.4  # V/A, of the supply
+_VELOCITY_UNIT, _WATCHDOG_UNIT = 0.229 / 60.0, 0.02  # turns/s, s
 _TRIPPED = 0xFF
 _HELD_UP = 0.2  # s
 _READ_ONLY = {*range(0, 7), 70, *range(120, _TABLE)}
@@ -63,24 +63,25 @@ class _Wired:
     def image(self, voltage: float) -> bytes:
         """The control table, `_TABLE` bytes."""
         table, motor = bytearray(_TABLE), self.motor
-        struct.pack_into("<H", table, 0, MODEL)
+        unit = motor.type.current_unit
+        struct.pack_into("<H", table, 0, motor.type.number)
         table[6], table[7], table[31] = FIRMWARE, self.number, motor.temperature_limit
         table[10], table[11], table[60] = self.drive_mode, self.mode, self.startup
-        struct.pack_into("<H", table, 38, round(motor.current_limit / _CURRENT_UNIT))
+        struct.pack_into("<H", table, 38, round(motor.current_limit / unit))
         table[64], table[70], table[98] = motor.torque_on, motor.hardware_error, self.watchdog
-        struct.pack_into("<h", table, 102, round(motor.goal_current / _CURRENT_UNIT))
+        struct.pack_into("<h", table, 102, round(motor.goal_current / unit))
         struct.pack_into("<I", table, 112, round(motor.profile_speed / _VELOCITY_UNIT))
         struct.pack_into("<i", table, 116, round(motor.goal))
         velocity = round(motor.speed / _VELOCITY_UNIT)
         table[122] = velocity != 0
-        struct.pack_into("<hii", table, 126, round(motor.current / _CURRENT_UNIT), velocity, round(motor.position))
+        struct.pack_into("<hii", table, 126, round(motor.current / unit), velocity, round(motor.position))
         struct.pack_into("<H", table, 144, round(10.0 * voltage))
         table[146] = round(motor.temperature)
         return bytes(table)
 
     def write(self, address: int, data: bytes, now: float) -> int:
         """Set registers; returns the error."""
-        motor = self.motor
+        motor, unit = self.motor, self.motor.type.current_unit
         if any(place in _READ_ONLY for place in range(address, address + len(data))):
             return _ACCESS
         if motor.torque_on and address in _OF_EEPROM:
@@ -95,7 +96,7 @@ class _Wired:
             motor.is_limited = self.mode == _CURRENT_BASED
             motor.goal_current, motor.profile_speed = motor.current_limit, 0.0
         if address <= 38 and end >= 40:
-            if (limit := struct.unpack_from("<H", data, 38 - address)[0] * _CURRENT_UNIT) > HIGHEST_CURRENT:
+            if (limit := struct.unpack_from("<H", data, 38 - address)[0] * unit) > motor.type.highest_current:
                 return _LIMIT
             motor.current_limit = limit
         if address <= 60 < end:
@@ -106,7 +107,7 @@ class _Wired:
         if address <= 98 < end:
             self.watchdog, self.fed_at = data[98 - address], now
         if address <= 102 and end >= 104:
-            if (wanted := abs(struct.unpack_from("<h", data, 102 - address)[0]) * _CURRENT_UNIT) > motor.current_limit:
+            if (wanted := abs(struct.unpack_from("<h", data, 102 - address)[0]) * unit) > motor.current_limit:
                 return _LIMIT
             motor.goal_current = wanted
         if address <= 112 and end >= 116:
@@ -222,7 +223,9 @@ class MotorBus(EmulatedDevice):
 
     @property
     def _voltage(self) -> float:
-        return _SUPPLY - _SAG * sum(abs(wired.motor.current) for wired in self._wired)
+        return min(wired.motor.type.supply for wired in self._wired) - _SAG * sum(
+            abs(wired.motor.current) for wired in self._wired
+        )
 
     def _next_packet(self) -> bytes | None:
         while True:
@@ -274,7 +277,7 @@ class MotorBus(EmulatedDevice):
 
     def _obey_one(self, wired: _Wired, code: int, given: bytes, address: int, now: float) -> None:
         if code == _PING:
-            self._answer(wired, 0, struct.pack("<HB", MODEL, FIRMWARE))
+            self._answer(wired, 0, struct.pack("<HB", wired.motor.type.number, FIRMWARE))
         elif code == _READ and address != _ALL:
             start, length = struct.unpack_from("<HH", given)
             self._answer_read([wired], wired.number, start, length)

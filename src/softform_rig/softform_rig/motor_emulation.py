@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MOTOR = Quantity("id", None, 0, 252, whole=True)
 
-_HOME = 2048
+HOME = 2048
 """Position of a motor whose description names no home."""
 
 
@@ -45,21 +45,24 @@ class MotorErrors(Description):
 
 
 def make_motors(robot: Robot, device: Device, errors: MotorErrors) -> MotorBus:
-    """Build a bus of a robot's tendon motors, at its safe pulls."""
+    """Build a bus of a robot's tendon motors, at its safe pulls: of the weakest type that bears their current limit."""
     from softform_rig.motor_bus import MotorBus
-    from softform_rig.tendon_motor import TICKS_A_TURN, TendonMotor
+    from softform_rig.tendon_motor import MOTOR_TYPES, TICKS_A_TURN, TendonMotor
 
     served, count = robot.served_by(device), len(device.channels)
     lowest, highest, safe = robot.actuator_min[served], robot.actuator_max[served], robot.safe[served]
     share, homing = (values[served] for values in errors.of(len(robot.actuators)))
     radius = each(device.settings["drum_radius"], count) * share
     ticks_a_metre = TICKS_A_TURN / (2.0 * np.pi * radius)
-    homes = each(device.settings.get("home", _HOME), count) - homing * ticks_a_metre
+    homes = each(device.settings.get("home", HOME), count) - homing * ticks_a_metre
+    limit = device.settings.get("current_limit", 0.0)
+    bearing = [one for one in MOTOR_TYPES if limit <= one.lasting_current] or [MOTOR_TYPES[-1]]
     motors = {
         channel: TendonMotor(
             drum_radius=float(radius[index]),
             home=float(homes[index]),
             torn_pull=float(1.25 * lowest[index] - 0.25 * highest[index]),
+            type=bearing[0],
             backlash=errors.backlash,
             position=float(homes[index] + safe[index] * ticks_a_metre[index]),
         )

@@ -1,15 +1,12 @@
 """One emulated tendon motor: position controller, load, current, heat. No bus and no clock of its own."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 TICKS_A_TURN = 4096
-_NO_LOAD_SPEED = 1.2  # turns/s at the nominal voltage
-_TORQUE_CONSTANT = 1.15  # N m/A at the horn
 _FRICTION_CURRENT = 0.015  # A, while it turns
 _LAG = 0.02  # s
-_RESISTANCE = 10.0  # ohm
 _AMBIENT = 25.0  # degrees Celsius
 _HEAT_CAPACITY, _COOLING = 20.0, 0.05  # J/K, W/K
 _HOT = 85.0  # degrees that a motor shows which is overheated by a fault
@@ -17,10 +14,40 @@ OVERHEATED, OVERLOADED = 1 << 2, 1 << 5
 STALLED_SECONDS = 3.0
 """After which a motor that stands at a large current shuts down as overloaded."""
 
-_LARGE_CURRENT = 0.2  # A
 _SURGE = 1.5  # times its limit, of a motor that a fault lets take more
-HIGHEST_CURRENT = 0.91
-"""A, the factory's current limit of the emulated model."""
+
+
+@dataclass(frozen=True)
+class MotorType:
+    """A type of motor, by its page at ROBOTIS.
+
+    Attributes:
+        number: Of the model.
+        supply: Voltage of its supply, V.
+        current_unit: Unit of its currents, A.
+        highest_current: The factory's current limit, A.
+        lasting_current: Half of the stall current, A, which no driver should exceed.
+        overload_current: Beyond which it shuts down in a while, A.
+        torque_constant: At the horn, N m/A.
+        no_load_speed: Turns/s.
+        resistance: Ohm.
+    """
+
+    number: int
+    supply: float
+    current_unit: float
+    highest_current: float
+    lasting_current: float
+    overload_current: float
+    torque_constant: float
+    no_load_speed: float
+    resistance: float
+
+
+XC330_T288 = MotorType(1220, 11.1, 1e-3, 0.91, 0.40, 0.20, 1.15, 1.2, 10.0)
+XM430_W210 = MotorType(1030, 12.0, 2.69e-3, 3.21, 1.15, 1.15, 1.30, 1.28, 5.2)  # 3.0 N m at 2.3 A, 77 turns a minute
+MOTOR_TYPES = (XC330_T288, XM430_W210)
+"""The weakest first."""
 
 
 @dataclass
@@ -31,6 +58,7 @@ class TendonMotor:
         drum_radius: m, with its sign: positive if larger positions pull.
         home: Ticks at which the tendon is taut and carries nothing, as mounted.
         torn_pull: Pull that the body feels of a tendon that is torn, m: slack everywhere.
+        type: Which motor it is.
         backlash: Pull lost in its gear at a reversal, m: half on either side.
         position: Ticks, as is the goal.
         is_limited: Whether it is in a mode that limits its current.
@@ -49,12 +77,13 @@ class TendonMotor:
     drum_radius: float
     home: float
     torn_pull: float
+    type: MotorType = XC330_T288
     backlash: float = 0.0
     position: float = 0.0
     goal: float = 0.0
     is_limited: bool = False
-    current_limit: float = HIGHEST_CURRENT
-    goal_current: float = HIGHEST_CURRENT
+    current_limit: float = field(init=False)
+    goal_current: float = field(init=False)
     profile_speed: float = 0.0
     torque_on: bool = False
     hardware_error: int = 0
@@ -69,10 +98,14 @@ class TendonMotor:
     _stalled: float = 0.0
     _pull: float = 0.0
 
+    def __post_init__(self) -> None:
+        """It comes with the factory's limit."""
+        self.current_limit = self.goal_current = self.type.highest_current
+
     @property
     def limit(self) -> float:
         """What it pulls with at most, A."""
-        return min(self.goal_current, self.current_limit) if self.is_limited else HIGHEST_CURRENT
+        return min(self.goal_current, self.current_limit) if self.is_limited else self.type.highest_current
 
     @property
     def pull(self) -> float:
@@ -85,11 +118,12 @@ class TendonMotor:
 
     def advance(self, duration: float, tension: float) -> None:
         """Let `duration` s pass under a tension of the tendon, N."""
-        load = 0.0 if self.torn else tension * self.drum_radius / _TORQUE_CONSTANT  # A, against the position
+        load = 0.0 if self.torn else tension * self.drum_radius / self.type.torque_constant  # A, against the position
         driven = self.torque_on and not self.hardware_error
         wanted = 0.0
         if driven:
-            top = _NO_LOAD_SPEED if self.profile_speed <= 0.0 else min(self.profile_speed, _NO_LOAD_SPEED)
+            fastest = self.type.no_load_speed
+            top = fastest if self.profile_speed <= 0.0 else min(self.profile_speed, fastest)
             distance = (self.goal - self.position) / TICKS_A_TURN
             wanted = float(np.clip(distance / _LAG, -top, top))
         self.speed += (wanted - self.speed) * min(1.0, duration / _LAG)
@@ -104,7 +138,7 @@ class TendonMotor:
         if self.surging and driven:
             self.current = _SURGE * limit
         self.position += self.speed * duration * TICKS_A_TURN
-        self._stalled = self._stalled + duration if driven and abs(needed) > _LARGE_CURRENT else 0.0
+        self._stalled = self._stalled + duration if driven and abs(needed) > self.type.overload_current else 0.0
         self._heat(duration)
         if self._stalled > STALLED_SECONDS:
             self.hardware_error |= OVERLOADED
@@ -113,7 +147,7 @@ class TendonMotor:
         self._pull = float(np.clip(self._pull, turned - half, turned + half))
 
     def _heat(self, duration: float) -> None:
-        power = _RESISTANCE * self.current**2 - _COOLING * (self.temperature - _AMBIENT)
+        power = self.type.resistance * self.current**2 - _COOLING * (self.temperature - _AMBIENT)
         self.temperature = _HOT if self.heated else self.temperature + power * duration / _HEAT_CAPACITY
         if self.temperature > self.temperature_limit:
             self.hardware_error |= OVERHEATED

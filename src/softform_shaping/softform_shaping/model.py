@@ -15,7 +15,8 @@ from scipy.sparse import csc_matrix, csr_matrix, diags
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.simulation.hessian import Factor, SparseHessian
+from softform_core.simulation.factor import Factor
+from softform_core.simulation.hessian import SparseHessian
 from softform_core.simulation.newton import NoEquilibriumError
 from softform_shaping.poses import turn_jacobian
 

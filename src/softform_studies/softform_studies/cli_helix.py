@@ -14,7 +14,7 @@ from softform_core.cli.shared import json_option, report_figures, robot_names
     shell_complete=robot_names,
     help="An arm of kind cable_arm.",
 )
-@click.option("--reality", default="default", show_default=True, metavar="NAME|FILE", help="What the real arm is like.")
+@click.option("--reality", default="bowden", show_default=True, metavar="NAME|FILE", help="What the real arm is like.")
 @click.option("--turns", type=click.FloatRange(0.01, 10.0), default=1.0, show_default=True, help="Of the slow circle.")
 @click.option(
     "--actuations", type=click.IntRange(1), default=100, show_default=True, help="At random, each to be in balance."

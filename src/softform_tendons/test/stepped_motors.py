@@ -7,7 +7,7 @@ from pathlib import Path
 
 from softform_actuation.assembly import served_by_devices
 from softform_actuation.clock import Clock
-from softform_core.robots import load_robot
+from softform_core.robots import Robot, load_robot
 from softform_rig.motor_bus import MotorBus
 from softform_rig.motor_emulation import MotorErrors, make_motors
 from softform_tendons.tendon_bus import TendonBus
@@ -89,22 +89,22 @@ class Wire:
 
 
 class Motors:
-    """Motors on a bus, and a device that drives them; the settings are changes of the robot's."""
+    """Motors on a bus of a robot, and a device that drives them; the settings are changes of the robot's."""
 
-    def __init__(self, folder: Path, **settings: object) -> None:
-        self.clock = SteppedClock()
-        self.bus = make_motors(ROBOT, ROBOT.devices[0], MotorErrors())
+    def __init__(self, folder: Path, robot: Robot = ROBOT, **settings: object) -> None:
+        self.clock, self.robot = SteppedClock(), robot
+        self.bus = make_motors(robot, robot.devices[0], MotorErrors())
         self.wire = Wire(self.clock, self.bus)
-        (described,) = served_by_devices(ROBOT)
+        (described,) = served_by_devices(robot)
         self.served = dataclasses.replace(described, settings={**described.settings, **settings})
         self.device = TendonBus(self.served, self.wire, 1_000_000, folder / "homes.json")  # type: ignore[arg-type]
 
     def drive(self, goal: object, seconds: float) -> None:
         """Lead a driven device there at the slew rate, and read it in every period."""
-        at = self.bus.actuator_values(MOTORS)
+        at = self.bus.actuator_values(self.robot.devices[0].channels)
         end = self.clock.now() + seconds
         while self.clock.now() < end:
-            step = ROBOT.slew_rate * 0.02
+            step = self.robot.slew_rate * 0.02
             at = at + (goal - at).clip(-step, step)  # type: ignore[operator]
             self.device.set_targets(at, lambda: False)
             self.device.read(0.02)

@@ -7,8 +7,8 @@ import pytest
 from stepped_motors import MOTORS, ROBOT, Motors
 
 from softform_actuation.device import DeviceError, UnsafeError
-from softform_rig import motor_bus
 from softform_rig.motor_bus import MotorBus
+from softform_rig.tendon_motor import XC330_T288, XM430_W210
 
 BENT = ROBOT.actuators_of(np.array([0.008, 0.0, 0.001]))
 NEAR = 2e-4
@@ -196,16 +196,18 @@ def test_closing_ends_a_hold_but_for_motors_that_cannot_be_reached(held):
     assert (pulls(held) - ROBOT.safe).max() < NEAR and not any(powered(held)) and not held.device.is_holding
 
 
-def test_other_motors_than_at_configure_are_sent_nothing_and_the_right_ones_are_slackened(held, monkeypatch):
-    monkeypatch.setattr(motor_bus, "MODEL", 1020)
+def test_other_motors_than_at_configure_are_sent_nothing_and_the_right_ones_are_slackened(held):
+    for motor in held.bus.motors.values():
+        motor.type = XM430_W210
     before = [(motor.goal, motor.torque_on) for motor in held.bus.motors.values()]
     for _ in range(2):
         with pytest.raises(
-            DeviceError, match="1: 'XC330-T288'.* were there at configure, .*1: 'XM430-W350'.* are there"
+            DeviceError, match="1: 'XC330-T288'.* were there at configure, .*1: 'XM430-W210'.* are there"
         ):
             held.device.open()
         assert [(motor.goal, motor.torque_on) for motor in held.bus.motors.values()] == before
-    monkeypatch.undo()
+    for motor in held.bus.motors.values():
+        motor.type = XC330_T288
     held.device.open()
     held.clock.sleep(0.6)
     assert not held.device.is_holding and held.device.check().at_rest.all()

@@ -8,9 +8,10 @@ from stepped_motors import MOTORS, ROBOT, Motors
 
 from softform_actuation.device import DeviceError, UnsafeError
 from softform_core.errors import SoftformError
-from softform_rig.tendon_motor import HIGHEST_CURRENT
+from softform_core.robots import load_robot
 from softform_tendons import registers
 from softform_tendons.family import FAMILY
+from softform_tendons.settings import SLACKENED_WITHIN
 
 BENT = ROBOT.actuators_of(np.array([0.008, 0.0, 0.001]))
 LIMIT = 0.25
@@ -50,6 +51,20 @@ def test_an_emulated_motor_takes_no_goal_current_beyond_its_limit_and_a_new_mode
     assert wired.write(38, (911).to_bytes(2, "little"), 1.0) == 6
 
 
+def test_the_helix_has_motors_that_bear_its_limit_follow_it_and_slacken_it_in_time(tmp_path):
+    robot = load_robot("helix")
+    motors, goal = Motors(tmp_path, robot), robot.actuator_max
+    motors.device.open()
+    motors.device.begin()
+    motors.drive(goal, 1.0)
+    channels = robot.devices[0].channels
+    assert motors.bus.actuator_values(channels) == pytest.approx(goal, abs=1e-3)
+    assert motors.device.make_safe()
+    motors.clock.sleep(SLACKENED_WITHIN)
+    assert (motors.bus.actuator_values(channels) - robot.safe).max() < 1e-3
+    assert motors.device.check().at_rest.all()
+
+
 def test_motors_keep_the_limit_and_what_else_they_need_without_power(motors):
     for wired in motors.bus._wired:
         wired.drive_mode, wired.startup = 0b1101, 3  # profiles in ms, power with a goal; power with the supply
@@ -63,7 +78,7 @@ def test_motors_keep_the_limit_and_what_else_they_need_without_power(motors):
 def put_in_anew(wired) -> None:
     """Another motor is in its place, as it came from the factory."""
     wired.mode, wired.watchdog, wired.motor.is_limited = 3, 0, False
-    wired.motor.current_limit = HIGHEST_CURRENT
+    wired.motor.current_limit = wired.motor.type.highest_current
     wired.motor.reboot()
 
 
@@ -192,7 +207,9 @@ def test_a_current_beyond_the_ceiling_of_the_model_is_rejected_when_the_motor_is
     motors = Motors(tmp_path, current_limit=0.5)
     with pytest.raises(DeviceError, match=r"current_limit is 0.5 A, too much for motor 1, a XC330-T288.*at most 0.4 A"):
         motors.device.open()
-    assert all(motor.current_limit == HIGHEST_CURRENT for motor in motors.bus.motors.values()), "nothing was told"
+    assert all(motor.current_limit == motor.type.highest_current for motor in motors.bus.motors.values()), (
+        "nothing was told"
+    )
 
 
 def test_every_ceiling_lies_below_what_the_model_draws_when_it_stands(motors):

@@ -17,7 +17,8 @@ from softform_core.contact.obstacles import obstacles_of, planes_of
 from softform_core.errors import SoftformError
 from softform_core.robots.contact import Contact
 from softform_core.simulation.block_tridiagonal import BlockTridiagonalHessian
-from softform_core.simulation.hessian import Factor, Hessian, SparseFactor, SparseHessian, UpdatedHessian
+from softform_core.simulation.factor import Factor
+from softform_core.simulation.hessian import Hessian, SparseFactor, SparseHessian, UpdatedHessian
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
 from softform_core.simulation.problem import MixedProblem, ShapeProblem
 from softform_core.simulation.sampled_body import SampledSurface

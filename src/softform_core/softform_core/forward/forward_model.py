@@ -71,11 +71,15 @@ class Tracker(ABC):
     Attributes:
         actuation: (k,) of the shape.
         gap_mm: How far the last step left the shape from its balance, mm; 0 after a whole solve, infinite before any.
+        lack_mm: How far the shape was from its balance where it was linearised, mm.
+        is_stable: Whether it was stable there.
         steps: Factors so far.
     """
 
     actuation: Array
     gap_mm: float
+    lack_mm: float
+    is_stable: bool
     steps: int
 
     @property
@@ -96,8 +100,12 @@ class Tracker(ABC):
         """Return what the last linearisation costs and must keep besides its shape; empty of nothing."""
 
     @abstractmethod
-    def advance(self, actuation: Array) -> None:
-        """Go from the last linearisation to an actuation (k,), and a step towards balance there."""
+    def advance(self, actuation: Array, corrections: int = 1) -> None:
+        """Go from the last linearisation to an actuation (k,), and so many steps towards balance there."""
+
+    @abstractmethod
+    def go_back(self) -> bool:
+        """Go back to where it was last linearised near a stable balance; returns whether there is such a place."""
 
     @abstractmethod
     def rebalance(self) -> None:

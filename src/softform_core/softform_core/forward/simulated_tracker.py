@@ -1,5 +1,6 @@
 """A simulated surface that follows targets by joint steps (`simulation.tracking`)."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any, Protocol
@@ -10,7 +11,7 @@ from softform_core.arrays import Array
 from softform_core.forward.forward_model import DerivedState, Efforts, SplineModel, Tracker, batch_of
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria, newton
 from softform_core.simulation.simulated_body import TrackedBody
-from softform_core.simulation.tracking import Balance, Joint, advanced, linearised, rebalanced
+from softform_core.simulation.tracking import Balance, Joint, advanced, furthest, linearised, rebalanced
 from softform_core.surface.patch_set import PatchSet
 from softform_core.units import MM_PER_M
 
@@ -20,7 +21,12 @@ _TENSION_MM = 0.01
 """mm per N of tension: of the actuations of one shape, that of the least tension."""
 _SLACKENED_MM = 10.0
 """mm per m that a cable lacks to be taut: a slack one would have no say at all."""
+_MADE_GOOD_MM = 0.5
+"""Stretch that a step makes good at most of what a cable lacks to be taut, or is stretched too far."""
 _KEPT = 16
+_NEAR_MM, _SURE_MM, _PLACES = 2.0, 0.1, 16
+"""Distances from a stable balance up to which a shape is gone back to where none is found further on, once and again,
+and number of such shapes that are kept: the newest may have none near after all."""
 
 
 class TrackedSurface(Protocol):
@@ -125,7 +131,9 @@ class SimulatedTracker(Tracker):
         self._joint: Joint | None = None
         self._linear, self._slopes = LinearSurface(surface), np.zeros(0)
         self._started = self.actuation
-        self.gap_mm, self.steps = float("inf"), 0
+        self._good: deque[tuple[Balance, Array, float]] = deque(maxlen=_PLACES)
+        self._returned: Balance | None = None
+        self.gap_mm, self.lack_mm, self.is_stable, self.steps = float("inf"), float("inf"), False, 0
 
     @property
     def unknowns(self) -> Array:
@@ -145,6 +153,10 @@ class SimulatedTracker(Tracker):
         joint = self._joint = linearised(self._body, self._at)
         self.steps += 1
         self._started = self.actuation
+        self.lack_mm = MM_PER_M * furthest(self._body, joint.at.unknowns, joint.step)
+        self.is_stable = joint.is_stable
+        if self.is_stable and self.lack_mm <= (_SURE_MM if joint.at is self._returned else _NEAR_MM):
+            self._good.append((joint.at, self.actuation, self.lack_mm))
         by_actuation = joint.by_actuators @ self._surface.by_actuation
         moves = np.concatenate([joint.step[..., None], by_actuation], axis=2)
         moved = MM_PER_M * self._body.moved_points(joint.at.unknowns, moves)[0]
@@ -170,16 +182,24 @@ class SimulatedTracker(Tracker):
         return Efforts(
             residuals=np.concatenate([_TENSION_MM * tension, _SLACKENED_MM * lacking]),
             rows=np.concatenate([_TENSION_MM * rise[:, None] * slopes, _SLACKENED_MM * is_slack * slopes]),
-            margins=MM_PER_M * np.maximum(np.concatenate([stretch - lowest, highest - stretch]), 0.0),
+            margins=np.maximum(MM_PER_M * np.concatenate([stretch - lowest, highest - stretch]), -_MADE_GOOD_MM),
             slopes=MM_PER_M * np.concatenate([slopes, -slopes]),
         )
 
-    def advance(self, actuation: Array) -> None:
+    def advance(self, actuation: Array, corrections: int = 1) -> None:
         """See `Tracker`."""
         assert self._joint is not None
         wanted = np.asarray(actuation, dtype=np.float64)
-        self._at, gap = advanced(self._body, self._joint, self._surface.actuators_of(wanted[None]))
+        self._at, gap = advanced(self._body, self._joint, self._surface.actuators_of(wanted[None]), corrections)
         self.actuation, self.gap_mm = wanted, MM_PER_M * gap
+
+    def go_back(self) -> bool:
+        """See `Tracker`."""
+        if not self._good:
+            return False
+        self._at, self.actuation, self.gap_mm = self._good.pop()
+        self._returned = self._at
+        return True
 
     def rebalance(self) -> None:
         """See `Tracker`."""

@@ -9,6 +9,7 @@ stands is solved to the end by `settle`. Millimetres; actuations in the robot's 
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from softform_core.inverse.ik_problem import Evaluation, Problem
 from softform_core.inverse.levenberg_marquardt import box_minimum, quadratic_model
 from softform_core.inverse.servo_solve import ServoErrors
 from softform_core.inverse.servo_target import ServoTargets
+from softform_core.shapes.features import FeaturePoints
+from softform_core.units import MM_PER_M
 
 __all__ = ["TrackedSolve"]
 
@@ -29,18 +32,45 @@ _STEP_MM = 50.0
 would run at its rate limit without it stays."""
 _PRESSED = 100.0
 """Residual of a margin that is lost, per mm of it."""
-_MOST_GAP_MM = 5.0
-"""Gap of a step beyond which it is halved."""
-_HALVINGS = 4
 _LONGEST_OFF = 40
 """Iterations that lead back to balance before it is solved for."""
-_LEAST_DAMPING, _FIRST_DAMPING, _MOST_DAMPING = 1e-8, 1e-4, 1e3
-_GROWTH, _SHRINKAGE = 4.0, 0.25
+_LOST_MM = 30.0
+"""Distance from balance beyond which the shape goes back to where it had one."""
+_STILL_MM = 0.1
+"""Distance from balance below which a shape that is not stable is in no balance that an arm can have."""
+_MOST_FALLING = 3
+"""Iterations in which a shape on its way may lack stability: where it lacks it for longer it moves away by itself."""
+_GROWTH, _BACK, _CAUTION = 4.0, 0.25, 0.5
 _LEAST_GAIN, _GOOD_GAIN = 1e-3, 0.5
 _RESOLVED_MM, _RELATIVE = 1e-3, 1e-4
 """A step that promises less than this distance squared and this part of the merit is the last."""
+_STANDING_MM = 1e-3
+"""Distance by which a target that stands may move."""
+_RESTING_MM = 0.5
+"""Distance from balance at which a shape may rest."""
 _AT_REST_MM = 1e-3
 """Gap below which no whole solve is needed at rest."""
+
+
+class _Pace(NamedTuple):
+    """How a target is approached.
+
+    Attributes:
+        most_gap_mm: Gap of a step beyond which it is halved.
+        halvings: At most.
+        corrections: Steps towards balance by one factor: more than one diverge where the body is soft.
+        ahead_mm: Distance at which a target farther away is aimed at: the tip moves on a curve, which a longer aim
+            would overshoot.
+    """
+
+    most_gap_mm: float
+    halvings: int
+    corrections: int
+    ahead_mm: float
+
+
+_HURRIED, _CAREFUL = _Pace(5.0, 4, 1, np.inf), _Pace(3.0, 5, 4, 80.0)
+"""After a target that moves, and towards one that stands."""
 
 
 class TrackedSolve:
@@ -74,9 +104,16 @@ class TrackedSolve:
         self.model, self.tracker, self.targets = model, tracker, targets
         self.iterations, self.is_finished = 0, False
         self._options = options
-        self._damping: float = _LEAST_DAMPING if before is None else before._damping
+        # Of the step that the time allows, what the shape can be trusted to follow; all of it once the target moves on.
+        self._radius, self._growth, self._rests = 1.0, _GROWTH, False
+        self._falling = 0 if before is None else before._falling
+        self._pace = _HURRIED
+        if before is not None and _are_alike(before.targets, targets):
+            # Beyond the end of what is stable a target that stands is not tried again and again.
+            self._pace, self._radius = _CAREFUL, before._radius
+            self._growth, self._rests = before._growth, before.is_finished
         # Iterations out of balance, which comes first.
-        self._off: int = int(not tracker.gap_mm <= _MOST_GAP_MM) if before is None else before._off
+        self._off: int = int(not tracker.gap_mm <= self._pace.most_gap_mm) if before is None else before._off
         self._rated_last: Evaluation | None = None
         self._points: Array = np.zeros((0, 3)) if before is None else before._points
 
@@ -117,88 +154,142 @@ class TrackedSolve:
         Raises:
             SoftformError: If the shape has no balance near.
         """
-        tracker, start = self.tracker, self.tracker.actuation
-        problem, at = self._rated(tracker.linearised())
-        self._points = at.points
-        first = quadratic_model(problem, at)
-        efforts = tracker.efforts()
-        rows = efforts.rows * problem.range
-        gradient = first.gradient + 2.0 * rows.T @ efforts.residuals
-        hessian = first.hessian + 2.0 * rows.T @ rows
-        merit = at.merit + float(efforts.residuals @ efforts.residuals)
-        lower, upper = (problem.parts(bound - start) for bound in self._bounds(problem))
-        hessian += np.diag(2.0 * (_STEP_MM * problem.range) ** 2)
-        damped = hessian + self._damping * hessian.diagonal().max() * np.eye(len(start))
-        step = _step(damped, gradient, (lower, upper), efforts.margins, efforts.slopes * problem.range)
-        promised = -float(gradient @ step + 0.5 * step @ hessian @ step)
         self.iterations += 1
-        self._rated_last = None
+        if self._rests:
+            self.is_finished = True
+            return
+        tracker, start = self.tracker, self.tracker.actuation
+        shape = tracker.linearised()
+        problem, at = self._rated(shape)
+        self._points, self._rated_last = at.points, None
         if self._off:
             self._come_back()
-        elif promised <= _RELATIVE * merit + _RESOLVED_MM**2:
+            return
+        self._falling = 0 if tracker.is_stable else self._falling + 1
+        falls = self._falling > _MOST_FALLING or (self._falling > 0 and tracker.lack_mm < _STILL_MM)
+        if falls or tracker.lack_mm > _LOST_MM:
+            self._radius *= _BACK
+            self._growth **= _CAUTION if falls else 1.0
+            if not tracker.go_back():
+                self._come_back()
+            return
+        share = 1.0 if at.features is None else min(1.0, self._pace.ahead_mm / max(at.max_error_mm, 1e-9))
+        aim = self._aim(at, share)
+        if aim is not self._features:
+            problem, at = self._rated(shape, aim=aim)
+        first = quadratic_model(problem, at)
+        # Far from a target less tension costs little of what is left, and an arm that is not pulled hard stands.
+        efforts = tracker.efforts()
+        rows, residuals = efforts.rows * problem.range / share, efforts.residuals / share
+        gradient = first.gradient + 2.0 * rows.T @ residuals
+        hessian = first.hessian + 2.0 * rows.T @ rows
+        merit = at.merit + float(residuals @ residuals)
+        lower, upper = (problem.parts(bound - start) for bound in self._bounds(problem))
+        hessian += np.diag(2.0 * (_STEP_MM * problem.range) ** 2)
+        step = _step(hessian, gradient, (lower, upper), efforts.margins, efforts.slopes * problem.range)
+        promised = -float(gradient @ step + 0.5 * step @ hessian @ step)
+        if promised <= _RELATIVE / share * merit + _RESOLVED_MM**2:
             self._rest(start)
         else:
-            self._take(problem, at, step, -float(first.gradient @ step + 0.5 * step @ first.hessian @ step))
+            of_targets = -float(first.gradient @ step + 0.5 * step @ first.hessian @ step)
+            self._take(aim, at, problem.clip(start + step * problem.range) - start, of_targets)
 
-    def _take(self, problem: Problem, at: Evaluation, step: Array, promised: float) -> None:
+    def _take(self, aim: FeaturePoints | None, at: Evaluation, step: Array, promised: float) -> None:
         """Take a step, or part of it; none that leaves the shape far out of balance, or that breaks what it promised.
 
         Args:
-            problem: Eq. 15.
-            at: Its value where the shape was going to be in balance.
-            step: (k,) parts of the range.
+            aim: Where feature points are led.
+            at: Eq. 15 for that, where the shape was going to be in balance.
+            step: (k,) of the actuation.
             promised: How much lower the step makes it; below 0 where less tension is worth more.
         """
-        start = at.actuation
-        tracker = self.tracker
-        for halving in range(_HALVINGS):
-            tracker.advance(problem.clip(start + 0.5**halving * step * problem.range))
-            if tracker.gap_mm <= _MOST_GAP_MM:
-                missing = promised - (at.merit - self._best.merit) - _RESOLVED_MM**2
-                if missing <= (1.0 - _LEAST_GAIN) * abs(promised):
-                    if missing < _GOOD_GAIN * abs(promised) and not halving:
-                        self._damping = max(_SHRINKAGE * self._damping, _LEAST_DAMPING)
-                    return
-                break
-        self._rated_last = None
-        self._damping = min(max(_GROWTH * self._damping, _FIRST_DAMPING), _MOST_DAMPING)
+        tracker, start = self.tracker, at.actuation
+        for halving in range(self._pace.halvings):
+            tracker.advance(start + 0.5**halving * step, self._pace.corrections)
+            if tracker.gap_mm <= self._pace.most_gap_mm:
+                missing = promised - (at.merit - self._rated(tracker.shape, aim=aim)[1].merit) - _RESOLVED_MM**2
+                if missing > (1.0 - _LEAST_GAIN) * abs(promised):
+                    break
+                if missing < _GOOD_GAIN * abs(promised):
+                    self._radius = min(self._growth * self._radius, 1.0)
+                return
+        self._radius *= _BACK
         tracker.advance(start)  # a step towards balance, at least
-        if not tracker.gap_mm <= _MOST_GAP_MM:
-            self._come_back()
-        elif self._damping >= _MOST_DAMPING:
-            self._rest(start)
+        if not tracker.gap_mm <= self._pace.most_gap_mm:
+            tracker.rebalance()
 
     def _come_back(self) -> None:
         """Go towards balance; where that takes too long it is solved for, or is told not to be there."""
         self.tracker.rebalance()
         if self._off >= _LONGEST_OFF:
             self.tracker.settle()
-        self._off = 0 if self.tracker.gap_mm <= _MOST_GAP_MM else self._off + 1
+        self._off = 0 if self.tracker.gap_mm <= self._pace.most_gap_mm else self._off + 1
 
     def _rest(self, actuation: Array) -> None:
-        """End: nothing nearby is better. Where the shape is not in balance yet it is solved for."""
+        """End: nothing nearby is better. Where the shape is not in balance yet it is led there, then solved for."""
         self.tracker.advance(actuation)
+        if not self.tracker.is_stable or self.tracker.lack_mm > _RESTING_MM:
+            return
         if not self.tracker.gap_mm <= _AT_REST_MM:
             self.tracker.settle()
-        self._rated_last, self.is_finished = None, True
+        self.is_finished = True
+
+    def _aim(self, at: Evaluation, share: float) -> FeaturePoints | None:
+        """Where feature points are led: a share of the way to where they are wanted."""
+        features = self._features
+        if features is None or at.features is None or share >= 1.0:
+            return features
+        ahead = at.features.points + share * (at.features.wanted - at.features.points)
+        return replace(features, positions=ahead / MM_PER_M)
 
     def _bounds(self, problem: Problem) -> tuple[Array, Array]:
         """Where an actuation may be after one iteration, (k,) each."""
-        start, most = self.tracker.actuation, self._options.most_change
-        if most is None:
-            return np.minimum(problem.low, start), np.maximum(problem.high, start)
+        start, most = self.tracker.actuation, self._radius * self._most_change
         return np.clip(start - most, problem.low, start), np.clip(start + most, start, problem.high)
 
-    def _rated(self, shape: ForwardModel, actuation: Array | None = None) -> tuple[Problem, Evaluation]:
-        """Eq. 15 of a linear shape, and its value at an actuation, (k,); at the present one by default."""
-        features, target = self.targets.features, self.targets.shape
-        term = None
-        if features is not None and features.features is not None:
-            term = FeatureTerm.of(shape, features.features)
+    @property
+    def _most_change(self) -> Array:
+        """Of the actuation in the time of one iteration, (k,)."""
+        options = self._options
+        most = options.actuation_max - options.actuation_min if options.most_change is None else options.most_change
+        return np.asarray(most)
+
+    @property
+    def _features(self) -> FeaturePoints | None:
+        return None if self.targets.features is None else self.targets.features.features
+
+    def _rated(
+        self, shape: ForwardModel, actuation: Array | None = None, aim: FeaturePoints | None = None
+    ) -> tuple[Problem, Evaluation]:
+        """Eq. 15 of a linear shape, and its value at an actuation, (k,); at the present one by default.
+
+        Feature points are led to `aim`, by default to where they are wanted.
+        """
+        features, target = self._features if aim is None else aim, self.targets.shape
+        term = None if features is None else FeatureTerm.of(shape, features)
         surface = None if target is None else target.shape
         problem = Problem(shape, surface, replace(self._options, most_change=None), term)
         place = self.tracker.actuation if actuation is None else actuation
         return problem, problem.evaluate(place, RigidTransform())
+
+
+def _are_alike(one: ServoTargets, other: ServoTargets) -> bool:
+    """Whether targets are the same to `_STANDING_MM`."""
+    if one.accept_unreachable != other.accept_unreachable:
+        return False
+    before, after = (None if each.shape is None else each.shape.shape for each in (one, other))
+    here, there = (None if each.features is None else each.features.features for each in (one, other))
+    if before is not after or (here is None) != (there is None):
+        return False
+    if here is None or there is None:
+        return True
+    return (
+        np.array_equal(here.uv, there.uv)
+        and np.array_equal(here.weights, there.weights)
+        and (here.anchors is None) == (there.anchors is None)
+        and (here.anchors is None or there.anchors is None or here.anchors.are_as(there.anchors))
+        and bool(MM_PER_M * np.abs(here.positions - there.positions).max() <= _STANDING_MM)
+    )
 
 
 def _step(hessian: Array, gradient: Array, bounds: tuple[Array, Array], margins: Array, slopes: Array) -> Array:

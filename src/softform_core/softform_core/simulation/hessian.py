@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +15,7 @@ from scipy.sparse.linalg import SuperLU, splu
 
 from softform_core.arrays import Array
 from softform_core.simulation.block_tridiagonal import BlockTridiagonalHessian
-
-
-class Factor(Protocol):
-    """Factor L D L^T of n Hessians."""
-
-    @property
-    def pivots(self) -> Array:
-        """D, (n, m); NaN or nil where the Hessian is singular."""
-
-    def solve(self, load: Array) -> Array:
-        """Solutions (n, m, k) for loads (n, m, k)."""
+from softform_core.simulation.factor import Factor, LiftedFactor, UpdatedFactor
 
 
 @dataclass(frozen=True)
@@ -171,60 +160,12 @@ class UpdatedHessian:
         return self.sparse.times(moves) + (self.weights * (moves @ self.columns)) @ self.columns.T
 
     def factorised(self) -> Factor:
-        """The factor."""
-        return UpdatedFactor(self.sparse.factorised(), self.columns, self.weights)
-
-
-@dataclass(frozen=True)
-class UpdatedFactor:
-    """Factor of an `UpdatedHessian` by that of K (Woodbury's identity).
-
-    By Haynsworth's inertia additivity the sum has as many negative eigenvalues fewer than K as the small matrix
-    C^-1 + G^T K^-1 G has.
-    """
-
-    factor: Factor
-    columns: Array
-    weights: Array
-
-    @cached_property
-    def _small(self) -> tuple[Array, Array]:
-        """K^-1 G (m, r), and the small matrix (r, r)."""
-        return self._small_of(self.factor.solve(self.columns[None])[0])
-
-    def _small_of(self, solved: Array) -> tuple[Array, Array]:
-        return solved, np.diag(1.0 / self.weights) + self.columns.T @ solved
-
-    @property
-    def by_products(self) -> Array:
-        """Solutions (m, r) for the loads c_i g_i, by what is known already: K^-1 G (C^-1 + G^T K^-1 G)^-1."""
-        solved, small = self._small
-        if not np.isfinite(small).all():
-            return np.full(solved.shape, np.nan)
-        return np.asarray(np.linalg.solve(small, solved.T).T)
-
-    @cached_property
-    def pivots(self) -> Array:
-        """D of K, (1, m), of which as many are turned positive as the products make so."""
-        pivots, small = np.array(self.factor.pivots), self._small[1]
-        if np.isfinite(small).all():
-            lifted = int((np.linalg.eigvalsh(small) < 0.0).sum())
-            lowest = np.argsort(pivots[0])[:lifted]
-            pivots[0, lowest] = np.abs(pivots[0, lowest])
-        return pivots
-
-    def solve(self, load: Array) -> Array:
-        """Solutions (1, m, k) for loads (1, m, k)."""
-        if "_small" not in self.__dict__:  # at once, which a factor does for little more than one of them
-            both = self.factor.solve(np.concatenate([load, self.columns[None]], axis=2))
-            first = both[..., : load.shape[2]]
-            self.__dict__["_small"] = self._small_of(both[0, :, load.shape[2] :])
-        else:
-            first = self.factor.solve(load)
-        solved, small = self._small
-        if not np.isfinite(small).all():
-            return np.full(load.shape, np.nan)
-        return first - (solved @ np.linalg.solve(small, self.columns.T @ first[0]))[None]
+        """The factor; with what K had to be lifted by, if it had to be."""
+        factor = self.sparse.factorised()
+        if not isinstance(factor, LiftedFactor):
+            return UpdatedFactor(factor, self.columns, self.weights)
+        columns = np.concatenate([self.columns, factor.columns], axis=1)
+        return LiftedFactor(factor.factor, columns, np.concatenate([self.weights, factor.weights]))
 
 
 Hessian = BlockHessian | SparseHessian | BlockTridiagonalHessian | UpdatedHessian

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.simulation.hessian import Factor, Hessian
+from softform_core.simulation.factor import Factor
+from softform_core.simulation.hessian import Hessian
 from softform_core.simulation.problem import EquilibriumProblem, GuardedProblem, MixedProblem, ShapeProblem
 
 MAX_ITERATIONS = 80

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_matrix, csr_matrix
 
 from softform_core.arrays import Array
-from softform_core.simulation.hessian import Factor
+from softform_core.simulation.factor import Factor
 
 _SYMMETRIC_INDEFINITE = -2
 _ANALYSE, _FACTORISE, _SOLVE = 11, 22, 33

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.simulation.hessian import Factor
+from softform_core.simulation.factor import Factor
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
 from softform_core.simulation.problem import EquilibriumProblem
 

@@ -7,8 +7,8 @@ is linearly at
 
 so that x need not be in balance when du is chosen: what Newton's method lacks and what the actuators shall do are made
 good by the same step (sequential quadratic programming, where the equilibrium of paper 002, Sec. II-B, is solved
-anew for every u). The step is applied as the body would rather move (`TrackedBody.moved`), and one more step by the
-same factor takes back most of what that left; its size is known as the gap.
+anew for every u). The step is applied as the body would rather move (`TrackedBody.moved`), and a step or more
+by the same factor takes back most of what that left; the size of the last one is known as the gap.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from softform_core.arrays import Array
-from softform_core.simulation.hessian import Factor
+from softform_core.simulation.factor import Factor, LiftedFactor
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError
 from softform_core.simulation.simulated_body import TrackedBody
 
@@ -24,6 +24,10 @@ __all__ = ["Balance", "Joint", "advanced", "furthest", "linearised", "rebalanced
 
 _FIRST_SHIFT, _SHIFTS = 1e-4, 8  # of the mean diagonal, each ten times the one before
 _HALVINGS = 12
+_CORRECTED = 0.02
+"""Length of a step towards balance, of the body's largest step, that needs no other by the same factor."""
+_CLOSE = 0.1
+"""Of the body's largest step: farther from balance what softens a body is forces that are not balanced yet."""
 
 
 class Balance(NamedTuple):
@@ -46,12 +50,14 @@ class Joint(NamedTuple):
         factor: Of the Hessian there.
         step: (1, m) to the balance under the same actuator values.
         by_actuators: (1, m, k) derivative of the balance by them.
+        is_stable: Whether the body is stable there; if not, it is held until it is.
     """
 
     at: Balance
     factor: Factor
     step: Array
     by_actuators: Array
+    is_stable: bool
 
 
 def linearised(body: TrackedBody, at: Balance) -> Joint:
@@ -61,28 +67,47 @@ def linearised(body: TrackedBody, at: Balance) -> Joint:
         NoEquilibriumError: If the body is not stable there.
     """
     gradient, hessian = body.derivatives(*at)
+    load = gradient[..., None]
     if np.isfinite(gradient).all():
-        shift = np.zeros(1)
+        factor = hessian.factorised()
+        step, is_stable, shift = -factor.solve(load)[..., 0], True, np.zeros(1)
+        if isinstance(factor, LiftedFactor):
+            is_stable = bool(np.isfinite(step).all())
+            if not is_stable:
+                factor = factor.lifted
+                step = -factor.solve(load)[..., 0]
+            if furthest(body, at.unknowns, step) > _CLOSE * body.largest_step:
+                step[:] = np.nan
         for _ in range(_SHIFTS):
-            factor = hessian.factorised() if not shift[0] else hessian.shifted(shift).factorised()
-            step = -factor.solve(gradient[..., None])[..., 0]
             if np.isfinite(step).all():
-                return Joint(at, factor, step, body.followed(*at, factor))
-            shift = np.maximum(10.0 * shift, _FIRST_SHIFT * hessian.mean_diagonal())
+                return Joint(at, factor, step, body.followed(*at, factor), is_stable)
+            is_stable, shift = False, np.maximum(10.0 * shift, _FIRST_SHIFT * hessian.mean_diagonal())
+            factor = hessian.shifted(shift).factorised()
+            step = -factor.solve(load)[..., 0]
     raise NoEquilibriumError("The body is not stable on its way to the target.", NO_EQUILIBRIUM_ADVICE)
 
 
-def advanced(body: TrackedBody, joint: Joint, actuators: Array) -> tuple[Balance, float]:
+def advanced(body: TrackedBody, joint: Joint, actuators: Array, corrections: int = 1) -> tuple[Balance, float]:
     """Near the balance under actuator values (1, k), and the gap that the last step towards it closed, m.
 
-    Where the gap is NaN the step was too long, and the result is not to be used.
+    There are as many steps towards it as `corrections`, fewer if one is short. One that would be longer than the one
+    before is not taken: the gap is its length, still open, as it is where the body is soft. Where the gap is NaN the
+    step was too long, and the result is not to be used.
     """
     moves = joint.step + (joint.by_actuators @ (actuators - joint.at.actuators)[..., None])[..., 0]
     x = body.moved(joint.at.unknowns, moves)
-    back = -joint.factor.solve(body.gradient(x, actuators)[..., None])[..., 0]
-    if not np.isfinite(back).all():
-        return Balance(x, actuators), float("nan")
-    return Balance(body.moved(x, back), actuators), furthest(body, x, back)
+    gap = float("inf")
+    for _ in range(corrections):
+        back = -joint.factor.solve(body.gradient(x, actuators)[..., None])[..., 0]
+        if not np.isfinite(back).all():
+            return Balance(x, actuators), float("nan")
+        before, gap = gap, furthest(body, x, back)
+        if gap > before:
+            break
+        x = body.moved(x, back)
+        if gap < _CORRECTED * body.largest_step:
+            break
+    return Balance(x, actuators), gap
 
 
 def rebalanced(body: TrackedBody, joint: Joint) -> tuple[Balance, float]:

@@ -36,6 +36,18 @@ class Anchors:
     shares: csr_matrix
     offsets: csr_matrix
 
+    def are_as(self, other: "Anchors") -> bool:
+        """Whether others are the same, number by number."""
+        mine, theirs = (
+            [
+                part
+                for each in (one.places, one.shares, one.offsets)
+                for part in (each.shape, each.indptr, each.indices, each.data)
+            ]
+            for one in (self, other)
+        )
+        return all(map(np.array_equal, [self.frames, *mine], [other.frames, *theirs]))
+
     @classmethod
     def mean(cls, count: int) -> "Anchors":
         """Return one anchor, the mean of `count` points."""

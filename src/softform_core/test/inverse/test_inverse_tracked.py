@@ -99,6 +99,19 @@ def test_a_target_out_of_reach_is_rested_at_in_balance_or_told(robot: Robot, mod
     assert command.state is ServoState.HOLDING and "out of reach" in command.reason
 
 
+@pytest.mark.parametrize("far", [(0.9, 0.5, 0.9), (0.0, -1.2, 0.6)])
+def test_an_arm_that_cables_pull_as_hard_as_they_may_comes_to_rest_and_stands(
+    robot: Robot, model: SimulatedSurface, far
+):
+    led, errors, gaps = Led(robot, model), [], []
+    for _ in range(70):
+        errors.append(led.tick(np.array(far)).errors.mean_mm)
+        gaps.append(led.servo.tracker.gap_mm)
+    assert np.ptp(errors[60:]) < 0.01 * errors[-1] and max(gaps[60:]) < 1.0
+    assert errors[60] < 1.01 * min(errors)
+    assert led.servo.tracker.is_stable
+
+
 def test_an_arm_without_balance_holds_and_says_so(robot: Robot, model: SimulatedSurface, monkeypatch):
     led = Led(robot, model)
     led.tick(np.array([0.0, 0.0, 0.88]))

@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,11 +14,15 @@ from softform_core.forward.simulated_tracker import SimulatedTracker
 from softform_core.inverse.servo import Servo, ServoSettings
 from softform_core.inverse.servo_target import ServoTarget
 from softform_core.robots import TIP, Robot
+from softform_core.robots.actuators import each
+from softform_core.robots.devices import Device
 from softform_core.shapes.features import FeaturePoints
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
+from softform_core.simulation.simulated_body import PathDependentBody, PulledBody, TendonLoads, equilibrium_unknowns
 from softform_core.units import MM_PER_M
-from softform_rig.motor_emulation import EMULATION
+from softform_rig.motor_emulation import EMULATION, HOME, MotorErrors, make_motors
 from softform_rig.reality import Reality
+from softform_rig.tendon_motor import TICKS_A_TURN
 
 RATE = 30.0
 """Ticks a second."""
@@ -59,25 +63,28 @@ class LedArm:
         self.robot = robot
         model = open_surface_models("fem", ModelRequest(robot, _POINTS)).current
         assert isinstance(model, SimulatedSurface)
-        self._model, self._tip = model, model.at(robot.point_parameters(TIP))
+        self._model, self._tip, self._body = model, model.at(robot.point_parameters(TIP)), robot.body.simulator()
         if self._model.tracker(robot.safe) is None:
             raise SoftformError(f"The simulator of '{robot.name}' solves each shape anew.", "Take a cable_arm.")
         self._features = FeaturePoints.of(np.zeros((1, 2)), np.zeros((1, 3)), output=[TIP]).on(robot)
         self.begin()
 
     def begin(self, actuation: Array | None = None) -> None:
-        """Begin anew from an actuation (k,), slack by default."""
+        """Begin anew from an actuation (k,), slack by default: in balance there, whatever was before.
+
+        Raises:
+            NoEquilibriumError: If there is none.
+        """
         robot, self._idle = self.robot, 0
         settings = ServoSettings(
             robot.actuation_min, robot.actuation_max, robot.slew_rate, 1.0 / RATE, most_error_mm=np.inf
         )
+        if actuation is None:
+            actuation = np.clip(np.zeros(len(robot.safe)), robot.actuation_min, robot.actuation_max)
+        self._model.seek_from(equilibrium_unknowns(self._body, robot.actuators_of(actuation)[None]))
         self._servo: Servo | None = None
         self._servo = Servo(settings, self._now)
-        self._servo.resume_from(
-            np.clip(np.zeros(len(robot.safe)), robot.actuation_min, robot.actuation_max)
-            if actuation is None
-            else actuation
-        )
+        self._servo.resume_from(actuation)
 
     def tick(self, target: Array) -> Tick:
         """Follow a target for the tip, (3,) m, for one tick."""
@@ -115,28 +122,38 @@ class LedArm:
 
 
 class RealArm:
-    """The arm of a reality that follows commands: its motors are off and have backlash.
+    """The arm of a reality that follows commands by the motors of its rig, a tick at a time.
+
+    Motors lag, are no faster and no stronger than they are, and have the errors of the reality; cables may rub, so that
+    the arm is led along all turning points of its motors.
 
     Args:
-        robot: The robot.
+        robot: The robot; motors that the rig emulates pull all of its cables.
         reality: How the real one differs.
         seed: Of the noise of its markers.
     """
 
     def __init__(self, robot: Robot, reality: Reality, seed: int) -> None:
         self._body = robot.body.real_simulator(reality.body)
-        motors = reality.errors_of(EMULATION)
-        self._radius, self._homing = motors.of(len(robot.actuators))
-        self._play = 0.5 * motors.backlash
+        errors = reality.errors_of(EMULATION)
+        self._buses = [_Bus(robot, device, errors) for device in robot.devices]
         self._noise, self._draw = reality.motion_capture.noise, np.random.default_rng(seed)
-        self._pulls: Array | None = None
-        self._unknowns: Array | None = None
+        self._unknowns: Array = self._body.rest[None]
+        self._state: Any = None  # of a body that depends on its path
+        if isinstance(self._body, PathDependentBody):
+            self._unknowns, self._state = self._body.new(1)
+        self._way: list[Array] = []
+        self._seconds = 0.0
 
     def follow(self, command: Array) -> None:
-        """Have its motors go to a command (k,), m, one of many on a way."""
-        wanted = command * self._radius + self._homing
-        held = wanted if self._pulls is None else self._pulls
-        self._pulls = np.clip(held, wanted - self._play, wanted + self._play)
+        """Have its motors go to a command (k,), m, for one tick."""
+        self._seconds += 1.0 / RATE
+        pulls = np.zeros(len(command))
+        for bus in self._buses:
+            pulls[bus.served] = bus.follow(command[bus.served], self._seconds)
+        if len(self._way) > 1 and ((pulls - self._way[-1]) * (self._way[-1] - self._way[-2]) >= 0.0).all():
+            self._way.pop()  # no motor has turned back
+        self._way.append(pulls)
 
     def marker(self) -> Array:
         """Place (3,) m of the marker at its tip, in balance.
@@ -144,10 +161,45 @@ class RealArm:
         Raises:
             NoEquilibriumError: If there is none.
         """
-        assert self._pulls is not None
-        found = find_equilibria(self._body, self._pulls[None], self._unknowns)
-        if found.failures[0]:
-            raise NoEquilibriumError(found.failures[0], NO_EQUILIBRIUM_ADVICE)
-        self._unknowns = found.unknowns
-        tip = self._body.points(found.unknowns)[0, self._body.frames[TIP]]
+        values = self._way[-1][None]
+        if isinstance(self._body, PathDependentBody):
+            for pulls in self._way:
+                self._unknowns, self._state = self._body.advance(self._unknowns, pulls[None], self._state, 1.0 / RATE)
+            values = self._body.in_balance(self._unknowns, self._state)
+        else:
+            found = find_equilibria(self._body, values, self._unknowns)
+            if found.failures[0]:
+                raise NoEquilibriumError(found.failures[0], NO_EQUILIBRIUM_ADVICE)
+            self._unknowns = found.unknowns
+        self._way = self._way[-1:]
+        if isinstance(self._body, PulledBody):
+            loads = self._body.tendon_loads(self._unknowns, values)
+            for bus in self._buses:
+                bus.feel(loads)
+        tip = self._body.points(self._unknowns)[0, self._body.frames[TIP]]
         return np.asarray(tip + self._noise * self._draw.standard_normal(3))
+
+
+class _Bus:
+    """Motors of one device of a robot, driven as its driver does: to positions, within their current limit."""
+
+    def __init__(self, robot: Robot, device: Device, errors: MotorErrors) -> None:
+        self.served = robot.served_by(device)
+        self._bus, self._channels = make_motors(robot, device, errors), list(device.channels)
+        count, settings = len(self._channels), device.settings
+        self._home = each(settings.get("home", HOME), count)
+        self._ticks = TICKS_A_TURN / (2.0 * np.pi * each(settings["drum_radius"], count))
+        for motor in self._bus.motors.values():
+            motor.torque_on = motor.is_limited = True
+            motor.current_limit = motor.goal_current = settings["current_limit"]
+
+    def follow(self, command: Array, now: float) -> Array:
+        """True pulls (c,) m once these motors went to pulls (c,) until a time, s."""
+        for motor, goal in zip(self._bus.motors.values(), self._home + command * self._ticks, strict=True):
+            motor.goal = float(np.round(goal))
+        self._bus.advance(now)
+        return self._bus.actuator_values(self._channels)
+
+    def feel(self, loads: TendonLoads) -> None:
+        """Have the motors feel their cables."""
+        self._bus.loads = TendonLoads(*(values[self.served] for values in loads))

@@ -11,6 +11,21 @@ from softform_studies.helix.experiments import circle, converged, drags, jumps, 
 
 _FAST = 0.5
 """Of the fast circle, m/s."""
+_BEYOND = np.array(
+    [
+        [1.44, 0.0, 0.0],
+        [0.0, 0.0, 1.44],
+        [1.0, 0.55, 1.0],
+        [0.5, 0.33, 0.94],
+        [-1.0, 0.22, 0.44],
+        [0.0, -1.33, 0.67],
+        [2.2, -2.2, 1.1],
+        [-0.89, -0.56, -0.22],
+        [0.0, 0.67, -0.33],
+        [0.1, 0.1, -0.5],
+    ]
+)
+"""Out of reach, over the arm's length: to its sides, below it, and the last three above its base."""
 
 
 def helix(
@@ -44,10 +59,10 @@ def helix(
     after = jumps(arm, 8, seed)
     say(f"jumps: {after.max():.4f} mm after 1 s")
     beyond = []
-    for place in (np.array([1.3 / 0.9 * length, 0.0, 0.0]), np.array([0.1, 0.1, -0.5]) * length):
+    for place in _BEYOND * length:
         arm.begin()
         beyond.append(out_of_reach(arm, place))
-        say(f"out of reach: {beyond[-1]}")
+        say(f"out of reach at {place.round(2).tolist()}: {beyond[-1]}")
     share = converged(robot, actuations, seed)
     every_tick = [tick for run in (free, closed, fast, dragged) for tick in run.ticks]
     all_ms = 1e3 * np.array([tick.seconds for tick in every_tick])
@@ -66,6 +81,7 @@ def helix(
         "drag_reality_share": float(dragged.real_mm.mean()) / (1e3 * length),
         "jump_mm_after_1_s": float(after.max()),
         "unreachable_settled": all(one.settled for one in beyond),
+        "unreachable_settled_share": float(np.mean([one.settled for one in beyond])),
         "unreachable_over_best": max(one.over_best for one in beyond),
         "unreachable_gap_mm": max(one.gap_mm for one in beyond),
         "converged_share": share,

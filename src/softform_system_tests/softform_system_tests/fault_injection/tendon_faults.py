@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from softform_interfaces.msg import DriverState
 from softform_rig.motor_bus import MotorBus
-from softform_rig.tendon_motor import HIGHEST_CURRENT, TendonMotor
+from softform_rig.tendon_motor import TendonMotor
 from softform_system_tests.fault_injection.driven_stack import DrivenStack
 from softform_system_tests.fault_injection.fault_class import injects
 from softform_system_tests.fault_injection.outcome import Outcome, judged, milliseconds
@@ -128,7 +128,7 @@ def _limits(stack: DrivenStack, variant: str) -> Outcome:
     if variant == "packets are lost":
         return _lost_packets(stack, bus)
     if variant == "a limit is lost":
-        motor.current_limit = motor.goal_current = HIGHEST_CURRENT
+        motor.current_limit = motor.goal_current = motor.type.highest_current
         return _slackened(stack, moment, _PATIENCE_SECONDS, observable=moment)
     motor.surging = True
     try:

@@ -14,7 +14,8 @@ from softform_core.bodies.cable_arm.mesh import ArmMesh, CablePoints
 from softform_core.bodies.loads.cable import taut_energy, taut_slopes
 from softform_core.robots import TIP
 from softform_core.simulation.block_tridiagonal import BlockTridiagonalHessian
-from softform_core.simulation.hessian import Factor, Hessian, UpdatedFactor, UpdatedHessian
+from softform_core.simulation.factor import Factor, UpdatedFactor
+from softform_core.simulation.hessian import Hessian, UpdatedHessian
 from softform_core.simulation.simulated_body import TendonLoads
 
 _TOLERANCE = 1e-9
@@ -102,15 +103,10 @@ class ArmProblem:
 
     def derivatives(self, unknowns: Array, actuators: Array) -> tuple[Array, Hessian]:
         """Gradient (1, m) N and Hessian, N/m."""
-        nodes, width = self._nodes(unknowns[0]), self.arm.mesh.width
+        nodes = self._nodes(unknowns[0])
         slopes, (tension, rise) = self._cable_slopes(nodes), self._tensions(nodes, actuators[0])
-        layers = len(nodes) // width - 1
-        diagonal, below = (np.zeros((count, 3 * width, 3 * width)) for count in (layers, layers - 1))
-        kernels.add_strain_hessian(nodes, *self._elements, width, diagonal, below)
-        kernels.add_cable_hessian(nodes, *self._pieces, tension, width, diagonal, below)
-        blocks = BlockTridiagonalHessian(diagonal, below)
+        blocks, taut = self._blocks(nodes, tension), rise > 0.0
         hessian: Hessian = blocks
-        taut = rise > 0.0
         if taut.any():
             hessian = UpdatedHessian(blocks, np.ascontiguousarray(slopes[:, taut]), rise[taut])
         return self._gradient(nodes, slopes, tension)[None], hessian
@@ -149,7 +145,7 @@ class ArmProblem:
         found = np.zeros((*unknowns.shape, len(self.unloaded)))
         if isinstance(factor, UpdatedFactor):
             taut = self._tensions(self._nodes(unknowns[0]), actuators[0])[1] > 0.0
-            found[0, :, taut] = -factor.by_products.T
+            found[0, :, taut] = -factor.by_products[:, : taut.sum()].T
         return found
 
     def tendon_loads(self, unknowns: Array, actuators: Array) -> TendonLoads:
@@ -191,9 +187,18 @@ class ArmProblem:
         slope, curvature = taut_slopes(self._stretch(nodes, pulls), self.arm.take_up)
         return self.arm.cable_stiffness * slope, self.arm.cable_stiffness * curvature
 
+    def _blocks(self, nodes: Array, tension: Array) -> BlockTridiagonalHessian:
+        """Hessian of all but what joins the nodes of a cable, under tensions (k,) N."""
+        width = self.arm.mesh.width
+        layers = len(nodes) // width - 1
+        diagonal, below = (np.zeros((count, 3 * width, 3 * width)) for count in (layers, layers - 1))
+        kernels.add_strain_hessian(nodes, *self._elements, width, diagonal, below)
+        kernels.add_cable_hessian(nodes, *self._pieces, tension, width, diagonal, below)
+        return BlockTridiagonalHessian(diagonal, below)
+
     def _cable_slopes(self, nodes: Array) -> Array:
         """dl/dx (m, k) of the cables."""
-        slopes = np.zeros((*nodes.shape, len(self.unloaded)))
+        slopes = np.zeros((*nodes.shape, len(self.arm.cables.rest_length)))
         kernels.add_cable_slopes(nodes, *self._pieces, slopes)
         return slopes.reshape(nodes.size, -1)[3 * self.arm.mesh.width :]
 

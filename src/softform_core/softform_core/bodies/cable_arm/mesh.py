@@ -52,6 +52,12 @@ class CablePoints(NamedTuple):
     cable: NDArray[np.int64]
     rest_length: Array
 
+    def cut(self, number: NDArray[np.int64], nodes: Array) -> "CablePoints":
+        """The same pieces as other cables: `number` (S,) of each; `nodes` (V, 3) m at rest."""
+        pieces = np.einsum("sa,sai->si", self.weights, nodes[self.nodes])
+        rest_length = np.bincount(number, np.linalg.norm(pieces, axis=1))
+        return CablePoints(self.nodes, self.weights, number, np.asarray(rest_length, dtype=np.float64))
+
 
 def mesh_arm(body: CableArmBody) -> ArmMesh:
     """The mesh of a description."""
@@ -109,9 +115,7 @@ def cable_points(body: CableArmBody, mesh: ArmMesh, shift: Array | None = None) 
             number += 1
         begin += section.layers
     cable = np.array(cables)
-    pieces = np.einsum("sa,sai->si", np.array(weights), mesh.nodes[np.array(nodes)])
-    rest_length = np.asarray(np.bincount(cable, np.linalg.norm(pieces, axis=1)), dtype=np.float64)
-    return CablePoints(np.array(nodes), np.array(weights), cable, rest_length)
+    return CablePoints(np.array(nodes), np.array(weights), cable, np.zeros(0)).cut(cable, mesh.nodes)
 
 
 def _disc(rings: int) -> tuple[Array, NDArray[np.int64], NDArray[np.int64]]:

@@ -3,6 +3,7 @@
 docs/robots/helix.md explains every field of a reality.
 """
 
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -12,6 +13,8 @@ from softform_core.arrays import Array
 from softform_core.bodies.cable_arm.description import CableArmBody
 from softform_core.bodies.cable_arm.equilibrium import Arm, ArmProblem
 from softform_core.bodies.cable_arm.mesh import cable_points, mesh_arm
+from softform_core.bodies.cable_arm.rubbing import RubbingArm, Runs
+from softform_core.bodies.loads.friction import CableFriction
 from softform_core.bodies.realities import log_uniform, some_of, tilted
 from softform_core.robots.description import Description, NotNegative, Place, Positive
 from softform_core.simulation.materials import shear_modulus
@@ -28,6 +31,16 @@ _CHANCES = {
 """That a drawn arm differs in a field."""
 
 
+class ArmFriction(CableFriction):
+    """Cables of an arm in their sheaths, and along their sections.
+
+    Attributes:
+        bends: Of each cable at which it rubs; the first is its sheath.
+    """
+
+    bends: Annotated[int, Field(ge=1, le=8)] = 3
+
+
 class RealCableArm(Description):
     """The real arm. What is left out is as the robot's description says.
 
@@ -42,6 +55,7 @@ class RealCableArm(Description):
         cable_shift: Deviation of each of a cable's two coordinates in the cross-section, m, by `seed`.
         payload: More mass at the tip, kg.
         gravity: m/s^2; as described, if left out.
+        friction: Of its cables: its shape depends on its path then; without, if left out.
         seed: Of the deviations.
     """
 
@@ -55,11 +69,22 @@ class RealCableArm(Description):
     cable_shift: NotNegative = 0.0
     payload: NotNegative = 0.0
     gravity: Place | None = None
+    friction: ArmFriction | None = None
     seed: int = 0
 
 
 Reality = RealCableArm
 _AS_DESCRIBED = RealCableArm()
+
+
+def meshed_as(body: CableArmBody, real: RealCableArm) -> CableArmBody:
+    """A description with the mesh of a reality; no fewer layers of a section than its cables have bends."""
+    least = 2 if real.friction is None else max(2, real.friction.bends)
+    sections = [
+        section.model_copy(update={"layers": max(least, round(real.layer_scale * section.layers))})
+        for section in body.sections
+    ]
+    return body.model_copy(update={"sections": sections, "rings": real.rings or body.rings})
 
 
 def build_arm(body: CableArmBody, real: RealCableArm = _AS_DESCRIBED) -> Arm:
@@ -68,17 +93,13 @@ def build_arm(body: CableArmBody, real: RealCableArm = _AS_DESCRIBED) -> Arm:
     Raises:
         SoftformError: If a cable leaves the arm.
     """
-    sections = [
-        section.model_copy(update={"layers": max(2, round(real.layer_scale * section.layers))})
-        for section in body.sections
-    ]
-    body = body.model_copy(update={"sections": sections, "rings": real.rings or body.rings})
+    body = meshed_as(body, real)
     mesh = mesh_arm(body)
     edges = np.swapaxes(mesh.nodes[mesh.elements[:, 1:]] - mesh.nodes[mesh.elements[:, :1]], 1, 2)
     later = np.linalg.inv(edges)
     slopes = np.concatenate([-later.sum(axis=1, keepdims=True), later], axis=1)
     volumes = np.linalg.det(edges) / 6.0
-    scale = np.resize(real.section_scale, len(sections)).repeat([section.layers for section in sections])
+    scale = np.resize(real.section_scale, len(body.sections)).repeat([section.layers for section in body.sections])
     scale *= np.where(mesh.plates, real.plate_scale * body.plate_stiffness, 1.0)
     modulus = real.modulus_scale * shear_modulus(body.material)
     poisson = body.poisson_ratio if real.poisson_ratio is None else real.poisson_ratio
@@ -104,9 +125,30 @@ def build_arm(body: CableArmBody, real: RealCableArm = _AS_DESCRIBED) -> Arm:
     )
 
 
+def rubbing(body: CableArmBody, real: RealCableArm, friction: ArmFriction) -> RubbingArm:
+    """The arm of a reality whose cables rub; errors as of `build_arm`."""
+    arm, body = build_arm(body, real), meshed_as(body, real)
+    bends, begins = friction.bends, np.cumsum([0, *(section.layers for section in body.sections)])
+    borders, lengths, before = [], [], 0.0  # m of the sections before
+    for section, begin in zip(body.sections, begins, strict=False):
+        for _ in section.cables:
+            borders.append(begin + np.round(np.linspace(0, section.layers, bends + 1)).astype(int))
+            lengths.append(friction.run + before)
+        before += section.length
+    cut = np.array(borders)
+    first = arm.cables.nodes[:, 0] // arm.mesh.width  # layer in which a piece begins
+    run = (cut[arm.cables.cable, 1:-1] <= first[:, None]).sum(axis=1)
+    cables = arm.cables.cut(arm.cables.cable * bends + run, arm.mesh.nodes)
+    own = cables.rest_length.reshape(-1, bends)
+    axial = arm.cable_stiffness * arm.cables.rest_length
+    stiffness = axial[:, None] / np.concatenate([np.array(lengths)[:, None], own], axis=1)
+    runs = Runs(stiffness, cut, friction.coefficient, friction.drag, friction.give, friction.sheath)
+    return RubbingArm(replace(arm, cables=cables), runs)
+
+
 def simulator(body: CableArmBody, real: RealCableArm = _AS_DESCRIBED) -> ArmProblem:
     """The arm, or that of a reality; errors as of `build_arm`."""
-    return ArmProblem(build_arm(body, real))
+    return ArmProblem(build_arm(body, real)) if real.friction is None else rubbing(body, real, real.friction)
 
 
 real_simulator = simulator

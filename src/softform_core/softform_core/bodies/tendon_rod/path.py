@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
+from softform_core.bodies.loads.stick_slip import capstan_bounds
 from softform_core.bodies.rod.model import Rod
 from softform_core.bodies.tendon_rod.path_dependent import Held, Line, PathDependentRod
-from softform_core.bodies.tendon_rod.stick_slip import capstan_bounds
 from softform_core.bodies.tendon_rod.wall import Wall
 from softform_core.errors import SoftformError
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, newton

@@ -5,7 +5,7 @@ potential
 
     Pi(b) = wall(b) + weight(b) + sum psi(g(b), u)
 
-of `bodies.tendon_rod.wall` and, for each tendon, `bodies.tendon_rod.chain`, where g are its chords, over those at rest.
+of `bodies.tendon_rod.wall` and, for each tendon, `bodies.loads.chain`, where g are its chords, over those at rest.
 What is held in the step passes for further values of the actuators.
 """
 
@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
+from softform_core.bodies.loads.chain import Chains, balanced_chains
 from softform_core.bodies.placement import diagonal
 from softform_core.bodies.rod.equilibrium import RodProblem
 from softform_core.bodies.rod.model import Rod
 from softform_core.bodies.swept import centre_line
-from softform_core.bodies.tendon_rod.chain import Chains, balanced_chains
 from softform_core.bodies.tendon_rod.guides import Guides
 from softform_core.bodies.tendon_rod.wall import Fading, Wall
 from softform_core.simulation.hessian import BlockHessian

@@ -6,6 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from softform_core.arrays import Array
+from softform_core.bodies.loads.friction import CableFriction
 from softform_core.bodies.rod.model import Rod
 from softform_core.bodies.tendon_rod.description import TendonRodBody
 from softform_core.bodies.tendon_rod.guides import build_guides
@@ -15,24 +16,14 @@ from softform_core.bodies.tendon_rod.wall import Softening, Wall
 from softform_core.robots.description import Description, NotNegative, Positive
 
 
-class Friction(Description):
+class Friction(CableFriction):
     """Tendons in the holes of discs.
 
     Attributes:
-        coefficient: mu of the capstan's law.
-        drag: Force that a hole holds without tension, N.
-        give: Stiffness of a tendon that sticks in a hole, N/m.
         axial: Axial stiffness EA of the tendons, N.
-        run: Length of the sheath from the motor to the base plate, m.
-        sheath: Angle by which it is bent, rad.
     """
 
-    coefficient: Annotated[float, Field(ge=0.0, le=1.0)] = 0.3
-    drag: NotNegative = 0.02
-    give: Positive = 2e4
     axial: Positive = 1500.0
-    run: Positive = 0.3
-    sheath: NotNegative = 0.0
 
 
 class Tube(Description):

@@ -50,8 +50,9 @@ class Chains(NamedTuple):
 
 
 def balanced_chains(
-    longer: Array, pulls: Array, anchors: Array, bounds: Array, slips: Array, stiffness: Array, give: float
-) -> Chains:
+    longer: Array, pulls: Array, anchors: Array, bounds: Array, slips: Array, stiffness: Array, give: float,
+    take_up: float = TAKE_UP,
+) -> Chains:  # fmt: skip
     """Return tendons in balance.
 
     Args:
@@ -62,35 +63,36 @@ def balanced_chains(
         slips: (n, k, E) s before the step, m.
         stiffness: (k, E + 1) k_j, N/m.
         give: Stiffness of a tendon that sticks in a hole, N/m.
+        take_up: Stretch over which a slack piece takes up its stiffness, m.
     """
     n, k, e = longer.shape
     found = Chains(
         np.empty((n, k)), np.empty((n, k, e + 1)), slips.copy(), np.empty((n, k, e, e)), np.empty((n, k, e)),
         np.empty((n, k), dtype=np.bool_),
     )  # fmt: skip
-    _all_chains(longer, np.ascontiguousarray(pulls), anchors, bounds, slips, stiffness, give, *found)
+    _all_chains(longer, np.ascontiguousarray(pulls), anchors, bounds, slips, stiffness, give, take_up, *found)
     return found
 
 
 @njit(cache=True, nogil=True)
-def _taut(d: float) -> tuple[float, float, float]:
-    """`taut_energy` and its two derivatives, of one stretch."""
+def _taut(d: float, w: float) -> tuple[float, float, float]:
+    """`taut_energy` and its two derivatives, of one stretch d."""
     if d <= 0.0:
         return 0.0, 0.0, 0.0
-    if d < TAKE_UP:
-        return d**3 / (6.0 * TAKE_UP), d * d / (2.0 * TAKE_UP), d / TAKE_UP
-    past = d - 0.5 * TAKE_UP
-    return 0.5 * past * past + TAKE_UP**2 / 24.0, past, 1.0
+    if d < w:
+        return d**3 / (6.0 * w), d * d / (2.0 * w), d / w
+    past = d - 0.5 * w
+    return 0.5 * past * past + w**2 / 24.0, past, 1.0
 
 
 @njit(cache=True, nogil=True)
-def _residual(longer, pull, anchor, bound, before, stiffness, give, s, tension, firm, own, rest):  # type: ignore[no-untyped-def]
+def _residual(longer, pull, anchor, bound, before, stiffness, give, take_up, s, tension, firm, own, rest):  # type: ignore[no-untyped-def]
     """Forces `rest` (E,) N that are left in the holes, with tensions, and stiffnesses of pieces and holes; psi."""
     count = len(s)
     energy = 0.0
     for j in range(count + 1):
         d = pull - s[0] if j == 0 else longer[j - 1] + s[j - 1] - (s[j] if j < count else 0.0)
-        phi, slope, curvature = _taut(d)
+        phi, slope, curvature = _taut(d, take_up)
         energy += stiffness[j] * phi
         tension[j], firm[j] = stiffness[j] * slope, stiffness[j] * curvature
     for j in range(count):
@@ -122,7 +124,7 @@ def _solve(firm, own, load, upper, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _settle(j, longer, pull, anchor, bound, before, stiffness, give, s):  # type: ignore[no-untyped-def]
+def _settle(j, longer, pull, anchor, bound, before, stiffness, give, take_up, s):  # type: ignore[no-untyped-def]
     """Bring one hole into balance while the others stay: its force rises steadily with its s, by safeguarded Newton.
 
     Where pieces hang slack on both sides of a hole, Newton's method on all of them at once would crawl.
@@ -131,8 +133,8 @@ def _settle(j, longer, pull, anchor, bound, before, stiffness, give, s):  # type
     outer = longer[j] - (s[j + 1] if j + 1 < len(s) else 0.0)
     low, high, here = -np.inf, np.inf, s[j]
     for _ in range(60):
-        _, slope_in, curvature_in = _taut(inner - here)
-        _, slope_out, curvature_out = _taut(outer + here)
+        _, slope_in, curvature_in = _taut(inner - here, take_up)
+        _, slope_out, curvature_out = _taut(outer + here, take_up)
         force, own = give * (here - anchor[j]), DRAG
         if abs(force) < bound[j]:
             own += give
@@ -151,11 +153,11 @@ def _settle(j, longer, pull, anchor, bound, before, stiffness, give, s):  # type
 
 
 @njit(cache=True, nogil=True)
-def _balance(longer, pull, anchor, bound, before, stiffness, give, s, tension, firm, own, work):  # type: ignore[no-untyped-def]
+def _balance(longer, pull, anchor, bound, before, stiffness, give, take_up, s, tension, firm, own, work):  # type: ignore[no-untyped-def]
     """Newton's method on the convex psi: along each step to where its slope is nearly nil. Returns psi; NaN: none."""
     rest, step, upper, trial = work[0], work[1], work[2], work[3]
     count = len(s)
-    energy = _residual(longer, pull, anchor, bound, before, stiffness, give, s, tension, firm, own, rest)
+    energy = _residual(longer, pull, anchor, bound, before, stiffness, give, take_up, s, tension, firm, own, rest)
     for _ in range(_ITERATIONS):
         left, largest = 0.0, 0.0
         for j in range(count):
@@ -170,7 +172,9 @@ def _balance(longer, pull, anchor, bound, before, stiffness, give, s, tension, f
         for _ in range(60):
             for j in range(count):
                 trial[j] = s[j] - share * step[j]
-            energy = _residual(longer, pull, anchor, bound, before, stiffness, give, trial, tension, firm, own, rest)
+            energy = _residual(
+                longer, pull, anchor, bound, before, stiffness, give, take_up, trial, tension, firm, own, rest
+            )
             now = 0.0
             for j in range(count):
                 now += rest[j] * step[j]
@@ -185,23 +189,27 @@ def _balance(longer, pull, anchor, bound, before, stiffness, give, s, tension, f
             s[j] = trial[j]
         if share < _SHORT:
             for j in range(count):
-                _settle(j, longer, pull, anchor, bound, before, stiffness, give, s)
+                _settle(j, longer, pull, anchor, bound, before, stiffness, give, take_up, s)
             for j in range(count - 1, -1, -1):
-                _settle(j, longer, pull, anchor, bound, before, stiffness, give, s)
-            energy = _residual(longer, pull, anchor, bound, before, stiffness, give, s, tension, firm, own, rest)
+                _settle(j, longer, pull, anchor, bound, before, stiffness, give, take_up, s)
+            energy = _residual(
+                longer, pull, anchor, bound, before, stiffness, give, take_up, s, tension, firm, own, rest
+            )
     return np.nan
 
 
 @njit(cache=True, nogil=True)
-def _all_chains(longer, pulls, anchors, bounds, before, stiffness, give, energy, tension, slips, firm, by_pull, found):  # type: ignore[no-untyped-def]
+def _all_chains(
+    longer, pulls, anchors, bounds, before, stiffness, give, take_up, energy, tension, slips, firm, by_pull, found
+):  # type: ignore[no-untyped-def]
     samples, tendons, count = longer.shape
     pieces, own, load, out = np.empty(count + 1), np.empty(count), np.empty(count), np.empty(count)
     work = np.empty((4, count))
     for n in range(samples):
         for i in range(tendons):
             energy[n, i] = _balance(
-                longer[n, i], pulls[n, i], anchors[n, i], bounds[n, i], before[n, i], stiffness[i], give, slips[n, i],
-                tension[n, i], pieces, own, work,
+                longer[n, i], pulls[n, i], anchors[n, i], bounds[n, i], before[n, i], stiffness[i], give, take_up,
+                slips[n, i], tension[n, i], pieces, own, work,
             )  # fmt: skip
             found[n, i] = not np.isnan(energy[n, i])
             # dT_j = pieces_j (dg_j + ds_(j-1) - ds_j), and ds from the balance.
