@@ -194,12 +194,11 @@ class Barrier:
         """Where the skin at points (P, 3) m touches what, the hardest first."""
         by_name = {plane.name: -self._by_plane(plane, points) for plane in self._planes}
         if self._has_pairs:
-            vertices, edges, faces = self._all(points), self._mesh.edges, self._mesh.faces
+            vertices = self._all(points)
             pairs = self._pairs(vertices)
             for number in range(len(pairs)):
-                pair = pairs[number]
-                ids = np.array([one for one in pair.vertex_ids(edges, faces) if one >= 0])
-                slopes = np.reshape(self._potential.gradient(pair, vertices[ids].ravel()), (-1, 3))
+                # A pair lies within `pairs` and must end first, or the process ends: so no name is bound to it here.
+                ids, slopes = self._pair_slopes(pairs[number], vertices)
                 still = ids[ids >= self._count]
                 name = ITSELF if not len(still) else self._obstacles[int((self._starts <= still[0]).sum()) - 1].name
                 force = by_name.setdefault(name, np.zeros_like(points))
@@ -212,6 +211,11 @@ class Barrier:
                 middle = size[felt] @ points[felt] / size.sum()
                 found.append(Touch(name, middle, force.sum(axis=0), points[felt], force[felt]))
         return sorted(found, key=lambda one: -float(np.linalg.norm(one.forces, axis=1).sum()))
+
+    def _pair_slopes(self, pair: Any, vertices: Array) -> tuple[NDArray[np.int64], Array]:
+        """Vertices (n,) of a pair, and its gradient (n, 3) N by them."""
+        ids = np.array([one for one in pair.vertex_ids(self._mesh.edges, self._mesh.faces) if one >= 0])
+        return ids, np.reshape(self._potential.gradient(pair, vertices[ids].ravel()), (-1, 3))
 
     def wrong(self, points: Array) -> str:
         """What is impossible about the skin at points (P, 3) m, with the place; else empty."""

@@ -139,6 +139,14 @@ def test_nothing_passes_through_in_random_shapes(touching):
     _press_at_random(touching, 2)
 
 
+def test_touches_are_told_again_and_again(touching):
+    """A pair of the library that outlived its set would end the process."""
+    found = find_equilibria(touching, np.full((1, 9), 4500.0))
+    told = [touching.touches(found.unknowns[0]) for _ in range(60)]
+    assert {tuple(one.name for one in touches) for touches in told} == {tuple(one.name for one in told[0])}
+    assert told[0]
+
+
 @pytest.mark.long
 def test_nothing_passes_through_in_a_thousand_random_shapes(touching):
     _press_at_random(touching, 1000)
