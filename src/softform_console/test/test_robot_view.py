@@ -129,6 +129,11 @@ def test_what_the_model_touches_is_told_while_it_is_new(seen):
     assert ball.place == tuple(points[1]) and ball.end[2] < ball.place[2] and ball.share == 1.0
     assert mould.share == pytest.approx(0.5) and mould.end[0] > mould.place[0]
     assert itself.share == 0.0 and itself.place == itself.end
+    for wrong in ("ball", "ball N", "ball nan N"):
+        said = touch_markers(touches, robot.body.size, Header(frame_id=robot.base_frame))
+        said.markers[3].text = wrong
+        view.note_contact(said)
+        assert [one.name for one in state(view).contacts] == ["mould", ITSELF]
     clock.now += 3.1
     assert state(view).contacts == []
     view.note_contact(touch_markers(touches, robot.body.size, Header(frame_id="another")))
