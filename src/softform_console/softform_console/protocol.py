@@ -291,6 +291,20 @@ class FramePlace(Message):
     rotation: tuple[float, float, float, float]
 
 
+class Contact(Message):
+    """Where the robot touches something by its model, m in its frame, and the force on it: an arrow from place to end.
+
+    `name` is that of the obstacle, or `itself`; `share` the force over the largest one told (0 … 1).
+    """
+
+    name: str
+    newtons: float
+    points: list[Vector]
+    place: Vector
+    end: Vector
+    share: float
+
+
 class DriverInfo(Message):
     """What the driver says; `age` s since it said it. `epoch` goes back with `reset`. `all_at_rest`: as measured.
 
@@ -339,6 +353,7 @@ class RobotState(Message):
     settled: bool
     past_known: bool
     frames: list[FramePlace]
+    contacts: list[Contact]
     steering: Literal["none", "points", "held", "manual", "goal"]
     points: list[Point]
     obstacles: list[Obstacle]

@@ -7,9 +7,11 @@ from contextlib import suppress
 
 import numpy as np
 from geometry_msgs.msg import Transform
+from visualization_msgs.msg import MarkerArray
 
+from softform_console.contacts import contacts_of
 from softform_console.motion_messages import Obstacle
-from softform_console.protocol import DriverInfo, FramePlace, Point, RobotState, ServoInfo
+from softform_console.protocol import Contact, DriverInfo, FramePlace, Point, RobotState, ServoInfo
 from softform_console.steering import Mode
 from softform_core.errors import SoftformError
 from softform_core.forward.history import History
@@ -23,6 +25,9 @@ SILENT_SECONDS = 1.0
 
 _FRESH_SECONDS = 1.0
 """Age up to which commands, measured values and the servo's state are shown, s."""
+
+_CONTACT_SECONDS = 3.0
+"""Age up to which contacts are shown, s: as long as other viewers show their markers."""
 
 _DRIVER = {
     DriverState.SAFE: "safe",
@@ -58,6 +63,7 @@ class RobotView:
         self._commanded: tuple[ActuatorCommand, float] | None = None
         self._servo: tuple[ServoState, float] | None = None
         self._frames: dict[str, Transform] = {}
+        self._contacts: tuple[list[Contact], float] = [], -math.inf
         self.history = History()
 
     def note_driver(self, message: DriverState) -> None:
@@ -84,6 +90,10 @@ class RobotView:
     def note_frame(self, name: str, transform: Transform) -> None:
         """Take where one of the robot's frames is."""
         self._frames[name] = transform
+
+    def note_contact(self, message: MarkerArray) -> None:
+        """Take a `predicted_contact`."""
+        self._contacts = contacts_of(message, self._robot.base_frame), self._clock()
 
     @property
     def servo_off(self) -> str | None:
@@ -122,6 +132,7 @@ class RobotView:
             settled=self._is_settled(),
             past_known=self.history.is_known,
             frames=[self._place(name, transform) for name, transform in tuple(self._frames.items())],
+            contacts=self._touched(),
             steering=steering,
             points=list(points),
             obstacles=list(obstacles),
@@ -198,6 +209,10 @@ class RobotView:
         if self._measured is None or self._clock() - self._measured[1] > _FRESH_SECONDS:
             return False
         return all(one == ActuatorState.SETTLED for one in self._measured[0].status)
+
+    def _touched(self) -> list[Contact]:
+        contacts, at = self._contacts
+        return contacts if self._clock() - at <= _CONTACT_SECONDS else []
 
     @staticmethod
     def _place(name: str, transform: Transform) -> FramePlace:

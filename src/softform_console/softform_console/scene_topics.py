@@ -9,6 +9,7 @@ import numpy as np
 from rclpy.task import Future
 from sensor_msgs.msg import PointCloud2
 from tf2_msgs.msg import TFMessage
+from visualization_msgs.msg import MarkerArray
 
 from softform_client.actuator_values import values_to_message
 from softform_console.robot_info import outputs_of, skin_of
@@ -94,6 +95,8 @@ class SceneTopics:
         if self._robot.surfaces or self._skin is not None:
             listen(MeshTopology, "predicted_topology", self._on_topology, qos.LATCHED_STATE)
             listen(PredictedMesh, "predicted_mesh", self._on_mesh, qos.PREDICTED_SURFACE)
+        if self._robot.body.contact is not None:
+            listen(MarkerArray, "predicted_contact", self._view.note_contact, qos.PREDICTED_SURFACE)
         if self._robot.surfaces:
             listen(PointCloud2, "captured_cloud", self._on_cloud, qos.CAPTURED_CLOUD)
             listen(PointCloud2, "target_shape", self._on_target_cloud, qos.TARGET_READER)

@@ -61,6 +61,7 @@ class Desk:
                 settled=False,
                 past_known=True,
                 frames=[],
+                contacts=[],
                 steering="none",
                 points=[],
                 obstacles=[],

@@ -2,12 +2,17 @@
 
 import math
 
+import numpy as np
 import pytest
+from std_msgs.msg import Header
 
 from softform_console.robot_info import info_of
 from softform_console.robot_view import RobotView
+from softform_core.contact.barrier import Touch
 from softform_core.robots import load_robot
+from softform_core.robots.contact import ITSELF
 from softform_interfaces.msg import ActuatorCommand, ActuatorState, DriverState, ServoState
+from softform_ros.viewer_markers import touch_markers
 
 
 @pytest.fixture
@@ -107,3 +112,31 @@ def test_robots_of_all_bodies_are_described(name):
     info = info_of(robot)
     assert [one.name for one in info.actuators] == robot.actuators and info.outputs and info.size > 0.0
     assert info.has_surface == bool(robot.surfaces) and all(one.low < one.high for one in info.actuators)
+
+
+def test_what_the_model_touches_is_told_while_it_is_new(seen):
+    clock, robot, view = seen
+    points = np.array([[0.01, 0.0, 0.02], [0.02, 0.0, 0.02]])
+    forces = np.array([[0.0, 0.0, -1.0], [0.0, 0.0, -5.0]])
+    touches = [
+        Touch("ball", points[1], forces.sum(axis=0), points, forces),
+        Touch("mould", points[0], np.array([3.0, 0.0, 0.0]), points, forces),
+        Touch(ITSELF, points[0], np.zeros(3), points, forces),
+    ]
+    view.note_contact(touch_markers(touches, robot.body.size, Header(frame_id=robot.base_frame)))
+    ball, mould, itself = state(view).contacts
+    assert (ball.name, ball.newtons) == ("ball", 6.0) and ball.points[0] == tuple(points[1]), "the hardest first"
+    assert ball.place == tuple(points[1]) and ball.end[2] < ball.place[2] and ball.share == 1.0
+    assert mould.share == pytest.approx(0.5) and mould.end[0] > mould.place[0]
+    assert itself.share == 0.0 and itself.place == itself.end
+    for wrong in ("ball", "ball N", "ball nan N"):
+        said = touch_markers(touches, robot.body.size, Header(frame_id=robot.base_frame))
+        said.markers[3].text = wrong
+        view.note_contact(said)
+        assert [one.name for one in state(view).contacts] == ["mould", ITSELF]
+    clock.now += 3.1
+    assert state(view).contacts == []
+    view.note_contact(touch_markers(touches, robot.body.size, Header(frame_id="another")))
+    assert state(view).contacts == []
+    view.note_contact(touch_markers([], robot.body.size, Header(frame_id=robot.base_frame)))
+    assert state(view).contacts == []

@@ -55,13 +55,13 @@ class MotionPlannerNode(SoftformLifecycleNode):
         warm_up(models, robot)
         self._driver = DriverWatch(robot, values["state_timeout"])
         self._driver.listen(self, self.opened)
+        simulated, limits = models.simulated, (robot.actuation_min, robot.actuation_max)
         settings = MotionSettings(
             PlannerSettings(values["planner"], values["seed"], values["max_time"], values["improve_time"]),
             values["goal_starts"],
             values["goal_time"],
             values["waypoint_spacing"],
-            values["max_relative_error"]
-            * largest_deformation(models.simulated.points, robot.actuation_min, robot.actuation_max),
+            values["max_relative_error"] * largest_deformation(simulated.points, *limits, simulated.is_solved),
         )
         plan = Plan(robot, models, settings, self._driver)
         self._server = PlanServer(self, robot, plan.run, self._ledger, unknown_past(self._driver, models))

@@ -73,7 +73,9 @@ class RobotServers(ABC, Generic[Models]):
         self.node, self.robot, self.driver, self.ledger, self.models = node, robot, driver, ledger, models
         self._commander = commander
         values = node.parameters
-        deformation_mm = largest_deformation(self.simulated, robot.actuation_min, robot.actuation_max)
+        deformation_mm = largest_deformation(
+            self.simulated, robot.actuation_min, robot.actuation_max, models.simulated.is_solved
+        )
         most_error_mm = values[self.reach_parameter] * deformation_mm
         self.settings = settings_from(ReachSettings, values, most_error_mm=most_error_mm)
         self.markers: CaptureWatch[MarkerFrame] = CaptureWatch(read=self._in_robot_frame)

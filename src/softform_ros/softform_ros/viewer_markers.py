@@ -87,7 +87,7 @@ def captured_spheres(frame: MarkerFrame) -> Marker:
 
 
 def touch_markers(touches: Sequence[Touch], size: float, header: Header) -> MarkerArray:
-    """Return where a robot touches what, and how hard: points, an arrow along each force on the robot, and its text.
+    """Return where a robot touches what, and how hard: points, the hardest first, an arrow along each force, its text.
 
     Args:
         touches: Of a model with contact; none takes the earlier ones away.
@@ -97,7 +97,8 @@ def touch_markers(touches: Sequence[Touch], size: float, header: Header) -> Mark
     markers = [Marker(header=header, action=Marker.DELETEALL)]
     most = max((float(np.linalg.norm(touch.force)) for touch in touches), default=0.0)
     for number, touch in enumerate(touches):
-        places = [Point(x=x, y=y, z=z) for x, y, z in touch.points.tolist()]
+        hardest = np.argsort(-np.linalg.norm(touch.forces, axis=1))
+        places = [Point(x=x, y=y, z=z) for x, y, z in touch.points[hardest].tolist()]
         sphere = Vector3(x=0.01 * size, y=0.01 * size, z=0.01 * size)
         common = {"header": header, "id": number, "color": _RED, "lifetime": _LIFE}
         markers.append(Marker(ns="contact points", type=Marker.SPHERE_LIST, scale=sphere, points=places, **common))

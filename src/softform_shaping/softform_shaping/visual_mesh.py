@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, identity, vstack
 
 from softform_core.arrays import Array
+from softform_core.surface.mesh import directed_edges
 
 __all__ = ["VisualMesh"]
 
@@ -27,7 +28,7 @@ class VisualMesh:
     def __init__(self, skin: NDArray[np.int64], faces: NDArray[np.integer], nodes: int, levels: int) -> None:
         weights = identity(len(skin), format="csr")
         for _ in range(levels):
-            edges = np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
+            edges = np.sort(directed_edges(faces).reshape(-1, 2), axis=1)
             unique, which = np.unique(edges, axis=0, return_inverse=True)
             middle = (len(weights.indptr) - 1 + which).reshape(-1, 3)
             weights = vstack([weights, 0.5 * (weights[unique[:, 0]] + weights[unique[:, 1]])]).tocsr()

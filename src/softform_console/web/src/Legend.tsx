@@ -13,6 +13,7 @@ const LAYERS: [Layer, string][] = [
   ['cloud', 'Scanned'],
   ['markers', 'Markers'],
   ['target', 'Target'],
+  ['contact', 'Contact'],
   ['frames', 'Frames'],
   ['grid', 'Grid'],
 ]

@@ -50,6 +50,19 @@ export interface CancelJob {
   id: string
 }
 
+/** Where the robot touches something by its model, m in its frame, and the force on it: an arrow from place to end.
+ *
+ * `name` is that of the obstacle, or `itself`; `share` the force over the largest one told (0 … 1).
+ */
+export interface Contact {
+  name: string
+  newtons: number
+  points: [number, number, number][]
+  place: [number, number, number]
+  end: [number, number, number]
+  share: number
+}
+
 /** What the driver says; `age` s since it said it. `epoch` goes back with `reset`. `all_at_rest`: as measured.
  *
  * `stopped`: it is at fault for nothing but a stop by request.
@@ -424,6 +437,7 @@ export interface RobotState {
   settled: boolean
   past_known: boolean
   frames: FramePlace[]
+  contacts: Contact[]
   steering: 'none' | 'points' | 'held' | 'manual' | 'goal'
   points: Point[]
   obstacles: Obstacle[]

@@ -20,7 +20,8 @@ export type Pin = Required<Point>
 export type Colouring = 'deformation' | 'uncertainty' | 'distance' | 'plain'
 
 /** What the scene shows beside the robot. */
-export type Layer = 'surface' | 'cloud' | 'markers' | 'target' | 'frames' | 'grid'
+const LAYERS = ['surface', 'cloud', 'markers', 'target', 'contact', 'frames', 'grid'] as const
+export type Layer = (typeof LAYERS)[number]
 
 /** How an uploaded target is posed over the robot. */
 export type Pose = 'fixed' | 'free' | 'place'
@@ -61,10 +62,7 @@ const BEGIN = {
   manual: null as number[] | null,
   target: NO_TARGET,
   notes: [] as Note[],
-  layers: { surface: true, cloud: true, markers: true, target: true, frames: true, grid: true } as Record<
-    Layer,
-    boolean
-  >,
+  layers: Object.fromEntries(LAYERS.map((layer) => [layer, true])) as Record<Layer, boolean>,
   colouring: 'deformation' as Colouring,
   /** Where the surface is cut, as a share of the robot's width from its low x; 1: nowhere. */
   section: 1,

@@ -29,6 +29,7 @@ function robot(
     settled,
     past_known: true,
     frames: [],
+    contacts: [],
     steering: 'none',
     points: [],
     obstacles: [],

@@ -24,6 +24,7 @@ from softform_core.contact.obstacles import Obstacle, Plane
 from softform_core.errors import SoftformError
 from softform_core.geometry.winding import lies_within
 from softform_core.robots.contact import ITSELF
+from softform_core.surface.closed import place
 
 __all__ = ["Barrier", "Skin", "Touch"]
 
@@ -193,12 +194,11 @@ class Barrier:
         """Where the skin at points (P, 3) m touches what, the hardest first."""
         by_name = {plane.name: -self._by_plane(plane, points) for plane in self._planes}
         if self._has_pairs:
-            vertices, edges, faces = self._all(points), self._mesh.edges, self._mesh.faces
+            vertices = self._all(points)
             pairs = self._pairs(vertices)
             for number in range(len(pairs)):
-                pair = pairs[number]
-                ids = np.array([one for one in pair.vertex_ids(edges, faces) if one >= 0])
-                slopes = np.reshape(self._potential.gradient(pair, vertices[ids].ravel()), (-1, 3))
+                # A pair lies within `pairs` and must end first, or the process ends: so no name is bound to it here.
+                ids, slopes = self._pair_slopes(pairs[number], vertices)
                 still = ids[ids >= self._count]
                 name = ITSELF if not len(still) else self._obstacles[int((self._starts <= still[0]).sum()) - 1].name
                 force = by_name.setdefault(name, np.zeros_like(points))
@@ -208,28 +208,33 @@ class Barrier:
             size = np.linalg.norm(force, axis=1)
             felt = size > 0.0
             if felt.any():
-                place = size[felt] @ points[felt] / size.sum()
-                found.append(Touch(name, place, force.sum(axis=0), points[felt], force[felt]))
+                middle = size[felt] @ points[felt] / size.sum()
+                found.append(Touch(name, middle, force.sum(axis=0), points[felt], force[felt]))
         return sorted(found, key=lambda one: -float(np.linalg.norm(one.forces, axis=1).sum()))
+
+    def _pair_slopes(self, pair: Any, vertices: Array) -> tuple[NDArray[np.int64], Array]:
+        """Vertices (n,) of a pair, and its gradient (n, 3) N by them."""
+        ids = np.array([one for one in pair.vertex_ids(self._mesh.edges, self._mesh.faces) if one >= 0])
+        return ids, np.reshape(self._potential.gradient(pair, vertices[ids].ravel()), (-1, 3))
 
     def wrong(self, points: Array) -> str:
         """What is impossible about the skin at points (P, 3) m, with the place; else empty."""
         for plane in self._planes:
             away = self._to(plane, points)
             if away.min() <= 0.0:
-                return f"the body lies behind plane '{plane.name}' at {_told(points[int(away.argmin())])}"
+                return f"the body lies behind plane '{plane.name}' at {place(points[int(away.argmin())])}"
         for one in self._obstacles:
             low, high = one.vertices.min(axis=0), one.vertices.max(axis=0)
             near = np.flatnonzero(((points >= low) & (points <= high)).all(axis=1))
             within = near[lies_within(one.vertices[one.faces], points[near])]
             if len(within):
-                return f"the body lies in obstacle '{one.name}' at {_told(points[within].mean(axis=0))}"
+                return f"the body lies in obstacle '{one.name}' at {place(points[within].mean(axis=0))}"
             if self._skin.is_closed:
                 corners = points[self._skin.faces]
                 near = ((one.vertices >= points.min(axis=0)) & (one.vertices <= points.max(axis=0))).all(axis=1)
                 held = one.vertices[near][lies_within(corners, one.vertices[near])]
                 if len(held):
-                    return f"obstacle '{one.name}' lies in the body at {_told(held.mean(axis=0))}"
+                    return f"obstacle '{one.name}' lies in the body at {place(held.mean(axis=0))}"
         if self._has_pairs and self._ipctk.has_intersections(self._mesh, self._all(points)):
             return f"the body passes through {self._crossed(points)}"
         return ""
@@ -245,7 +250,7 @@ class Barrier:
             if self._ipctk.has_intersections(alone._mesh, alone._all(points)):
                 low, high = one.vertices.min(axis=0), one.vertices.max(axis=0)
                 near = points[np.linalg.norm(points - np.clip(points, low, high), axis=1).argmin()]
-                return f"obstacle '{one.name}' near {_told(near)}"
+                return f"obstacle '{one.name}' near {place(near)}"
         return "itself"
 
     def _check_rest(self) -> None:
@@ -260,7 +265,7 @@ class Barrier:
                 touch = next(t for t in self.touches(rest) if t.name == ITSELF)
                 raise SoftformError(
                     f"At rest the body is nearer to itself than the contact's reach of {1e3 * self.reach:.3g} mm, at "
-                    f"{_told(touch.place)}.",
+                    f"{place(touch.place)}.",
                     f"Set reach of contact below {nearest:.2g} m.",
                 )
         if wrong:
@@ -293,10 +298,6 @@ def _barrier(s: Array, derivative: int) -> Array:
     else:
         found[near] = -(12.0 * s * s - 4.0) * log - 16.0 * square + 2.0 * square * square / (s * s)
     return found
-
-
-def _told(place: Array) -> str:
-    return f"{np.round(1000.0 * place, 1).tolist()} mm"
 
 
 def _library() -> ModuleType:

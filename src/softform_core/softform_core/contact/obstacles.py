@@ -10,6 +10,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots.contact import Ball, Block, Contact, HalfSpace, SolidMesh
 from softform_core.shapes.read import read_shape
+from softform_core.surface.closed import Closed, closed_parts
 from softform_core.surface.mesh import directed_edges
 
 __all__ = ["Obstacle", "Plane", "ball_mesh", "obstacles_of", "planes_of"]
@@ -122,21 +123,15 @@ def _read(described: SolidMesh) -> Obstacle:
             f"Obstacle '{described.name}' is a cloud of points in {described.file}: it has no inside.",
             "Give a closed mesh.",
         )
-    _, first, which = np.unique(shape.points, axis=0, return_index=True, return_inverse=True)
-    vertices, faces = shape.points[first], which.reshape(-1)[shape.faces]  # STL names each corner anew
-    faces = faces[(faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])]
-    sides = directed_edges(faces).reshape(-1, 2)
-    directed, counts = np.unique(sides, axis=0, return_counts=True)
-    back = {tuple(side) for side in directed[:, ::-1].tolist()}
-    alone = [side for side in directed.tolist() if tuple(side) not in back]
-    if alone or (counts > 1).any():
-        side = alone[0] if alone else directed[counts > 1][0].tolist()
-        place = np.round(1000.0 * vertices[side].mean(axis=0), 2).tolist()
-        raise SoftformError(
-            f"Obstacle '{described.name}' ({described.file}) is no closed mesh: {len(alone) or int((counts > 1).sum())}"
-            f" of its edges lack a second triangle, or faces are turned against each other; the first at {place} mm.",
-            "Close the mesh, and let all of its faces look outwards.",
-        )
-    if np.einsum("fx,fx->", vertices[faces[:, 0]], np.cross(vertices[faces[:, 1]], vertices[faces[:, 2]])) < 0.0:
-        faces = faces[:, ::-1]
-    return Obstacle(described.name, vertices, faces)
+    parts = closed_parts(shape.points, shape.faces, f"Obstacle '{described.name}' ({described.file})")
+    vertices = np.concatenate([one.points for one in parts])
+    starts = np.cumsum([0, *(len(one.points) for one in parts)])
+    turned = [one.faces[:, ::-1] if _is_hollow(one, parts) else one.faces for one in parts]
+    return Obstacle(
+        described.name, vertices, np.concatenate([one + start for one, start in zip(turned, starts, strict=False)])
+    )
+
+
+def _is_hollow(one: Closed, parts: list[Closed]) -> bool:
+    """Whether a part is the inside of a wall, as that of a hollow ball."""
+    return sum(other is not one and bool(other.encloses(one.points[:1])[0]) for other in parts) % 2 == 1

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -127,6 +127,9 @@ class ForwardModel(ABC):
     """
 
     _inputs: tuple[str, ...]
+
+    is_solved: ClassVar[bool] = False
+    """Whether each shape costs the solve of an equilibrium, so that few are asked for that are not needed."""
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -40,8 +40,8 @@ class SimulatedState(NamedTuple):
 class SimulatedModel(ForwardModel):
     """The points of a body: the vertices of its surface and then its named points, as of a tip.
 
-    Each equilibrium is sought from the one before, as a solve moves in small steps; a body that can snap through may
-    have another one from elsewhere.
+    Each equilibrium is sought from the one before, as a solve moves in small steps, or from rest where that is nearer;
+    a body that can snap through may have another one from elsewhere.
 
     Args:
         robot: The robot.
@@ -56,31 +56,36 @@ class SimulatedModel(ForwardModel):
         self._body, self._actuators_of = body, actuators_of or robot.actuators_of
         self._inputs = tuple(robot.actuation_names)
         self._steps = np.diag(_STEP_PART * (robot.actuation_max - robot.actuation_min))
-        self._last: Array | None = None
+        self._span = np.maximum(robot.actuator_max - robot.actuator_min, 1e-300)
+        self._last: tuple[Array, Array | None] | None = None  # unknowns and, where known, the actuators' values
+        self._state: SimulatedState | None = None
         self.frames = body.frames
 
     def forward(self, actuation: Array) -> SimulatedState:
-        """Return equilibria under (n, m).
+        """Return equilibria under (n, m); those of the last call, if they are asked for again.
 
         Raises:
             NoEquilibriumError: If one of them has no equilibrium.
         """
         flat, _ = batch_of(actuation, len(self._inputs))
-        start = self._last if self._last is not None and len(self._last) == len(flat) else None
-        found = find_equilibria(self._body, self._actuators_of(flat), start)
+        if self._state is not None and np.array_equal(flat, self._state.actuation):
+            return self._state
+        values = self._actuators_of(flat)
+        found = find_equilibria(self._body, values, *self._begin(values))
         if reason := next(filter(None, found.failures), ""):
             raise NoEquilibriumError(reason, NO_EQUILIBRIUM_ADVICE)
-        self._last = found.unknowns
-        return SimulatedState(MM_PER_M * self._points(found.unknowns), found.unknowns, flat)
+        self._last = found.unknowns, values
+        self._state = SimulatedState(MM_PER_M * self._points(found.unknowns), found.unknowns, flat.copy())
+        return self._state
 
     def seek_from(self, unknowns: Array) -> None:
         """Have the next equilibrium sought from unknowns (1, u), where more is known of it than of the last one."""
-        self._last = unknowns
+        self._last, self._state = (unknowns, None), None
 
     def start(self, actuation: Array) -> Array:
         """Return unknowns (1, u) to begin from at an actuation (m,): those of the last equilibrium, or at rest."""
-        if self._last is not None and len(self._last) == 1:
-            return self._last
+        if self._last is not None and len(self._last[0]) == 1:
+            return self._last[0]
         return self._body.start(self._actuators_of(actuation[None]))
 
     def jacobian(self, state: SimulatedState) -> Array:
@@ -89,6 +94,23 @@ class SimulatedModel(ForwardModel):
         steps = [(self._actuators_of(state.actuation + step) - values) / step.max() for step in self._steps]
         moves = equilibrium_sensitivities(self._body, state.unknowns, values) @ np.stack(steps, axis=2)
         return MM_PER_M * self._moved(state.unknowns, moves)
+
+    def _begin(self, values: Array) -> tuple[Array | None, Array | None]:
+        """Return where to begin (n, u) under actuator values (n, k), and those under which that is in balance."""
+        last = self._last
+        if last is None or len(last[0]) != len(values):
+            return None, None
+        start, balanced = last
+        if balanced is None:
+            return last
+        rest = self._body.unloaded
+        way, way_from_rest = (np.linalg.norm((values - one) / self._span, axis=1) for one in (balanced, rest))
+        nearer = (way <= way_from_rest)[:, None]
+        if nearer.all():
+            return last
+        if not nearer.any():
+            return None, None
+        return np.where(nearer, start, self._body.start(values)), np.where(nearer, balanced, rest)
 
     def _points(self, unknowns: Array) -> Array:
         """Return the points (n, P, 3) m of the model; subclasses may have others of the body."""
@@ -119,6 +141,8 @@ class SimulatedSurface(SplineModel):
     Raises:
         SoftformError: If the body has no physics, or its mesh cannot be flattened.
     """
+
+    is_solved = True
 
     def __init__(self, robot: Robot, uv: Array) -> None:
         super().__init__(robot.patches, uv, robot.actuation_names)
@@ -222,7 +246,7 @@ class SimulatedBones(SimulatedModel):
     def at(self, uv: Array) -> Self:
         """Return the places of `Robot.rider_parameters` (M, 2)."""
         other = copy(self)
-        other._chosen = bone_places(uv)
+        other._chosen, other._state = bone_places(uv), None
         return other
 
     def _points(self, unknowns: Array) -> Array:

@@ -16,6 +16,7 @@ from softform_core.robots.body import Body
 from softform_core.simulation.newton import find_equilibria
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
 from softform_core.simulation.simulated_body import BodyOfBones, LinedBody, SimulatedBody, rest_points
+from softform_core.surface.mesh import directed_edges
 
 _NOISE, _STEP = 1e-4, 1e-7
 """Of the largest Newton step: how far off balance derivatives are looked at, and steps of their differences."""
@@ -104,7 +105,7 @@ def surfaces_look_outwards(of: Examined) -> None:
     if not len(faces):
         return
     assert faces.min() >= 0 and faces.max() < len(points), "faces are over other points"
-    sides = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
+    sides = directed_edges(faces).reshape(-1, 2)
     assert len(np.unique(sides, axis=0)) == len(sides), "two faces run along one edge in the same sense"
     a, b, c = points[faces].transpose(1, 0, 2)
     normals, middles = np.cross(b - a, c - a), (a + b + c) / 3.0

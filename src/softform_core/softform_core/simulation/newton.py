@@ -63,13 +63,23 @@ class Equilibria:
         return np.array([not failure for failure in self.failures], dtype=bool)
 
 
-def find_equilibria(problem: EquilibriumProblem, actuators: Array, start: Array | None = None) -> Equilibria:
-    """Equilibria under actuator values (n, k), from `start` (n, m) or from where the problem begins."""
+def find_equilibria(
+    problem: EquilibriumProblem, actuators: Array, start: Array | None = None, balanced: Array | None = None
+) -> Equilibria:
+    """Equilibria under actuator values (n, k), from `start` (n, m) or from where the problem begins.
+
+    Args:
+        problem: Equilibrium problem of the body.
+        actuators: (n, k).
+        start: (n, m); where Newton's method fails from there, the load is raised from a small one.
+        balanced: (n, k) actuator values under which the start is in balance, see `newton`.
+    """
     parts = []
     for begin in range(0, len(actuators), problem.batch):
         part = slice(begin, begin + problem.batch)
         values = actuators[part]
-        found = newton(problem, problem.start(values) if start is None else start[part], values)
+        first = None if balanced is None else balanced[part]
+        found = newton(problem, problem.start(values) if start is None else start[part], values, first)
         possible = np.array([not what for what in _impossible(problem, found.unknowns)], dtype=bool)
         for sample in np.flatnonzero(~(found.found & possible)).tolist():
             _replace(found, sample, _raise_load(problem, values[sample : sample + 1]))
@@ -84,8 +94,8 @@ def newton(problem: EquilibriumProblem, start: Array, actuators: Array, balanced
         problem: Equilibrium problem of the body.
         start: (n, m).
         actuators: (n, k).
-        balanced: (k,) actuator values under which the start is in balance; unloaded by default. The first step of a
-            mixed problem has the stiffness of that load, for its stresses are still those.
+        balanced: (n, k) or (k,) actuator values under which the start is in balance; unloaded by default. The first
+            step of a mixed problem has the stiffness of that load, for its stresses are still those.
     """
     x, count = np.array(start, dtype=np.float64), len(actuators)
     energy, tolerance = problem.energy(x, actuators), problem.tolerance(actuators)
@@ -102,7 +112,8 @@ def newton(problem: EquilibriumProblem, start: Array, actuators: Array, balanced
         if not active.size:
             break
         if mixed:
-            first = None if factors else np.tile(mixed.unloaded if balanced is None else balanced, (len(active), 1))
+            known_load = mixed.unloaded if balanced is None else balanced
+            first = None if factors else np.broadcast_to(known_load, actuators.shape)[active]
             gradient, hessian = mixed.derivatives_after(x[active], before[active], actuators[active], first)
         else:
             gradient, hessian = problem.derivatives(x[active], actuators[active])

@@ -18,6 +18,7 @@ from softform_core.inverse.servo_target import ServoTarget
 from softform_core.robots import load_robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.shape import Shape
+from softform_core.simulation.newton import find_equilibria
 from softform_core.units import MM_PER_M
 
 
@@ -64,6 +65,26 @@ def test_a_tip_is_found_on_the_simulation_itself(name):
     options = IkOptions(robot.actuation_min, robot.actuation_max, relative_decrease=1e-6)
     result = solve_inverse_kinematics(model, None, options, features=features)
     assert result.max_error_mm < 0.01
+
+
+def test_a_balance_is_sought_from_the_nearer_of_the_last_one_and_rest_and_once(monkeypatch):
+    robot, begun = load_robot("planar_fingers"), []
+    model = SimulatedModel(robot, robot.body.simulator())
+
+    def noted(body, values, start=None, balanced=None):
+        begun.append(balanced)
+        return find_equilibria(body, values, start, balanced)
+
+    monkeypatch.setattr("softform_core.forward.simulated_models.find_equilibria", noted)
+    full = robot.actuation_max[None]
+    for share in (1.0, 0.9, 0.9, 0.3):
+        state = model.forward(share * full)
+    first, second, third = begun
+    assert first is None and np.array_equal(second, robot.actuators_of(full)) and third is None
+    assert model.forward(0.3 * full) is state and len(begun) == 3
+    model.forward(np.concatenate([0.25 * full, 0.3 * full]))
+    model.forward(np.concatenate([0.24 * full, 0.1 * full]))
+    assert begun[3] is None and np.array_equal(begun[4], robot.actuators_of(np.concatenate([0.25 * full, 0.0 * full])))
 
 
 def test_a_servo_follows_waypoints_of_a_tip():

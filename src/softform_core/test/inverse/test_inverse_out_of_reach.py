@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from softform_core.errors import SoftformError
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import solve_inverse_kinematics
@@ -55,6 +56,21 @@ def test_the_largest_deformation_is_that_between_two_shapes(robot, pipeline, def
     # Of a pair of actuators that work against each other no single command shows it: the corners do.
     turned = largest_deformation(lambda a: a[:, :1] * [[1.0, 0.0]] - a[:, 1:] * [[1.0, 0.0]], np.zeros(2), np.ones(2))
     assert turned == pytest.approx(2.0)
+
+
+def test_of_a_model_that_solves_few_shapes_are_asked_for_and_those_without_a_balance_left_out():
+    asked = []
+
+    def tip(actuation):
+        asked.append(actuation)
+        if actuation.min() > 0.5:
+            raise SoftformError("It buckles.", "Lower the load.")
+        return actuation[:, :2]
+
+    assert largest_deformation(tip, np.zeros(9), np.ones(9), is_solved=True) == pytest.approx(np.sqrt(2.0))
+    assert {len(one) for one in asked} == {1} and 4 < len(asked) < 20 and any(one.min() == 1.0 for one in asked)
+    with pytest.raises(SoftformError, match="It buckles"):
+        largest_deformation(tip, 0.9 * np.ones(9), np.ones(9), is_solved=True)
 
 
 @pytest.mark.parametrize("seed", range(4))

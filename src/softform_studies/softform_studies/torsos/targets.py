@@ -19,6 +19,7 @@ from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.robots import Robot
 from softform_core.shapes.shape import Shape
+from softform_core.surface.mesh import directed_edges
 from softform_core.units import MM_PER_M
 
 RANGES = {
@@ -161,7 +162,7 @@ def torso_targets(
 
 def girths(vertices: Array, faces: NDArray[np.integer]) -> Array:
     """Return the girths of a taut tape around a mesh at `TAPE_HEIGHTS`, (3,) m; 0 where there is nothing."""
-    edges = np.unique(np.sort(faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1), axis=0)
+    edges = np.unique(np.sort(directed_edges(faces).reshape(-1, 2), axis=1), axis=0)
     low, high = vertices[edges[:, 0]], vertices[edges[:, 1]]
     found = []
     for height in TAPE_HEIGHTS:

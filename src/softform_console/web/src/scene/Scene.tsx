@@ -10,6 +10,7 @@ import { Board } from '../vr/Board'
 import { Hands } from '../vr/Hands'
 import { vr } from '../vr/session'
 import { Captured } from './Captured'
+import { Contacts } from './Contacts'
 import { connectDrags, endDrags } from './drag'
 import { Frames } from './Frames'
 import { Motion } from './Motion'
@@ -78,6 +79,7 @@ function RobotFrame() {
       <Ground />
       <RobotSurface />
       <Captured />
+      <Contacts />
       <Frames />
       <Motion />
       <Pins />

@@ -1,7 +1,6 @@
 import type { ThreeEvent } from '@react-three/fiber'
-import { useEffect, useMemo } from 'react'
-import * as THREE from 'three'
 import { millimetres } from '../quantities'
+import { useWriting } from '../scene/writing'
 import { overallStatus } from '../status'
 import { stop } from '../stop'
 import { robotInfo, robotState, useStore, type Store } from '../store'
@@ -33,25 +32,7 @@ function press(event: ThreeEvent<PointerEvent>): void {
 
 /** Lines of text on a plane, the first one large; sizes m. */
 function Label({ text, width, height, ground }: { text: string; width: number; height: number; ground: string }) {
-  const texture = useMemo(() => {
-    const canvas = document.createElement('canvas')
-    canvas.width = 1600 * width
-    canvas.height = 1600 * height
-    const made = new THREE.CanvasTexture(canvas)
-    made.colorSpace = THREE.SRGBColorSpace
-    return made
-  }, [width, height])
-  useEffect(() => {
-    const pen = (texture.image as HTMLCanvasElement).getContext('2d')!
-    pen.fillStyle = ground
-    pen.fillRect(0, 0, 1600 * width, 1600 * height)
-    pen.fillStyle = '#ffffff'
-    text.split('\n').forEach((line, k) => {
-      pen.font = k === 0 ? '700 56px system-ui, sans-serif' : '28px system-ui, sans-serif'
-      pen.fillText(line, 24, k === 0 ? 80 : 100 + 40 * k)
-    })
-    texture.needsUpdate = true
-  }, [texture, text, width, height, ground])
+  const texture = useWriting(text, width, height, ground)
   return (
     <mesh raycast={() => undefined}>
       <planeGeometry args={[width, height]} />

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 from softform_core.bodies.elements import IN_FOUR
 from softform_core.bodies.freeform.block import free_sides
-from softform_core.bodies.mesh.closed import Closed, closed_parts, place
 from softform_core.bodies.mesh.source import SURFACES, Cavity, Source, states_unit
 from softform_core.bodies.mesh.tetrahedra import checked_tetrahedra
 from softform_core.errors import SoftformError
 from softform_core.importing.vtk import read_tetrahedra, read_vtk
 from softform_core.shapes.read import read_shape
+from softform_core.surface.closed import Closed, closed_parts, place
 from softform_core.surface.mesh import parts_of
 from softform_core.units import MM_PER_M, PER_METRE, AnyUnit
 

@@ -11,8 +11,9 @@ from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
 from softform_core.bodies.gmsh_process import started_gmsh
-from softform_core.bodies.mesh.closed import Closed, least_size
+from softform_core.bodies.mesh.walls import least_size
 from softform_core.errors import SoftformError
+from softform_core.surface.closed import Closed
 
 _TRIANGLE, _TETRAHEDRON, _QUADRATIC_TETRAHEDRON = 2, 4, 11
 """gmsh's numbers of elements."""

@@ -6,9 +6,9 @@ from scipy.sparse import csr_matrix, vstack
 from scipy.sparse import eye as identity
 
 from softform_core.arrays import Array
-from softform_core.bodies.mesh.closed import place
 from softform_core.bodies.mesh.description import MeshBody
 from softform_core.errors import SoftformError
+from softform_core.surface.closed import place
 from softform_core.surface.mesh import border_loops, euler_characteristic, parts_of
 
 _ON_PLANE = 0.05

@@ -14,16 +14,17 @@ from softform_core.bodies.elements import IN_FOUR, TURNED_TRIANGLE
 from softform_core.bodies.freeform.block import free_sides, in_rigid
 from softform_core.bodies.freeform.simulator import RealMeshed, drawn_differences, solid_of
 from softform_core.bodies.loads.on_mesh import located
-from softform_core.bodies.mesh.closed import check_apart, check_walls, place
 from softform_core.bodies.mesh.description import MeshBody
 from softform_core.bodies.mesh.outside import check_patch, cut_outside
 from softform_core.bodies.mesh.tetrahedra import checked_tetrahedra, curved
+from softform_core.bodies.mesh.walls import check_apart, check_walls
 from softform_core.bodies.realities import SOLIDS, another_silicone
 from softform_core.bodies.solid.equilibrium import SolidProblem, problem_of
 from softform_core.bodies.solid.mesh import SolidMesh
 from softform_core.bodies.solid.model import Solid
 from softform_core.errors import SoftformError
 from softform_core.simulation.sampled_body import SampledSurface, SampledTip
+from softform_core.surface.closed import place
 from softform_core.units import MM_PER_M
 
 Reality = RealMeshed

@@ -11,9 +11,9 @@ from softform_core.arrays import Array
 from softform_core.bodies.elements import TETRAHEDRON_EDGES, TETRAHEDRON_SIDES, tetrahedron_shapes
 from softform_core.bodies.freeform.block import free_sides
 from softform_core.bodies.freeform.description import MOST_CELLS
-from softform_core.bodies.mesh.closed import Closed, place
 from softform_core.errors import SoftformError
 from softform_core.geometry.triangle_tree import TriangleTree
+from softform_core.surface.closed import Closed, place
 from softform_core.surface.mesh import parts_of
 
 _AT_NODES = np.concatenate([np.eye(4)[:, 1:], 0.5 * (np.eye(4)[TETRAHEDRON_EDGES].sum(axis=1))[:, 1:]])
