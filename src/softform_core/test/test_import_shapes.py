@@ -287,3 +287,16 @@ def test_shapes_in_order_are_rows_of_their_own_though_they_repeat_an_actuation(f
     np.testing.assert_allclose(store.past[6][-6:], actuations[:6])
     shapes = store.converged()[1]
     assert len(np.unique(shapes[[2, 4, 6]], axis=0)) == 3 and np.array_equal(shapes[6], shapes[7])
+
+
+def test_a_shape_far_from_those_under_actuations_nearby_is_told(folder, caplog):
+    pressures = list(itertools.product(np.linspace(0.0, 5.0, 5), repeat=2))
+    for number, pair in enumerate(pressures):
+        vertices, faces = sheet(pair)
+        if number == 12:
+            vertices = vertices[:, [0, 2, 1]]  # y and z exchanged
+        trimesh.Trimesh(vertices, faces, process=False).export(folder / f"{number}.obj")
+    rows = [f"{a},{b},{number}.obj" for number, (a, b) in enumerate(pressures)]
+    (folder / "fem.csv").write_text("\n".join(["p1,p2,file", *rows]), encoding="utf-8")
+    assert bring(folder).exit_code == 0
+    assert "far from those under actuations nearby: line 14 of" in caplog.text

@@ -151,6 +151,21 @@ def test_lines_above_a_header_tell_its_columns_apart(tmp_path):
     assert list(merged.columns) == ["Base X", "Base Y", "Tip X", "Tip Y"]
 
 
+def test_markers_have_the_names_that_people_gave_them(tmp_path):
+    motive = (
+        "Format Version,1.23,Length Units,Millimeters\n\n,Type,Marker,Marker,Marker,Marker\n,Name,Tip,Tip,Base,Base\n"
+        ",ID,6B29FC40,6B29FC40,A11D,A11D\n,,Position,Position,Position,Position\nFrame,Time (Seconds),X,Y,X,Y\n"
+        "0,0.0,1,2,3,4\n1,0.1,5,6,7,8\n"
+    )
+    table = table_of(tmp_path, motive)
+    assert list(table.columns)[:3] == ["Frame", "Time (Seconds)", "Tip Position X"] and table.length_unit == "mm"
+    assert table.numbers(["Base Position Y"]).ravel().tolist() == [4.0, 8.0]
+    qualisys = "NO_OF_FRAMES\t2\nMARKER_NAMES\tTip\tBase\n1.5\t2\t3\t4\t5\t6\n7\t8\t9\t10\t11\t12\n"
+    table = table_of(tmp_path, qualisys, "table.tsv")
+    assert list(table.columns)[2:4] == ["Tip Z", "Base X"] and len(table) == 2
+    assert table.numbers(["Tip X", "Base Z"]).tolist() == [[1.5, 6.0], [7.0, 12.0]]
+
+
 def test_lines_that_are_no_rows_keep_their_place_where_that_is_wanted(tmp_path):
     text = 'ets Jul 29 2019 12:21:46\n1,2\n3,"4\nrst:0x1 (POWERON_RESET),boot:0x13\n5,6\n7'
     table = table_of(tmp_path, text, unnamed=("p", "x", "spare"), gaps=True)

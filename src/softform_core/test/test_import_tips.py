@@ -14,6 +14,7 @@ from softform_core.cli.main import main
 from softform_core.errors import SoftformError
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.halton import halton_actuations
+from softform_core.importing.checks import far_off
 from softform_core.networks.store import TIP_KINEMATICS
 from softform_core.paths import models_of
 from softform_core.robots import load_robot
@@ -293,6 +294,13 @@ def test_ranges_are_told_and_tips_far_from_those_nearby(folder, samples, capture
     tips[[11, 40]] /= 1e3  # metres among millimetres
     result = bring(folder, write(folder / "mixed.csv", actuations, tips), *options)
     assert "far from those under actuations nearby: 2 lines (13, 42)" in result.output
+
+
+def test_repeats_are_no_neighbours_of_each_other(samples):
+    actuations, tips = samples[0][:60], samples[1][:60]
+    again = np.repeat(np.arange(60), np.where(np.arange(60) < 30, 6, 1))
+    noise = 1e-5 * np.random.default_rng(0).standard_normal((len(again), 3))
+    assert not len(far_off(load_robot("three_chamber"), actuations[again], tips[again] + noise))
 
 
 def test_columns_with_commas_in_their_names_are_named_in_quotes(folder, samples):

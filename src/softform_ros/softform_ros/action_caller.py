@@ -110,7 +110,7 @@ class ActionCaller:
             self.close()
             raise NotConnectedError(
                 f"No {self._server} node in {self._namespace} answered within {self._timeout:g} s.",
-                "Launch the stack first, and check the namespace and ROS_DOMAIN_ID.",
+                "Launch the stack first (./softform launch softform), and check the namespace and ROS_DOMAIN_ID.",
             )
         if not wait_until_answered(self.node, self._server, self._timeout):
             self.close()

@@ -213,7 +213,7 @@ def table(figures: DemoResult) -> list[str]:
         rows.append(f"  {'best fit of the true robot':<34}{best_fit:6.2f} mm; {figures.best_fit_agreement}")
     return [
         *rows,
-        f"  {'robot at rest, for scale':<34}{figures.rest_mean_mm:6.2f} mm",
+        f"  {'the model at rest, for scale':<34}{figures.rest_mean_mm:6.2f} mm",
         f"  {'inverse kinematics':<34}{figures.ik_ms:6.0f} ms in {figures.ik_iterations} iterations",
     ]
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import KDTree
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
@@ -25,6 +26,10 @@ _LARGEST = 20.0
 """Places further from the origin than so many sizes of the robot are in another unit."""
 _SMALLEST = 0.02
 """Places that all lie within this part of the robot's size are in another unit."""
+_NEARBY = 3
+_FEWEST_TO_COMPARE = 20
+_STRAY = 8.0
+"""Times the usual distance from the outputs under actuations nearby: one that is further off is told."""
 _LEAST_RANGE = 0.005
 """Actuations that use less of the range than this are in another unit."""
 
@@ -120,6 +125,26 @@ def check_scale(robot: Robot, table: Table, places: Array) -> None:
             f"Places of {table.path} lie up to {furthest:.3g} m from the origin; '{robot.name}' is {size:.3g} m large.",
             "Check --unit, the columns, and the extents in the robot's description.",
         )
+
+
+def far_off(robot: Robot, actuations: Array, outputs: Array) -> NDArray[np.int64]:
+    """Rows whose output lies far from those under the actuations nearest to its own: slips, stray or mixed units.
+
+    Args:
+        robot: The robot.
+        actuations: (n, m).
+        outputs: (n, d) m, tips or points of shapes.
+
+    Returns:
+        Numbers of the rows; none of fewer rows than tell what is usual.
+    """
+    first, _ = groups(robot, actuations)  # of repeats the first: they would have each other for neighbours
+    if len(first) < _FEWEST_TO_COMPARE:
+        return np.empty(0, dtype=np.int64)
+    reach = robot.actuation_max - robot.actuation_min
+    near = first[KDTree(actuations[first] / reach).query(actuations / reach, k=_NEARBY + 1)[1][:, 1:]]
+    off = np.linalg.norm(outputs - np.median(outputs[near], axis=1), axis=1)
+    return np.flatnonzero(off > max(_STRAY * float(np.median(off)), _RANGE_SLACK * robot.body.size))
 
 
 def groups(robot: Robot, actuations: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -1,5 +1,6 @@
 """A table of actuations and mesh files of one topology as a simulation's store."""
 
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.importing.abaqus import read_inp
-from softform_core.importing.checks import check_scale, in_si, read_actuations, unique_rows
+from softform_core.importing.checks import check_scale, far_off, in_si, read_actuations, unique_rows
 from softform_core.importing.elements import ElementMesh
 from softform_core.importing.vtk import read_vtk
 from softform_core.importing.write import write_samples
@@ -30,6 +31,8 @@ _SAME_PLACE = 1e-5
 """Distance over the robot's size: single precision, and a digit less."""
 _SAME_SHAPE = 1e-6
 """Distance over the robot's size: shapes are never as like under different actuations."""
+_COMPARED = 300
+"""Vertices by which shapes are compared with those under actuations nearby."""
 _LARGEST_RATIO = 2.0
 """Of the mesh's size to the described one: a body in another unit, or a part of one, is further off."""
 
@@ -168,9 +171,19 @@ def import_shapes(
     }
     constants: dict[str, NDArray] = {"rest_vertices": repaired.vertices, "faces": repaired.faces.astype(np.int32)}
     shapes = {"vertices": repaired.vertices.shape}
-    return write_samples(
+    store = write_samples(
         robot, actuations, shapes, constants, read, settings, output, block=1, past=past, progress=progress
     )
+    made, vertices = store.converged()
+    some = vertices[:, :: len(vertices[0]) // _COMPARED + 1].reshape(len(made), -1)
+    if len(far := far_off(robot, made, some)):
+        logging.getLogger(__name__).warning(
+            "Shapes far from those under actuations nearby: %s of %s. They are kept; see whether their unit, frame or "
+            "actuation is another.",
+            table.rows(kept[far]),
+            table.path,
+        )
+    return store
 
 
 def _moving_field(rest_file: Path, rest: ElementMesh, file: Path, mesh: ElementMesh, given: str | None) -> str | None:

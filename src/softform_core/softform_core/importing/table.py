@@ -255,7 +255,7 @@ def _text_table(path: Path, content: bytes, unnamed: Sequence[str], gaps: bool) 
 
     kept: list[_Row] = []
     for line, cells in rows[first:]:
-        if cells[: len(header)] == header and not gaps:
+        if header and cells[: len(header)] == header and not gaps:
             continue
         if len(cells) < len(names) or any(cells[len(names) :]):
             if not gaps:
@@ -316,9 +316,16 @@ def _header(
     width = len(numeric[0])
     used = max(at for row in numeric for at, cell in enumerate(row, 1) if cell)
     fitting = [cells[:width] for _, cells in above if used <= len(cells) and not any(cells[width:])]
+    labels = [next(filter(None, cells), "") for cells in fitting]
+    if "Name" in labels:  # of Motive, which writes below it what tells rigid bodies and markers apart for programs
+        fitting = [cells for cells, label in zip(fitting, labels, strict=True) if label not in ("ID", "Parent")]
+        fitting = [["" if cell in ("Type", "Name") else cell for cell in cells] for cells in fitting]
     are_units = len(fitting) > 1 and all(_UNIT.fullmatch(cell) for cell in fitting[-1])
     units = [cell.strip("[]()") for cell in fitting.pop()] if are_units else []
     if not fitting:
+        markers = next((cells[1:] for _, cells in above if cells[0] == "MARKER_NAMES"), [])  # of Qualisys
+        if markers and width == 3 * len(markers):
+            return [f"{marker} {axis}" for marker in markers for axis in "XYZ"], [], []
         if above and (len(above[-1][1]) > 1 or not unnamed):
             line, cells = above[-1]
             raise SoftformError(

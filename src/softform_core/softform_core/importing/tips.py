@@ -11,7 +11,15 @@ from scipy.spatial import KDTree
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.importing.checks import check_columns, check_scale, groups, in_si, numbers_in_si, read_actuations
+from softform_core.importing.checks import (
+    check_columns,
+    check_scale,
+    far_off,
+    groups,
+    in_si,
+    numbers_in_si,
+    read_actuations,
+)
 from softform_core.importing.table import Table
 from softform_core.importing.write import write_samples
 from softform_core.provenance import now
@@ -29,9 +37,6 @@ _SAME = 1e-6
 _FAR = 3.0
 """A tip that comes again and again is none if it is so many times further from its neighbours' than they are apart."""
 _FEWEST_NEIGHBOURS = 3
-_FEWEST_TO_COMPARE = 20
-_STRAY = 8.0
-"""Times the usual distance from the tips under actuations nearby: a tip that is further off is told."""
 _LARGEST_SHARE_LOST = 0.5
 _DISPLACEMENT = re.compile(
     r"(^|[^a-z])((u|d|disp|delta)[\s_.:-]*[123xyz]\b|displ|deform|verschieb|d[eé]plac)|^[uvw]\b", re.IGNORECASE
@@ -214,25 +219,6 @@ def _absent(robot: Robot, actuations: Array, tips: Array) -> NDArray[np.bool_]:
         if np.median(off[place == group]) > _FAR * usual:
             absent[known[place == group]] = True
     return absent
-
-
-def far_off(robot: Robot, actuations: Array, tips: Array) -> NDArray[np.int64]:
-    """Rows whose tip lies far from the tips under the actuations nearest to its own: slips, stray or mixed units.
-
-    Args:
-        robot: The robot.
-        actuations: (n, m).
-        tips: (n, d) m.
-
-    Returns:
-        Numbers of the rows; none of fewer rows than tell what is usual.
-    """
-    if len(tips) < _FEWEST_TO_COMPARE:
-        return np.empty(0, dtype=np.int64)
-    reach = robot.actuation_max - robot.actuation_min
-    near = KDTree(actuations / reach).query(actuations / reach, k=_FEWEST_NEIGHBOURS + 1)[1][:, 1:]
-    off = np.linalg.norm(tips - np.median(tips[near], axis=1), axis=1)
-    return np.flatnonzero(off > max(_STRAY * float(np.median(off)), _SAME * robot.body.size))
 
 
 def ranges(robot: Robot, actuations: Array, tips: Array) -> str:
