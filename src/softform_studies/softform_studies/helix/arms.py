@@ -18,7 +18,7 @@ from softform_core.robots.actuators import each
 from softform_core.robots.devices import Device
 from softform_core.shapes.features import FeaturePoints
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
-from softform_core.simulation.simulated_body import PathDependentBody, PulledBody, TendonLoads, equilibrium_unknowns
+from softform_core.simulation.simulated_body import PathDependentBody, equilibrium_unknowns
 from softform_core.units import MM_PER_M
 from softform_rig.motor_emulation import EMULATION, HOME, MotorErrors, make_motors
 from softform_rig.reality import Reality
@@ -124,8 +124,8 @@ class LedArm:
 class RealArm:
     """The arm of a reality that follows commands by the motors of its rig, a tick at a time.
 
-    Motors lag, are no faster and no stronger than they are, and have the errors of the reality; cables may rub, so that
-    the arm is led along all turning points of its motors.
+    Motors lag, are no faster than they are, and have the errors of the reality, but do not feel their cables; these may
+    rub, so that the arm is led along all turning points of its motors.
 
     Args:
         robot: The robot; motors that the rig emulates pull all of its cables.
@@ -155,6 +155,13 @@ class RealArm:
             self._way.pop()  # no motor has turned back
         self._way.append(pulls)
 
+    def readings(self) -> Array:
+        """Pulls (k,) m as a driver reads them of the motors: late, and without what drums and homes are off."""
+        found = np.zeros(sum(len(bus.served) for bus in self._buses))
+        for bus in self._buses:
+            found[bus.served] = bus.readings()
+        return found
+
     def marker(self) -> Array:
         """Place (3,) m of the marker at its tip, in balance.
 
@@ -172,10 +179,6 @@ class RealArm:
                 raise NoEquilibriumError(found.failures[0], NO_EQUILIBRIUM_ADVICE)
             self._unknowns = found.unknowns
         self._way = self._way[-1:]
-        if isinstance(self._body, PulledBody):
-            loads = self._body.tendon_loads(self._unknowns, values)
-            for bus in self._buses:
-                bus.feel(loads)
         tip = self._body.points(self._unknowns)[0, self._body.frames[TIP]]
         return np.asarray(tip + self._noise * self._draw.standard_normal(3))
 
@@ -200,6 +203,6 @@ class _Bus:
         self._bus.advance(now)
         return self._bus.actuator_values(self._channels)
 
-    def feel(self, loads: TendonLoads) -> None:
-        """Have the motors feel their cables."""
-        self._bus.loads = TendonLoads(*(values[self.served] for values in loads))
+    def readings(self) -> Array:
+        """Pulls (c,) m by the motors' positions."""
+        return np.asarray([motor.position for motor in self._bus.motors.values()] - self._home) / self._ticks

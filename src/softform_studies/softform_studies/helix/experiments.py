@@ -1,8 +1,9 @@
 """The experiments of paper 002 on an arm: circles, drags, jumps and targets out of reach; tips are in m.
 
-Against the model, an error is that of the commands: the tip in balance under them, against where it is led. Against the
-reality it is that of the marker. A closed loop moves the target by how far the marker is from where the model has the
-tip: what the model itself misses, before a target out of reach, does not add up.
+Against the model, an error is that of the commands: the tip in balance under them, against where it is led. Against
+the reality it is that of the marker. A closed loop moves the target by how far the marker is from where the model has
+the tip under the pulls that motors are read to have: neither what the model itself misses, before a target out of
+reach, nor the lag of motors adds up.
 """
 
 from dataclasses import dataclass
@@ -94,7 +95,7 @@ def tracked(arm: LedArm, targets: Array, every: int, real: RealArm | None = None
             real.follow(tick.command)
     if real is not None and closed:
         for _ in range(3):
-            offset = offset + _FEEDBACK * (arm.tip(tick.command) - real.marker() - offset)
+            offset = offset + _FEEDBACK * (arm.tip(real.readings()) - real.marker() - offset)
             for _ in range(round(0.3 * RATE)):
                 tick = arm.tick(targets[0] + offset)
                 real.follow(tick.command)
@@ -108,8 +109,8 @@ def tracked(arm: LedArm, targets: Array, every: int, real: RealArm | None = None
             seen.append(number)
             model.append(arm.tip(ticks[-1].command))
             marked.append(np.full(3, np.nan) if real is None else real.marker())
-            if closed:
-                offset = offset + _FEEDBACK * (model[-1] - marked[-1] - offset)
+            if real is not None and closed:
+                offset = offset + _FEEDBACK * (arm.tip(real.readings()) - marked[-1] - offset)
     return Tracked(targets, np.array(aims), ticks, np.array(seen), np.array(model), np.array(marked))
 
 

@@ -199,9 +199,9 @@ def _balance(longer, pull, anchor, bound, before, stiffness, give, take_up, s, t
 
 
 @njit(cache=True, nogil=True)
-def _all_chains(
+def _all_chains(  # type: ignore[no-untyped-def]
     longer, pulls, anchors, bounds, before, stiffness, give, take_up, energy, tension, slips, firm, by_pull, found
-):  # type: ignore[no-untyped-def]
+):
     samples, tendons, count = longer.shape
     pieces, own, load, out = np.empty(count + 1), np.empty(count), np.empty(count), np.empty(count)
     work = np.empty((4, count))
