@@ -1,7 +1,7 @@
 """What all descriptions share: their base class and the types of their fields."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -17,10 +17,25 @@ Pose = tuple[Finite, Finite, Finite, Finite, Finite, Finite, Finite]
 """Of a device's frame in the robot's: x, y, z (m), qx, qy, qz, qw."""
 
 
+def _holds_truth(given: Any) -> bool:
+    """Whether it is a truth value, or a list with one in it."""
+    return isinstance(given, bool) or (isinstance(given, list | tuple) and any(map(_holds_truth, given)))
+
+
 class Description(BaseModel):
     """A part of a description: unknown fields are rejected, nothing changes afterwards."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _numbers_are_numbers(cls, given: Any) -> Any:
+        """Reject truth values where numbers belong: YAML reads yes, no, on and off as such, and Python as 1 and 0."""
+        for name, field in cls.model_fields.items() if isinstance(given, dict) else ():
+            taken = str(field.annotation)
+            if _holds_truth(given.get(name)) and "bool" not in taken and "Any" not in taken:
+                raise ValueError(f"{name}: yes, no, on, off, true and false are no numbers and no names; quote a name")
+        return given
 
     def save(self, path: Path) -> None:
         """Write it as YAML, `write_yaml`, and raise as that."""

@@ -118,6 +118,7 @@ def test_an_actuation_of_another_size_is_rejected():
     ("change", "complaint"),
     [
         ({"actuation_map": {"kind": "antagonistic"}}, "even number"),
+        ({"devices": [{"name": "b", "channels": [0, True, 4]}]}, "channels: yes, no, on, off, true and false are no"),
         ({"devices": [{"name": "b", "channels": [0, 1]}]}, "must name 3 different channels"),
         ({"devices": [{"name": "b", "channels": [0, 1, 1]}]}, "must name different channels"),
         ({"devices": [{"name": "b", "channels": [0], "actuators": ["c1"]}]}, "must serve each of c1, c2, c3 once"),
