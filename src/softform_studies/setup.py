@@ -40,6 +40,7 @@ setup(
             "torsos = softform_studies.cli_bench:torsos",
             "targets = softform_studies.cli_bench:targets",
             "foreign = softform_studies.cli_foreign:foreign",
+            "fem = softform_studies.cli_fem:fem",
             "helix = softform_studies.cli_helix:helix",
             "meshes = softform_studies.cli_meshes:meshes",
             "hysteresis = softform_studies.cli_hysteresis:hysteresis",
