@@ -13,8 +13,8 @@ from std_msgs.msg import Header
 from softform_client.driver_watch import DriverWatch
 from softform_core.errors import SoftformError
 from softform_core.periodic import PeriodicThread
-from softform_core.threads import one_thread
 from softform_core.text import printable
+from softform_core.threads import one_thread
 from softform_interfaces.msg import DriverState
 from softform_interfaces.srv import InjectFault
 from softform_ros.conversions import cloud_from_points, stamp_from_seconds
@@ -97,7 +97,7 @@ class ObjectRigNode(SoftformLifecycleNode):
         return Health(WARN if self._failure else OK, self._failure or "the object is held", values)
 
     def _inject(self, request: InjectFault.Request, response: InjectFault.Response) -> InjectFault.Response:
-        """Let something go wrong with object or camera from the next picture on; the answer says why it was rejected."""
+        """Let something go wrong from the next picture on; the answer says why it was rejected."""
         try:
             self._fault = checked_fault(printable(request.fault))
             response.success = True
