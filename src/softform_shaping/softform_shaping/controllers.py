@@ -52,12 +52,13 @@ class Estimate(NamedTuple):
 
     Attributes:
         nodes: (V, 3) m, the corrected mesh.
-        shape: As simulated between the grippers.
+        shape: As simulated between the grippers, without correction: what is seen errs by more than a stiff object bears.
         error: Eq. 28, m.
         rms: The same as root mean square over the nodes, mm.
         fitness: Of ICP (Eq. 10).
         corrections: Steps of the correction.
         is_done: Whether it would stop here.
+        simulating: Processor time of the shape between the grippers, s; what else `observe` takes is correction.
     """
 
     nodes: Array
@@ -67,6 +68,7 @@ class Estimate(NamedTuple):
     fitness: float
     corrections: int
     is_done: bool
+    simulating: float
 
 
 class Controller(ABC):
