@@ -92,13 +92,15 @@ def run_task(job: Job, measure_reachable: bool) -> Outcome:
 def settings_of(job: Job) -> dict[str, Any]:
     """All that a run's figures depend on, but for the program itself."""
     task = TASKS[job.task]
+    described = load_object(task.object)
     parameters = {"ours": Ours(), "printed": Printed()}[job.controller]
     return {
         "version": _VERSION,
         **job._asdict(),
         "most": _MOST[job.controller],
         "poses": task.poses.tolist(),
-        "object": load_object(task.object).model_dump(mode="json"),
+        "object": described.model_dump(mode="json"),
+        "files": described.body.contents,
         "parameters": asdict(parameters),
         "limits": asdict(Limits()),
     }

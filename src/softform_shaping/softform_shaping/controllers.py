@@ -52,7 +52,7 @@ class Estimate(NamedTuple):
 
     Attributes:
         nodes: (V, 3) m, the corrected mesh.
-        shape: As simulated between the grippers, without correction: what is seen errs by more than a stiff object bears.
+        shape: As simulated between the grippers, uncorrected: a stiff object is not stressed by noise of the camera.
         error: Eq. 28, m.
         rms: The same as root mean square over the nodes, mm.
         fitness: Of ICP (Eq. 10).

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 from softform_core.bodies.freeform.corotational import CorotationalBody
 from softform_core.bodies.freeform.description import FreeformBody
+from softform_core.bodies.freeform.mesh import mesh_freeform
 from softform_core.bodies.loads.description import GripLoad
 from softform_core.errors import SoftformError
 from softform_core.simulation.newton import NoEquilibriumError
@@ -45,7 +46,8 @@ class PlasticBody(CorotationalBody):
     """
 
     def __init__(self, body: FreeformBody, yield_stress: float, hardening: float) -> None:
-        super().__init__(body)
+        mesh = mesh_freeform(body, np.zeros((0, 3))).solid
+        super().__init__(body, mesh.nodes, mesh.elements, mesh.is_plate)
         self.plastic = np.zeros((len(self.tetrahedra), 3, 3))
         self.hardened = np.zeros(len(self.tetrahedra))
         self._yield_stress, self._hardening = yield_stress, hardening

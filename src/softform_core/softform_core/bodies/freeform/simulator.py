@@ -201,7 +201,10 @@ def simulator(body: FreeformBody) -> SolidProblem | CorotationalBody:
 def real_simulator(body: FreeformBody, real: RealFreeform) -> SolidProblem | CorotationalBody:
     """The meshed body of a reality, of quadratic elements as soon as it differs; errors as of `build_freeform`."""
     as_described = body.elements == "corotational" and real == _AS_DESCRIBED
-    return CorotationalBody(body) if as_described else problem_of(build_freeform(body, real))
+    if not as_described:
+        return problem_of(build_freeform(body, real))
+    mesh = mesh_freeform(body, np.zeros((0, 3))).solid
+    return CorotationalBody(body, mesh.nodes, mesh.elements, mesh.is_plate)
 
 
 def sampled(body: FreeformBody) -> SampledSurface:
