@@ -102,7 +102,7 @@ def settings_of(job: Job) -> dict[str, Any]:
         "object": described.model_dump(mode="json"),
         "files": described.body.contents,
         "parameters": asdict(parameters),
-        "limits": asdict(Limits()),
+        "limits": Limits()._asdict(),
     }
 
 

@@ -46,8 +46,8 @@ class Grasp(NamedTuple):
             return f"The model comes to {self.present:.2f} mm; no grasp farther in is much better."
         left, right = (1e3 * one for one in self.inwards)
         return (
-            f"The model comes to {self.present:.2f} mm; held {left:.0f} mm farther in at the left and {right:.0f} mm at "
-            f"the right it would come to {self.rms:.2f} mm."
+            f"The model comes to {self.present:.2f} mm; held {left:.0f} mm farther in at the left and {right:.0f} mm "
+            f"at the right it would come to {self.rms:.2f} mm."
         )
 
 

@@ -9,6 +9,7 @@ from softform_core.errors import SoftformError
 from softform_shaping.model import HeldModel
 from softform_shaping.objects import ShapedObject, load_object
 from softform_shaping.plastic_object import PlasticObject
+from softform_shaping.regrasp import _held_at, advised_grasp, nearest
 from softform_shaping.scene import make_scene
 from softform_shaping.segmentation import dominant_hue, object_pixels
 
@@ -92,7 +93,7 @@ def test_a_file_of_an_object_that_nothing_would_hold_is_told(from_file, tmp_path
     write_block(tmp_path / "block.vtk")
     body = from_file.body.model_dump(mode="json")
     for changed, words in (
-        ({"loads": []}, "loads"),
+        ({"loads": []}, "nothing would move it"),
         ({"supports": [{"at": [0.0, 0.0, 0.0]}]}, "supports: \\[\\]"),
         ({"surface": "tube"}, "whole"),
     ):
@@ -141,3 +142,16 @@ def test_plasticity_that_means_nothing_is_told():
     described = ShapedObject.model_validate({**BAR, "truth": {"uneven": 0.3}})
     with pytest.raises(SoftformError, match="takes no uneven"):
         make_scene(described, HeldModel(described.body.simulator()), 0)
+
+
+def test_another_grasp_is_advised_where_it_comes_nearer(block, model):
+    inwards = 0.2 * 0.2, 0.0
+    farther_in = HeldModel(block.model_copy(update={"body": _held_at(block, inwards)}).body.simulator())
+    target = farther_in.shape(3.0 * BENT).nodes
+    poses, error = nearest(model, model.shape(BENT).nodes)
+    assert error < 0.2 and poses == pytest.approx(BENT, abs=0.02)
+    advice = advised_grasp(block, target)
+    assert advice.inwards == inwards and advice.rms < 0.7 * advice.present, advice
+    assert "40 mm farther in at the left" in str(advice)
+    with pytest.raises(SoftformError, match="places? for each node"):
+        nearest(model, target[1:])
