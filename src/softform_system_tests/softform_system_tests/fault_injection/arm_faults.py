@@ -37,6 +37,7 @@ _TOO_FAST = 1.3  # of the limit of a joint
 _BETWEEN = 0.01  # s between two samples of the log from which a speed is taken
 _SEEN = (ShapeCode.CAPTURE_INVALID,)
 _DRIVER = (ShapeCode.DRIVER_FAULT, ShapeCode.DRIVER_NOT_READY)
+_LATCHED = (DriverState.FAULT,)
 _TWIST = np.array([0.0, 0.0, 0.0, 0.0, 0.0, -0.4, 0.0, 0.0, 0.0, 0.0, 0.0, 0.4])
 _STUCK = 10
 """The controller's number of a joint that bends the object."""
@@ -84,17 +85,17 @@ def _camera_lost(stack: ArmStack, goal: Goal) -> Outcome:
 
 def _stop_button(stack: ArmStack, goal: Goal) -> Outcome:
     shown = stack.inject("stop_button+2")
-    return _ends(stack, goal, _DRIVER, shown, latches=True)
+    return _ends(stack, goal, _DRIVER, shown, states=_LATCHED)
 
 
 def _stuck(stack: ArmStack, goal: Goal) -> Outcome:
     stack.inject(f"stuck_joint={_STUCK}")
-    return _ends(stack, goal, (*_DRIVER, ShapeCode.SETTLE_TIMEOUT))
+    return _ends(stack, goal, (*_DRIVER, ShapeCode.SETTLE_TIMEOUT), states=(DriverState.HOLDING, *_LATCHED))
 
 
 def _pulled(stack: ArmStack, goal: Goal) -> Outcome:
     shown = stack.inject("disconnect+2")
-    return _ends(stack, goal, _DRIVER, shown + WATCHDOG, latches=True)
+    return _ends(stack, goal, _DRIVER, shown + WATCHDOG, states=_LATCHED)
 
 
 def _killed_node(stack: ArmStack, goal: Goal) -> Outcome:
@@ -129,7 +130,7 @@ def _killed_driver(stack: ArmStack, goal: Goal) -> Outcome:
 def _frozen_driver(stack: ArmStack, goal: Goal) -> Outcome:
     with _frozen(stack, DRIVER, _FROZEN_SECONDS) as moment:
         pass
-    return _ends(stack, goal, (*_DRIVER, ShapeCode.SETTLE_TIMEOUT), moment + WATCHDOG, latches=True)
+    return _ends(stack, goal, (*_DRIVER, ShapeCode.SETTLE_TIMEOUT), moment + WATCHDOG, states=_LATCHED)
 
 
 _BY_VARIANT: dict[str, Callable[[ArmStack, Goal], Outcome]] = {
@@ -175,7 +176,7 @@ def _ends(
     codes: Collection[int],
     observable: float | None = None,
     *,
-    latches: bool = False,
+    states: Collection[int] = (DriverState.HOLDING,),
     word: str = "",
 ) -> Outcome:
     """Judge that a goal ends with one of these codes, and that the arms then stand still with their brakes on.
@@ -185,7 +186,7 @@ def _ends(
         goal: It runs.
         codes: Empty where its node is gone.
         observable: When the fault could be seen, s of `time.monotonic`; None where the arms may first end their move.
-        latches: Whether the driver has to be at fault.
+        states: What the driver may then be in.
         word: What its reason has to name.
     """
     goal.join(_GOAL_SECONDS)
@@ -195,8 +196,7 @@ def _ends(
     code = int(ShapeCode.NONE) if goal.failure is None else getattr(goal.failure, "code", None)
     if (code not in codes if codes else code is not None) or word not in goal.told:
         return judged(f"told was: {goal.told}")
-    wanted = DriverState.FAULT if latches else DriverState.HOLDING
-    if stack.has_driver and not wait_for(lambda: stack.state.state == wanted, _FAULT_SECONDS):
+    if stack.has_driver and not wait_for(lambda: stack.state.state in states, _FAULT_SECONDS):
         return judged(f"{goal.told} But the driver is in state {stack.state.state}: {stack.state.reason}")
     is_braked = wait_for(lambda: stack.is_braked, _BRAKED_SECONDS)  # a pulled plug is found again once a second
     if not is_braked:
