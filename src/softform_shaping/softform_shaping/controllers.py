@@ -57,7 +57,8 @@ class Estimate(NamedTuple):
         rms: The same as root mean square over the nodes, mm.
         fitness: Of ICP (Eq. 10).
         corrections: Steps of the correction.
-        is_done: Whether it would stop here.
+        is_done: Whether it would stop here: it is content, or knows no move that brings the object nearer.
+        is_near: Whether it takes the target for reached.
         simulating: Processor time of the shape between the grippers, s; what else `observe` takes is correction.
     """
 
@@ -68,6 +69,7 @@ class Estimate(NamedTuple):
     fitness: float
     corrections: int
     is_done: bool
+    is_near: bool
     simulating: float
 
 

@@ -26,6 +26,8 @@ __all__ = ["InteractionFilter", "Ours", "OursController", "fit_camera", "weighte
 
 _DAMPING = 1e-3
 """Of a step, over the largest sensitivity."""
+_NEAR = 2.0
+"""Root mean square error up to which the target counts as reached, mm."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,9 @@ class OursController(Controller):
         step = self._wanted()
         shift, turned = np.linalg.norm(step.reshape(2, 2, 3), axis=2).max(axis=0)
         is_done = bool(shift < ours.moved[0] and turned < ours.moved[1])
-        return Estimate(self._nodes, self._simulated, error, rms, float(close.mean()), 1, is_done, simulating)
+        return Estimate(
+            self._nodes, self._simulated, error, rms, float(close.mean()), 1, is_done, rms <= _NEAR, simulating
+        )
 
     def _wanted(self) -> Array:
         """The variation (12,) that brings the nodes nearest to the target, by L."""

@@ -126,7 +126,7 @@ class PrintedController(Controller):
         rms = shape_errors(task.target, self._motion.apply_inverse(self._nodes))[0]
         is_done = error < self.printed.error
         fitness = found.alignment.fitness
-        return Estimate(self._nodes, self._simulated, error, rms, fitness, found.steps, is_done, simulating)
+        return Estimate(self._nodes, self._simulated, error, rms, fitness, found.steps, is_done, is_done, simulating)
 
     def variation(self) -> Array:
         """Eqs. 15-22."""

@@ -83,7 +83,8 @@ class Shaped:
 
     Attributes:
         iterations: In their order.
-        ended: Why it ended: `done`, `iterations`, `stress`, or what went wrong.
+        ended: Why it ended: `done`; `nearest`, if no move brings it nearer and it is not near; `iterations`, `stress`,
+            or what went wrong.
         travel: Of both grippers, m.
         error: What went wrong, if something did.
     """
@@ -163,7 +164,7 @@ def shape_object(
         done.append(iteration)
         watch(iteration)
         if estimate.is_done:
-            ended = "done"
+            ended = "done" if estimate.is_near else "nearest"
             break
         if number == most - 1:
             break
