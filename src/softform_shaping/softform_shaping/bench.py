@@ -22,7 +22,7 @@ from softform_shaping.session import Shaped, shape_object
 from softform_shaping.tasks import TASKS
 from softform_shaping.true_object import TrueObject
 
-__all__ = ["best_reachable", "outcome", "run_task", "shaping"]
+__all__ = ["SUCCESS", "best_reachable", "outcome", "run_task", "shaping"]
 
 SUCCESS = 2.0
 """True root mean square error, mm, up to which a task counts as done."""

@@ -94,7 +94,7 @@ def test_a_file_of_an_object_that_nothing_would_hold_is_told(from_file, tmp_path
     body = from_file.body.model_dump(mode="json")
     for changed, words in (
         ({"loads": []}, "nothing would move it"),
-        ({"supports": [{"at": [0.0, 0.0, 0.0]}]}, "supports: \\[\\]"),
+        ({"supports": [{"at": [0.0, 0.0, 0.0]}]}, "no support"),
         ({"surface": "tube"}, "whole"),
     ):
         (tmp_path / "wrong.yaml").write_text(yaml.safe_dump({**BLOCK, "body": {**body, **changed}, "truth": {}}))
@@ -113,11 +113,11 @@ def test_what_is_bent_a_little_springs_back_and_what_yields_stays_bent(bar):
     bar.move(bent(0.1))
     assert bar.stress == pytest.approx(model.stresses(model.shape(bent(0.1))).max(), rel=1e-3) and bar.stress < YIELD
     assert bar.plastic_strain == 0.0 and bar.left_over()[1] < 1e-3
-    bar.move(bent(0.45))
+    bar.move(bent(0.35))
     yielded = bar.plastic_strain
     assert 1e-3 < yielded < 0.02 and not bar.is_broken
     assert bar.stress <= (YIELD + HARDENING * yielded) * 1.001
-    assert bar.stress < 0.8 * model.stresses(model.shape(bent(0.45))).max()
+    assert bar.stress < 0.8 * model.stresses(model.shape(bent(0.35))).max()
     far, angle = bar.left_over()
     assert far > 1.0 and 0.01 < angle < 0.9
     bar.move(np.zeros(12))
@@ -147,7 +147,7 @@ def test_plasticity_that_means_nothing_is_told():
 def test_another_grasp_is_advised_where_it_comes_nearer(block, model):
     inwards = 0.2 * 0.2, 0.0
     farther_in = HeldModel(block.model_copy(update={"body": _held_at(block, inwards)}).body.simulator())
-    target = farther_in.shape(3.0 * BENT).nodes
+    target = farther_in.shape(1.5 * BENT).nodes
     poses, error = nearest(model, model.shape(BENT).nodes)
     assert error < 0.2 and poses == pytest.approx(BENT, abs=0.02)
     advice = advised_grasp(block, target)

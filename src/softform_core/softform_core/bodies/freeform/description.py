@@ -174,7 +174,7 @@ class MeshedBody(Body):
         if self.elements == "quadratic":
             return
         if is_held or self.chamber_count or not all(isinstance(load, GripLoad) for load in self.loads):
-            raise ValueError("elements: corotational ones take no support, and grips, no chambers and no cables")
+            raise ValueError("elements: corotational ones take grips alone: no support, no chambers and no cables")
         if self.fibre_modulus:
             raise ValueError("elements: corotational ones have no fibres; leave fibre_modulus out")
 
