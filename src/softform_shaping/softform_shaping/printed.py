@@ -112,8 +112,8 @@ class PrintedController(Controller):
         began = time.process_time()
         self._simulated = task.model.shape(poses, self._simulated)
         simulating = time.process_time() - began
-        seen = cloud if self._motion is None else self._motion.apply(cloud)
-        self.sighting.require(task.visual.places(self._simulated.nodes), seen)
+        # Not the cloud that ICP has moved: along flat sides it slides, and an end of the object would seem to be gone.
+        self.sighting.require(task.visual.places(self._simulated.nodes), cloud)
         found = corrected(
             task.model, task.visual, self._simulated, cloud,
             reach=task.reach, fitness=self.printed.fitness, start=self._motion,
