@@ -93,7 +93,7 @@ def settings_of(job: Job) -> dict[str, Any]:
     """All that a run's figures depend on, but for the program itself."""
     task = TASKS[job.task]
     described = load_object(task.object)
-    parameters = {"ours": Ours(), "printed": Printed()}[job.controller]
+    parameters: Ours | Printed = Ours() if job.controller == "ours" else Printed()
     return {
         "version": _VERSION,
         **job._asdict(),

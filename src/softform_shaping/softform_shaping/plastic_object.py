@@ -120,12 +120,9 @@ class PlasticObject(TrueObject):
         self.has = np.linalg.norm(self._body.rest_nodes[self._weights.indices] - rest_nodes, axis=1) < 1e-3
         self.poses, self.slipped, self.is_broken = np.zeros(12), np.zeros(12), False
         self._shape = self._model.shape(self.poses)
+        self._unknowns = self._shape.unknowns
         self._gap: float | None = None
         self._centres = [0.5 * np.add(grip.begin, grip.end) for grip in body.loads if isinstance(grip, GripLoad)]
-
-    @property
-    def _unknowns(self) -> Array:
-        return self._shape.unknowns
 
     @property
     def stress(self) -> float:
@@ -168,7 +165,7 @@ class PlasticObject(TrueObject):
         except NoEquilibriumError:
             body.plastic, body.hardened = before
             raise
-        self._shape, self.poses = shape, poses
+        self._shape, self._unknowns, self.poses = shape, shape.unknowns, poses
         worst = int(body.hardened.argmax())
         if body.hardened[worst] >= self._rupture:
             self.is_broken, self._gap = True, float(body.rest_nodes[body.tetrahedra[worst], 2].mean())

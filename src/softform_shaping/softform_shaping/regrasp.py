@@ -10,13 +10,15 @@ from typing import NamedTuple
 import numpy as np
 
 from softform_core.arrays import Array
+from softform_core.bodies.freeform.description import MeshedBody
+from softform_core.bodies.loads.description import GripLoad
 from softform_core.errors import SoftformError
 from softform_shaping.control import shape_errors
 from softform_shaping.model import HeldModel
 from softform_shaping.objects import ShapedObject
 from softform_shaping.poses import limited, moved
 
-__all__ = ["Grasp", "advised_grasp", "nearest"]
+__all__ = ["Grasp", "advised_grasp", "held_at", "nearest"]
 
 _ROUNDS, _SHIFT, _TURN, _DAMPING = 25, 0.03, 0.3, 1e-6
 _ENOUGH = 0.99
@@ -93,11 +95,14 @@ def advised_grasp(described: ShapedObject, target: Array) -> Grasp:
     Raises:
         SoftformError: If the object is wrong, or the target is not of its nodes.
     """
-    length = float(described.body.extents[2])
+    body = described.body
+    if not isinstance(body, MeshedBody):
+        raise SoftformError(f"Object '{described.name}' has no mesh.", "Give a body of kind freeform, or mesh.")
+    length = float(body.extents[2])
     errors: dict[tuple[float, float], float] = {}
     for left, right in product(_INWARDS, _INWARDS):
         inwards = left * length, right * length
-        model = HeldModel(described.model_copy(update={"body": _held_at(described, inwards)}).body.simulator())
+        model = HeldModel(described.model_copy(update={"body": held_at(body, inwards)}).body.simulator())
         errors[inwards] = nearest(model, target)[1]
     present = errors[0.0, 0.0]
     inwards = min(errors, key=lambda one: errors[one])
@@ -106,9 +111,13 @@ def advised_grasp(described: ShapedObject, target: Array) -> Grasp:
     return Grasp(inwards, errors[inwards], present)
 
 
-def _held_at(described: ShapedObject, inwards: tuple[float, float]) -> object:
-    loads = []
-    for load, along in zip(described.body.loads, (inwards[0], -inwards[1]), strict=True):
+def held_at(body: MeshedBody, inwards: tuple[float, float]) -> MeshedBody:
+    """The same body, whose two grips hold it so much farther in, m, the left one first."""
+    loads: list[GripLoad] = []
+    for load in body.loads:
+        if not isinstance(load, GripLoad):
+            raise SoftformError("The body has loads that are no grips.", "Give it two grips alone.")
+        along = inwards[0] if not loads else -inwards[1]
         begin, end = ((x, y, z + along) for x, y, z in (load.begin, load.end))
         loads.append(load.model_copy(update={"begin": begin, "end": end}))
-    return described.body.model_copy(update={"loads": loads})
+    return body.model_copy(update={"loads": loads})

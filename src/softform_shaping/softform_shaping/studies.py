@@ -11,6 +11,7 @@ import cv2
 import numpy as np
 
 from softform_core.arrays import Array
+from softform_core.bodies.freeform.description import FreeformBody
 from softform_core.errors import SoftformError
 from softform_core.threads import one_thread
 from softform_shaping.camera import DepthCamera, Intrinsics, Solid, looking_at
@@ -67,8 +68,8 @@ def dlo(seeds: range, say: Say) -> dict[str, Any]:
     """Table 1: radius and length of linear objects from one picture each, bent at random, by ours and as printed."""
     found: dict[str, Any] = {}
     for name, what in _LINEAR.items():
-        runs = [_seen_linear(what, np.random.default_rng([seed, 7])) for seed in seeds]
-        runs = [run for run in runs if run]
+        pictures = (_seen_linear(what, np.random.default_rng([seed, 7])) for seed in seeds)
+        runs = [run for run in pictures if run is not None]
         figures: dict[str, Any] = {"radius_mm": what.radius, "length_mm": what.length, "seen": len(runs)}
         if runs:
             for key in runs[0]:
@@ -158,11 +159,12 @@ _SHIFT, _TURN = 0.02, np.pi / 10.0
 def material(seeds: range, say: Say) -> dict[str, Any]:
     """Fig. 4: by how much shapes depend on E and nu, as one gripper moves along and turns about each axis."""
     described = load_object("sponge")
-    e_middle, nu_middle = 2.5e6, 0.3
+    body, e_middle, nu_middle = described.body, 2.5e6, 0.3
+    assert isinstance(body, FreeformBody)
 
     def shapes(modulus: float, ratio: float) -> Array:
-        law = described.body.material.model_copy(update={"coefficients": [modulus / (2.0 * (1.0 + ratio))]})
-        model = HeldModel(described.body.model_copy(update={"material": law, "poisson_ratio": ratio}).simulator())
+        law = body.material.model_copy(update={"coefficients": [modulus / (2.0 * (1.0 + ratio))]})
+        model = HeldModel(body.model_copy(update={"material": law, "poisson_ratio": ratio}).simulator())
         moves = np.zeros((6, 12))
         moves[np.arange(6), 6 + np.arange(6)] = [_SHIFT] * 3 + [_TURN] * 3
         return np.stack([model.shape(move).nodes for move in moves])

@@ -9,7 +9,7 @@ from softform_core.errors import SoftformError
 from softform_shaping.model import HeldModel
 from softform_shaping.objects import ShapedObject, load_object
 from softform_shaping.plastic_object import PlasticObject
-from softform_shaping.regrasp import _held_at, advised_grasp, nearest
+from softform_shaping.regrasp import advised_grasp, held_at, nearest
 from softform_shaping.scene import make_scene
 from softform_shaping.segmentation import dominant_hue, object_pixels
 
@@ -146,7 +146,7 @@ def test_plasticity_that_means_nothing_is_told():
 
 def test_another_grasp_is_advised_where_it_comes_nearer(block, model):
     inwards = 0.2 * 0.2, 0.0
-    farther_in = HeldModel(block.model_copy(update={"body": _held_at(block, inwards)}).body.simulator())
+    farther_in = HeldModel(block.model_copy(update={"body": held_at(block.body, inwards)}).body.simulator())
     target = farther_in.shape(1.5 * BENT).nodes
     poses, error = nearest(model, model.shape(BENT).nodes)
     assert error < 0.2 and poses == pytest.approx(BENT, abs=0.02)
