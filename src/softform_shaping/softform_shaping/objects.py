@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
 from softform_core.errors import SoftformError
 from softform_core.paths import places
@@ -11,7 +11,7 @@ from softform_core.robots.body import Body, body_class
 from softform_core.robots.description import Description, NotNegative, Positive
 from softform_core.yaml_files import read_yaml
 
-__all__ = ["Hold", "Plasticity", "ShapedObject", "load_object", "object_names"]
+__all__ = ["Hold", "ShapedObject", "load_object", "object_names"]
 
 Colour = tuple[
     Annotated[int, Field(ge=0, le=255)], Annotated[int, Field(ge=0, le=255)], Annotated[int, Field(ge=0, le=255)]
@@ -34,18 +34,6 @@ class Hold(Description):
     turn: NotNegative = 100.0
 
 
-class Plasticity(Description):
-    """How the true object yields beyond its `yield_stress`, and where it breaks.
-
-    Attributes:
-        hardening: By which its yield stress rises with plastic strain, Pa.
-        rupture: Plastic strain at which it breaks.
-    """
-
-    hardening: Positive
-    rupture: Positive
-
-
 class ShapedObject(Description):
     """An object that two grippers hold.
 
@@ -57,7 +45,6 @@ class ShapedObject(Description):
         truth: How the true one differs: fields of a reality of the body's kind.
         hold: Of the true one.
         colour: Red, green, blue.
-        plasticity: Of the true one, whose body then has linear elements, too; elastic, if left out.
         yield_stress: Of von Mises (Eq. 9), from which it is damaged, Pa; unknown, if left out.
     """
 
@@ -68,14 +55,7 @@ class ShapedObject(Description):
     truth: dict[str, Any] = {}
     hold: Hold = Hold()
     colour: Colour = (230, 190, 40)
-    plasticity: Plasticity | None = None
     yield_stress: Positive | None = None
-
-    @model_validator(mode="after")
-    def _yields_somewhere(self) -> "ShapedObject":
-        if self.plasticity is not None and self.yield_stress is None:
-            raise ValueError("plasticity needs a yield_stress")
-        return self
 
     @field_validator("body", mode="before")
     @classmethod

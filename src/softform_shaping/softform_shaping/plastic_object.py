@@ -1,8 +1,6 @@
-"""A true object that yields and breaks: linear elements that turn, J2 plasticity with linear hardening, rupture.
+"""A true object that yields and breaks, by the plasticity of its body (`softform_core.bodies.freeform.plastic`).
 
-With the strain e = S - 1 of `CorotationalBody`, a plastic strain p without change of volume stays of it, and the stress
-is 2 mu (e - p) + lambda tr(e) 1. Where von Mises' exceeds the yield stress, p grows in its direction until it does not
-(radial return, Eq. 9 as the criterion); shape and p are found in turns. An element whose plastic strain reaches rupture
+Shape and plastic strain are found in turns. An element whose plastic strain reaches rupture
 breaks the object: each part then goes with its gripper as it was, and the camera sees the gap.
 """
 
@@ -10,10 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.bodies.freeform.corotational import CorotationalBody
-from softform_core.bodies.freeform.description import FreeformBody
-from softform_core.bodies.freeform.mesh import mesh_freeform
-from softform_core.bodies.loads.description import GripLoad
 from softform_core.errors import SoftformError
 from softform_core.simulation.newton import NoEquilibriumError
 from softform_shaping.model import HeldModel, HeldShape
@@ -21,7 +15,7 @@ from softform_shaping.objects import ShapedObject
 from softform_shaping.poses import motion_of
 from softform_shaping.true_object import TrueObject
 
-__all__ = ["PlasticBody", "PlasticObject"]
+__all__ = ["PlasticObject"]
 
 _TURNS, _SETTLED = 60, 2e-6
 """Most turns of shape and plastic strain in a move, and the change of strain from which they count as settled."""
@@ -32,62 +26,8 @@ _GAP = 0.006
 _RELAXING, _PROBE, _NO_FORCE = 12, 1e-4, 1e-4
 
 
-class PlasticBody(CorotationalBody):
-    """A `CorotationalBody` whose material keeps a plastic strain.
-
-    Attributes:
-        plastic: (E, 3, 3) of each element, without change of volume.
-        hardened: (E,) equivalent plastic strain so far.
-
-    Args:
-        body: The description.
-        yield_stress: Of von Mises, Pa.
-        hardening: Pa.
-    """
-
-    def __init__(self, body: FreeformBody, yield_stress: float, hardening: float) -> None:
-        mesh = mesh_freeform(body, np.zeros((0, 3))).solid
-        super().__init__(body, mesh.nodes, mesh.elements, mesh.is_plate)
-        self.plastic = np.zeros((len(self.tetrahedra), 3, 3))
-        self.hardened = np.zeros(len(self.tetrahedra))
-        self._yield_stress, self._hardening = yield_stress, hardening
-
-    def _polar(self, nodes: Array) -> tuple[Array, Array]:
-        """Rotations (E, 3, 3), and deviators (E, 3, 3) of the strains."""
-        gradient = np.einsum("eai,eaj->eij", nodes[self.tetrahedra], self._slopes)
-        left, stretch, right = np.linalg.svd(gradient)
-        strain = np.einsum("eki,ek,ekj->eij", right, stretch - 1.0, right)
-        return left @ right, strain - np.trace(strain, axis1=1, axis2=2)[:, None, None] / 3.0 * np.eye(3)
-
-    def gradient(self, unknowns: Array, actuators: Array) -> Array:
-        """Gradient (1, m) N, with the forces of the plastic strain."""
-        found = super().gradient(unknowns, actuators)
-        if not self.hardened.any():
-            return found
-        nodes = self.nodes(unknowns[0])
-        turned = self._polar(nodes)[0] @ self.plastic
-        forces = -2.0 * (self._mu * self.volumes)[:, None, None] * np.einsum("eij,eaj->eai", turned, self._slopes)
-        added = np.zeros_like(nodes)
-        np.add.at(added, self.tetrahedra, forces)
-        return np.asarray(found + added.reshape(-1)[self._order][None])
-
-    def stresses(self, unknowns: Array) -> Array:
-        """Von Mises stress (E,) Pa, of what is elastic of the strain."""
-        elastic = self._polar(self.nodes(unknowns))[1] - self.plastic
-        return np.asarray(2.0 * self._mu * np.sqrt(1.5 * np.einsum("eij,eij->e", elastic, elastic)))
-
-    def returned(self, unknowns: Array, plastic: Array, hardened: Array) -> tuple[Array, Array]:
-        """Plastic strain (E, 3, 3) and its equivalent (E,) at unknowns (m,), from where they were before a move."""
-        trial = self._polar(self.nodes(unknowns))[1] - plastic
-        size = np.sqrt(1.5 * np.einsum("eij,eij->e", trial, trial))
-        beyond = 2.0 * self._mu * size - (self._yield_stress + self._hardening * hardened)
-        grows = np.maximum(beyond, 0.0) / (3.0 * self._mu + self._hardening)
-        direction = 1.5 * trial / np.maximum(size, 1e-30)[:, None, None]
-        return plastic + grows[:, None, None] * direction, hardened + grows
-
-
 class PlasticObject(TrueObject):
-    """An object with `plasticity` on the rig.
+    """An object whose truth has plasticity, on the rig.
 
     Attributes:
         poses: (12,) of the grippers, as commanded.
@@ -100,29 +40,22 @@ class PlasticObject(TrueObject):
         rest_nodes: (V, 3) m, nodes of the controller's mesh at rest.
 
     Raises:
-        SoftformError: If its truth says more than another material and weight, or has no plasticity.
+        SoftformError: If its truth has no plasticity, or is wrong.
     """
 
     def __init__(self, described: ShapedObject, rest_nodes: Array) -> None:
-        body, law = described.body, described.plasticity
-        if law is None or described.yield_stress is None or not isinstance(body, FreeformBody):
-            raise SoftformError(f"Object '{described.name}' does not yield.", "Give it plasticity and yield_stress.")
-        others = set(described.truth) - {"material", "gravity"}
-        if others:
-            raise SoftformError(
-                f"Of an object that yields, truth takes no {', '.join(sorted(others))}.", "Leave it out, or plasticity."
-            )
-        self._body = PlasticBody(
-            body.model_validate({**body.model_dump(), **described.truth}), described.yield_stress, law.hardening
-        )
-        self._rupture, self._model = law.rupture, HeldModel(self._body)
+        self._body = self._body_of(described, {})
+        if not hasattr(self._body, "law"):
+            raise SoftformError(f"Object '{described.name}' does not yield.", "Give its truth plasticity.")
+        grips = [load for load in getattr(described.body, "loads", []) if load.load == "grip"]
+        self._rupture, self._model = self._body.law.rupture, HeldModel(self._body)
         self._weights = self._body.weights_of(rest_nodes)
         self.has = np.linalg.norm(self._body.rest_nodes[self._weights.indices] - rest_nodes, axis=1) < 1e-3
         self.poses, self.slipped, self.is_broken = np.zeros(12), np.zeros(12), False
         self._shape = self._model.shape(self.poses)
         self._unknowns = self._shape.unknowns
         self._gap: float | None = None
-        self._centres = [0.5 * np.add(grip.begin, grip.end) for grip in body.loads if isinstance(grip, GripLoad)]
+        self._centres = [0.5 * np.add(grip.begin, grip.end) for grip in grips]
 
     @property
     def stress(self) -> float:

@@ -5,13 +5,11 @@ reach of the same ones farther in.
 """
 
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from softform_core.arrays import Array
-from softform_core.bodies.freeform.description import MeshedBody
-from softform_core.bodies.loads.description import GripLoad
 from softform_core.errors import SoftformError
 from softform_shaping.control import shape_errors
 from softform_shaping.model import HeldModel
@@ -96,9 +94,7 @@ def advised_grasp(described: ShapedObject, target: Array) -> Grasp:
         SoftformError: If the object is wrong, or the target is not of its nodes.
     """
     body = described.body
-    if not isinstance(body, MeshedBody):
-        raise SoftformError(f"Object '{described.name}' has no mesh.", "Give a body of kind freeform, or mesh.")
-    length = float(body.extents[2])
+    length = float(np.ptp(HeldModel(body.simulator()).rest_nodes[:, 2]))
     errors: dict[tuple[float, float], float] = {}
     for left, right in product(_INWARDS, _INWARDS):
         inwards = left * length, right * length
@@ -111,13 +107,10 @@ def advised_grasp(described: ShapedObject, target: Array) -> Grasp:
     return Grasp(inwards, errors[inwards], present)
 
 
-def held_at(body: MeshedBody, inwards: tuple[float, float]) -> MeshedBody:
+def held_at(body: Any, inwards: tuple[float, float]) -> Any:
     """The same body, whose two grips hold it so much farther in, m, the left one first."""
-    loads: list[GripLoad] = []
-    for load in body.loads:
-        if not isinstance(load, GripLoad):
-            raise SoftformError("The body has loads that are no grips.", "Give it two grips alone.")
-        along = inwards[0] if not loads else -inwards[1]
+    loads = []
+    for load, along in zip(body.loads, (inwards[0], -inwards[1]), strict=True):
         begin, end = ((x, y, z + along) for x, y, z in (load.begin, load.end))
         loads.append(load.model_copy(update={"begin": begin, "end": end}))
     return body.model_copy(update={"loads": loads})

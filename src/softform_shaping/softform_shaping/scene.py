@@ -103,7 +103,7 @@ def make_scene(described: ShapedObject, model: HeldModel, seed: int, with_arms: 
     changes: dict[str, Any] = {"uneven_seed": seed} if "uneven" in described.truth else {}
     true = (
         TrueObject(described, model.rest_nodes, changes)
-        if described.plasticity is None
+        if "plasticity" not in described.truth
         else PlasticObject(described, model.rest_nodes)
     )
     low, high = model.rest_nodes.min(axis=0), model.rest_nodes.max(axis=0)

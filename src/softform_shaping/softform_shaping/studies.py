@@ -11,7 +11,6 @@ import cv2
 import numpy as np
 
 from softform_core.arrays import Array
-from softform_core.bodies.freeform.description import FreeformBody
 from softform_core.errors import SoftformError
 from softform_core.threads import one_thread
 from softform_shaping.camera import DepthCamera, Intrinsics, Solid, looking_at
@@ -159,8 +158,8 @@ _SHIFT, _TURN = 0.02, np.pi / 10.0
 def material(seeds: range, say: Say) -> dict[str, Any]:
     """Fig. 4: by how much shapes depend on E and nu, as one gripper moves along and turns about each axis."""
     described = load_object("sponge")
-    body, e_middle, nu_middle = described.body, 2.5e6, 0.3
-    assert isinstance(body, FreeformBody)
+    body: Any = described.body
+    e_middle, nu_middle = 2.5e6, 0.3
 
     def shapes(modulus: float, ratio: float) -> Array:
         law = body.material.model_copy(update={"coefficients": [modulus / (2.0 * (1.0 + ratio))]})

@@ -26,8 +26,10 @@ BAR = {
         "material": {"law": "neo_hookean", "coefficients": [1.147e9]},
         "poisson_ratio": 0.36,
     },
-    "truth": {"gravity": [0.0, 0.0, 0.0]},
-    "plasticity": {"hardening": HARDENING, "rupture": 0.02},
+    "truth": {
+        "gravity": [0.0, 0.0, 0.0],
+        "plasticity": {"yield_stress": YIELD, "hardening": HARDENING, "rupture": 0.02},
+    },
     "yield_stress": YIELD,
 }
 
@@ -137,11 +139,14 @@ def test_what_is_bent_too_far_breaks_and_its_parts_go_with_their_grippers(bar):
 
 
 def test_plasticity_that_means_nothing_is_told():
-    with pytest.raises(ValueError, match="needs a yield_stress"):
-        ShapedObject.model_validate({key: value for key, value in BAR.items() if key != "yield_stress"})
-    described = ShapedObject.model_validate({**BAR, "truth": {"uneven": 0.3}})
-    with pytest.raises(SoftformError, match="takes no uneven"):
-        make_scene(described, HeldModel(described.body.simulator()), 0)
+    described = ShapedObject.model_validate(BAR)
+    model = HeldModel(described.body.simulator())
+    for truth, words in (
+        ({**BAR["truth"], "uneven": 0.3}, "plasticity alone"),
+        ({"plasticity": {"yield_stress": YIELD}}, "hardening"),
+    ):
+        with pytest.raises(SoftformError, match=words):
+            make_scene(described.model_copy(update={"truth": truth}), model, 0)
 
 
 def test_another_grasp_is_advised_where_it_comes_nearer(block, model):
