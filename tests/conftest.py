@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from softform_interfaces.msg import ActuatorState
+from softform_interfaces.msg import ActuatorState, DriverState
 from softform_launch.launched_stack import LaunchedStack
 from softform_ros.background_node import BackgroundNode
-from softform_ros.qos import ACTUATOR_STATE_READER
+from softform_ros.qos import ACTUATOR_STATE_READER, LATCHED_STATE
 from softform_ros.service_calls import call_driver
 from softform_ros.stack_state import wait_until_active
 
@@ -67,8 +67,9 @@ def started_stack(run_dir: Path, arguments: dict[str, str]) -> Iterator[RunningS
 
 
 def bring_to_rest() -> None:
-    """Stop and reset the robot, and wait until it is vented."""
+    """Stop and reset the robot, and wait until it is vented, or held by its brakes."""
     values: list[float] = []
+    states: list[int] = []
     with BackgroundNode("operator", "/softform") as node:
         for service in ("stop", "reset"):
             answer = call_driver(node, service, 20.0)
@@ -79,9 +80,11 @@ def bring_to_rest() -> None:
             lambda state: values.append(max(map(abs, state.value))),
             ACTUATOR_STATE_READER,
         )
+        node.create_subscription(DriverState, "driver_state", lambda told: states.append(told.state), LATCHED_STATE)
         deadline = time.monotonic() + 20.0
-        while not values or values[-1] > AT_REST:
-            assert time.monotonic() < deadline, f"not at rest: {values[-1:]}"
+        # What holds publishes no values until somebody has the lease.
+        while states[-1:] != [DriverState.HOLDING] and (not values or values[-1] > AT_REST):
+            assert time.monotonic() < deadline, f"not at rest: {values[-1:]}, state {states[-1:]}"
             time.sleep(0.05)
 
 

@@ -253,7 +253,7 @@ class ActionCaller:
             if is_another or not self.is_served:
                 raise NotConnectedError(
                     f"The {self._server} node went away while it worked on the goal.",
-                    "See its log; the driver vents the robot when no command comes.",
+                    "See its log; the driver makes the robot safe when no command comes.",
                 )
         return future.result()
 

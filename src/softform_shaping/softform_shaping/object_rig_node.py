@@ -13,8 +13,10 @@ from std_msgs.msg import Header
 from softform_client.driver_watch import DriverWatch
 from softform_core.errors import SoftformError
 from softform_core.periodic import PeriodicThread
+from softform_core.text import printable
 from softform_core.threads import one_thread
 from softform_interfaces.msg import DriverState
+from softform_interfaces.srv import InjectFault
 from softform_ros.conversions import cloud_from_points, stamp_from_seconds
 from softform_ros.diagnostics import ERROR, OK, WARN, Health
 from softform_ros.frames import StaticFrames
@@ -22,6 +24,7 @@ from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.parameters import Parameter
 from softform_ros.qos import LATCHED_STATE, TRUE_SURFACE
 from softform_shaping.arms_of import arms_of, object_of
+from softform_shaping.object_faults import CAMERA_LOST, checked_fault, spoilt
 from softform_shaping.pictures import camera_info, image_messages
 from softform_shaping.preparation import prepared
 from softform_shaping.scene import Scene, make_scene
@@ -49,7 +52,8 @@ class ObjectRigNode(SoftformLifecycleNode):
         self._truth = self.create_publisher(PointCloud2, "rig/true_object", TRUE_SURFACE)
         self._places = StaticFrames(self)
         self._thread: PeriodicThread | None = None
-        self._pictures, self._failure = 0, ""
+        self._pictures, self._failure, self._fault = 0, "", ""
+        self.create_service(InjectFault, "object_rig/inject_fault", self._inject)
 
     def configure(self) -> None:
         """Make the object and the camera, and listen to the driver."""
@@ -86,17 +90,28 @@ class ObjectRigNode(SoftformLifecycleNode):
 
     def health(self) -> Health:
         """Return how many pictures were taken, and whether the object follows the grippers."""
-        values = {"pictures": self._pictures, "slipped": bool(self._scene.truth.slipped.any())}
+        slipped = bool(self._scene.truth.slipped.any())
+        values = {"pictures": self._pictures, "slipped": slipped, "fault that is on": self._fault or "none"}
         if self._thread is not None and self._thread.failure:
             return Health(ERROR, self._thread.failure, values)
         return Health(WARN if self._failure else OK, self._failure or "the object is held", values)
+
+    def _inject(self, request: InjectFault.Request, response: InjectFault.Response) -> InjectFault.Response:
+        """Let something go wrong from the next picture on; the answer says why it was rejected."""
+        try:
+            self._fault = checked_fault(printable(request.fault))
+            response.success = True
+            self.get_logger().info(f"fault: {self._fault or 'none any more'}")
+        except SoftformError as error:
+            response.message = str(error)
+        return response
 
     def _look(self) -> None:
         """Lead the object to where the arms are now, and publish what the camera sees, and the truth."""
         is_watched = self._colour.get_subscription_count() > 0 or self._depth.get_subscription_count() > 0
         if not is_watched and not self._truth.get_subscription_count():
             return
-        scene, values = self._scene, self._driver.values
+        scene, values, fault = self._scene, self._driver.values, self._fault
         stamp = stamp_from_seconds(time.time())
         if values is None:
             return
@@ -108,13 +123,16 @@ class ObjectRigNode(SoftformLifecycleNode):
                 except SoftformError as error:
                     self._failure = str(error)
                     return  # what is seen would be of another moment
-            if is_watched:
-                self._show(scene, Header(stamp=stamp, frame_id=self._camera))
+            if is_watched and fault != CAMERA_LOST:
+                self._show(scene, fault, Header(stamp=stamp, frame_id=self._camera))
+        if fault not in ("", CAMERA_LOST):
+            return  # where the object of the description would be is not the truth any more
         truth = np.where(scene.truth.has[:, None], scene.truth.nodes, np.nan)
         self._truth.publish(cloud_from_points(truth, self._robot.base_frame, stamp))
 
-    def _show(self, scene: Scene, header: Header) -> None:
-        colour, depth = image_messages(scene.look(), header)
+    def _show(self, scene: Scene, fault: str, header: Header) -> None:
+        picture = scene.camera.look(spoilt(fault, scene.solids()), scene.random)
+        colour, depth = image_messages(picture, header)
         self._info.publish(camera_info(scene.intrinsics, header))
         self._depth.publish(depth)
         self._colour.publish(colour)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
 from softform_core.errors import SoftformError
 from softform_core.paths import places
@@ -59,13 +59,13 @@ class ShapedObject(Description):
 
     @field_validator("body", mode="before")
     @classmethod
-    def _of_its_kind(cls, given: Any) -> Any:
+    def _of_its_kind(cls, given: Any, info: ValidationInfo) -> Any:
         if isinstance(given, Body):
             return given
         if not isinstance(given, dict) or not isinstance(given.get("kind"), str):
             raise ValueError("a body needs its kind")
         try:
-            return body_class(given["kind"]).model_validate(given)
+            return body_class(given["kind"]).model_validate(given, context=info.context)
         except SoftformError as error:
             raise ValueError(str(error)) from error
 
@@ -91,7 +91,7 @@ def load_object(name_or_path: str | Path) -> ShapedObject:
                 f"Known: {', '.join(object_names()) or 'none'}. A path to a .yaml file works, too.",
             )
     try:
-        return ShapedObject.model_validate(read_yaml(path))
+        return ShapedObject.model_validate(read_yaml(path), context={"folder": path.parent})
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the whole"

@@ -6,6 +6,7 @@ has the least of elastic energy and of the squared distances to the cloud, seen 
 off: that error, which stays, is filtered, too.
 """
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,8 @@ __all__ = ["InteractionFilter", "Ours", "OursController", "fit_camera", "weighte
 
 _DAMPING = 1e-3
 """Of a step, over the largest sensitivity."""
+_NEAR = 2.0
+"""Root mean square error up to which the target counts as reached, mm."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,9 @@ class OursController(Controller):
         """Simulate, set the camera right, and draw the mesh to all that is seen at once."""
         task, ours, model = self.task, self.ours, self.task.model
         before, nodes_before = self._simulated, self._nodes
+        began = time.process_time()
         self._simulated = model.shape(poses, self._simulated)
+        simulating = time.process_time() - began
         carried = self._simulated.nodes + (nodes_before - before.nodes if self._seen else 0.0)
         places = task.visual.places(carried)
         normals = task.visual.normals(places)
@@ -177,7 +182,9 @@ class OursController(Controller):
         step = self._wanted()
         shift, turned = np.linalg.norm(step.reshape(2, 2, 3), axis=2).max(axis=0)
         is_done = bool(shift < ours.moved[0] and turned < ours.moved[1])
-        return Estimate(self._nodes, drawn, error, rms, float(close.mean()), 1, is_done)
+        return Estimate(
+            self._nodes, self._simulated, error, rms, float(close.mean()), 1, is_done, rms <= _NEAR, simulating
+        )
 
     def _wanted(self) -> Array:
         """The variation (12,) that brings the nodes nearest to the target, by L."""

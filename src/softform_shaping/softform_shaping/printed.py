@@ -4,6 +4,7 @@ What the paper leaves open is chosen here: Lambda is 1, n of Eq. 20 is 5, ICP's 
 five corrections an iteration, and the first poses are drawn within the move of Fig. 4.
 """
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -108,9 +109,11 @@ class PrintedController(Controller):
     def observe(self, poses: Array, cloud: Array) -> Estimate:
         """Figs. 2 and 8: simulate, align, correct, and take the corrected shape into M."""
         task, before = self.task, self._simulated.poses
+        began = time.process_time()
         self._simulated = task.model.shape(poses, self._simulated)
-        seen = cloud if self._motion is None else self._motion.apply(cloud)
-        self.sighting.require(task.visual.places(self._simulated.nodes), seen)
+        simulating = time.process_time() - began
+        # Not the cloud that ICP has moved: along flat sides it slides, and an end of the object would seem to be gone.
+        self.sighting.require(task.visual.places(self._simulated.nodes), cloud)
         found = corrected(
             task.model, task.visual, self._simulated, cloud,
             reach=task.reach, fitness=self.printed.fitness, start=self._motion,
@@ -122,7 +125,8 @@ class PrintedController(Controller):
         error = shape_error(task.target, self._nodes, self._motion)
         rms = shape_errors(task.target, self._motion.apply_inverse(self._nodes))[0]
         is_done = error < self.printed.error
-        return Estimate(self._nodes, found.shape, error, rms, found.alignment.fitness, found.steps, is_done)
+        fitness = found.alignment.fitness
+        return Estimate(self._nodes, self._simulated, error, rms, fitness, found.steps, is_done, is_done, simulating)
 
     def variation(self) -> Array:
         """Eqs. 15-22."""

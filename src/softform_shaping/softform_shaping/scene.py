@@ -13,6 +13,7 @@ from softform_shaping.arms import TwoArms, two_small_arms
 from softform_shaping.camera import DepthCamera, Intrinsics, Picture, Solid, box_solid, looking_at
 from softform_shaping.model import HeldModel
 from softform_shaping.objects import ShapedObject
+from softform_shaping.plastic_object import PlasticObject
 from softform_shaping.poses import motion_of
 from softform_shaping.true_object import TrueObject
 
@@ -100,7 +101,11 @@ def make_scene(described: ShapedObject, model: HeldModel, seed: int, with_arms: 
     """
     random = np.random.default_rng(seed)
     changes: dict[str, Any] = {"uneven_seed": seed} if "uneven" in described.truth else {}
-    true = TrueObject(described, model.rest_nodes, changes)
+    true = (
+        TrueObject(described, model.rest_nodes, changes)
+        if "plasticity" not in described.truth
+        else PlasticObject(described, model.rest_nodes)
+    )
     low, high = model.rest_nodes.min(axis=0), model.rest_nodes.max(axis=0)
     middle = 0.5 * (low + high)
     distance = max(_DISTANCE, 2.2 * float((high - low).max()))

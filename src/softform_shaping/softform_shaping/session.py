@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -64,6 +65,7 @@ class Iteration:
         stress: Largest von Mises stress of the model, Pa.
         poses: (12,) of the grippers.
         seconds: Of computing, processor time: image, alignment, correction, control.
+        steps: The same by the steps of Table 5: simulation, image, correction, control, s.
     """
 
     estimate: Estimate
@@ -72,6 +74,7 @@ class Iteration:
     stress: float
     poses: Array
     seconds: float
+    steps: tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +83,8 @@ class Shaped:
 
     Attributes:
         iterations: In their order.
-        ended: Why it ended: `done`, `iterations`, `stress`, or what went wrong.
+        ended: Why it ended: `done`; `nearest`, if no move brings it nearer and it is not near; `iterations`, `stress`,
+            or what went wrong.
         travel: Of both grippers, m.
         error: What went wrong, if something did.
     """
@@ -96,6 +100,22 @@ class Shaped:
         return self.iterations[-1]
 
 
+_SHARES = (1.0, 0.5, 0.25, 0.125)
+"""Of a move that are tried, if the guard does not allow the whole."""
+
+
+def _allowed(guard: StressGuard, poses: Array, variation: Array) -> Array:
+    """Poses (12,) after a variation (12,), or after as much of it as the guard allows; errors as of `require`."""
+    for share in _SHARES[:-1]:
+        with suppress(StressError):
+            wanted = moved(poses, share * variation)
+            guard.require(wanted, poses)
+            return wanted
+    wanted = moved(poses, _SHARES[-1] * variation)
+    guard.require(wanted, poses)
+    return wanted
+
+
 def shape_object(
     controller: Controller,
     rig: Rig,
@@ -106,7 +126,7 @@ def shape_object(
     """Bring the object of a rig to the controller's target.
 
     A move that the model says would stress the object beyond the limit is not made (Eq. 9): the guard acts before, not
-    after.
+    after. A shorter one of the same kind is, if the limit allows that.
 
     Args:
         controller: With its task.
@@ -128,25 +148,28 @@ def shape_object(
         began = time.process_time()
         try:
             cloud = cloud_of(picture, hue, rig.intrinsics, rig.believed, rig.random)
+            seen = time.process_time()
             estimate = controller.observe(poses, cloud)
+            corrected = time.process_time()
             variation = controller.variation()
         except SoftformError as error:
             ended, failed = str(error), error
             break
-        seconds = time.process_time() - began
+        ended_at = time.process_time()
+        seconds, simulating = ended_at - began, estimate.simulating
+        steps = (simulating, seen - began, corrected - seen - simulating, ended_at - corrected)
         rms, largest = rig.errors(controller.task.target)
         stress = float(model.stresses(estimate.shape).max())
-        iteration = Iteration(estimate, rms, largest, stress, poses, seconds)
+        iteration = Iteration(estimate, rms, largest, stress, poses, seconds, steps)
         done.append(iteration)
         watch(iteration)
         if estimate.is_done:
-            ended = "done"
+            ended = "done" if estimate.is_near else "nearest"
             break
         if number == most - 1:
             break
         try:
-            wanted = moved(poses, variation)
-            guard.require(wanted, poses)
+            wanted = _allowed(guard, poses, variation)
             before, poses = poses, rig.move(wanted)
             travel += float(np.linalg.norm((poses - before).reshape(2, 2, 3)[:, 0], axis=1).sum())
             picture = rig.look()

@@ -39,18 +39,22 @@ class TrueObject:
     """
 
     def __init__(self, described: ShapedObject, rest_nodes: Array, changes: dict[str, Any] | None = None) -> None:
-        try:
-            reality = described.body.reality_type().model_validate({**described.truth, **(changes or {})})
-        except ValueError as error:
-            raise SoftformError(
-                f"The truth of object '{described.name}' is wrong: {error}.", "Correct it in config/objects."
-            ) from error
-        self._body, self._hold = described.body.real_simulator(reality), described.hold
+        self._body, self._hold = self._body_of(described, changes or {}), described.hold
         self._weights = self._body.weights_of(rest_nodes)
         at_rest = self._weights @ self._body.nodes(self._body.rest)
         self.has = np.linalg.norm(at_rest - rest_nodes, axis=1) < _BESIDE
         self.poses, self.slipped = np.zeros(12), np.zeros(12)
         self._unknowns = self._found(self.poses, None)
+
+    @staticmethod
+    def _body_of(described: ShapedObject, changes: dict[str, Any]) -> Any:
+        try:
+            reality = described.body.reality_type().model_validate({**described.truth, **changes})
+        except ValueError as error:
+            raise SoftformError(
+                f"The truth of object '{described.name}' is wrong: {error}.", "Correct it in config/objects."
+            ) from error
+        return described.body.real_simulator(reality)
 
     def _found(self, poses: Array, start: Array | None) -> Array:
         values = moved(poses, self.slipped)[None]

@@ -98,6 +98,23 @@ def test_the_guard_stops_before_the_object_is_stressed(block, task):
     assert task.model.stresses(task.model.shape(scene.truth.poses)).max() <= limit
 
 
+class _Content(OursController):
+    """Ours, that moves nowhere any more."""
+
+    is_near = False
+
+    def observe(self, poses, cloud):
+        return super().observe(poses, cloud)._replace(is_done=True, is_near=self.is_near)
+
+
+def test_what_stays_far_from_its_target_is_not_called_done(scene, task):
+    controller = _Content(task, Ours())
+    assert not controller.observe(scene.poses, task.visual.places(task.model.rest_nodes)).is_near
+    assert shape_object(_Content(task, Ours()), scene, 2).ended == "nearest"
+    _Content.is_near = True
+    assert shape_object(_Content(task, Ours()), scene, 2).ended == "done"
+
+
 class _Blind:
     """A scene whose camera sees nothing of the object from its n-th picture on."""
 

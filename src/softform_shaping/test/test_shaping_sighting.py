@@ -1,14 +1,16 @@
 """What is seen and is not the object where it should be: told before it is believed, and nothing moves on."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
 from held_block import BLOCK, LENGTH
-from scipy.spatial.transform import Rotation
 
-from softform_shaping.camera import Picture, Solid, box_solid
+from softform_core.errors import SoftformError
+from softform_shaping.camera import Picture, Solid
 from softform_shaping.model import HeldModel
+from softform_shaping.object_faults import FAULTS, checked_fault, spoilt
 from softform_shaping.objects import ShapedObject
 from softform_shaping.ours import Ours, OursController
 from softform_shaping.printed import Printed, PrintedController
@@ -17,31 +19,11 @@ from softform_shaping.segmentation import cloud_of, dominant_hue
 from softform_shaping.session import shape_object
 from softform_shaping.sighting import Sighting, SightingError
 
-Spoil = Callable[[Solid], list[Solid]]
+Spoil = Callable[[list[Solid]], list[Solid]]
 
 
-def hanging(solid: Solid) -> list[Solid]:
-    """Out of the left gripper, down from the right one."""
-    turn, about = Rotation.from_rotvec([0.0, 0.9, 0.0]), np.array([0.0, 0.0, 0.19])
-    return [solid._replace(vertices=about + turn.apply(solid.vertices - about))]
-
-
-def torn(solid: Solid) -> list[Solid]:
-    along = solid.vertices[solid.faces, 2]
-    kept = (along < 0.085).all(axis=1) | (along > 0.115).all(axis=1)
-    return [solid._replace(faces=solid.faces[kept])]
-
-
-def beside_another(solid: Solid) -> list[Solid]:
-    return [solid, box_solid(np.array([0.08, -0.025, 0.04]), np.array([0.16, 0.025, 0.16]), solid.colour)]
-
-
-def thinner(solid: Solid) -> list[Solid]:
-    return [solid._replace(vertices=solid.vertices * [0.5, 1.0, 1.0])]
-
-
-def wider(solid: Solid) -> list[Solid]:
-    return [solid._replace(vertices=solid.vertices * [2.2, 1.0, 1.0])]
+def wider(solids: list[Solid]) -> list[Solid]:
+    return [solids[0]._replace(vertices=solids[0].vertices * [2.2, 1.0, 1.0]), *solids[1:]]
 
 
 class Spoilt:
@@ -59,9 +41,8 @@ class Spoilt:
 
     def look(self) -> Picture:
         self._sound -= 1
-        first, *others = self._scene.solids()
-        solids = [first, *others] if self._sound >= 0 else [*self._spoil(first), *others]
-        return self._scene.camera.look(solids, self._scene.random)
+        solids = self._scene.solids()
+        return self._scene.camera.look(solids if self._sound >= 0 else self._spoil(solids), self._scene.random)
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +53,10 @@ def scene(block, model) -> Scene:
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (hanging, "not where the object should be|beside the left gripper"),
-        (torn, "nothing of the object [345]"),
-        (beside_another, "not where the object should be.*something else of its colour"),
-        (thinner, "only .* is there.*the object that is described"),
+        (partial(spoilt, "gripper_opened"), "not where the object should be|beside the left gripper"),
+        (partial(spoilt, "object_torn"), "nothing of the object [345]"),
+        (partial(spoilt, "another_object"), "not where the object should be.*something else of its colour"),
+        (partial(spoilt, "wrong_object"), "only .* is there.*the object that is described"),
         (wider, "not where the object should be.*the object that is described"),
     ],
 )
@@ -88,14 +69,14 @@ def test_an_object_that_is_not_as_it_should_be_ends_the_task_where_the_grippers_
 
 
 def test_an_object_that_tears_midway_is_not_moved_on(block, task):
-    rig = Spoilt(make_scene(block, task.model, 3), torn)
+    rig = Spoilt(make_scene(block, task.model, 3), partial(spoilt, "object_torn"))
     shaped = shape_object(OursController(task, Ours()), rig, 5)
     assert isinstance(shaped.error, SightingError) and [len(shaped.iterations), rig.moves] == [1, 1]
     assert np.abs(rig.truth.poses).max() > 0.0
 
 
 def test_the_printed_controller_is_told_before_it_is_drawn_to_another_object(scene, task):
-    rig = Spoilt(scene, beside_another, sound=0)
+    rig = Spoilt(scene, partial(spoilt, "another_object"), sound=0)
     shaped = shape_object(PrintedController(task, Printed(), np.random.default_rng(0)), rig, 5)
     assert isinstance(shaped.error, SightingError) and rig.moves == 0
 
@@ -131,3 +112,11 @@ def test_a_short_object_has_no_slices_and_is_judged_all_the_same(task):
     sighting.require(places, places)
     with pytest.raises(SightingError):
         sighting.require(places, places + 0.1)
+
+
+def test_faults_of_an_object_are_asked_for_by_name(scene):
+    solids = scene.solids()
+    assert checked_fault("clear") == "" and spoilt("", solids) is solids and spoilt("camera_lost", solids) is solids
+    assert all(checked_fault(fault) == fault for fault in FAULTS)
+    with pytest.raises(SoftformError, match="object_torn"):
+        checked_fault("torn")

@@ -10,6 +10,7 @@ import trimesh
 from softform_core.errors import SoftformError
 from softform_core.files import write_figure
 from softform_core.forward.live_pipeline import LivePipeline
+from softform_core.kept import kept_arrays
 from softform_core.paths import models_dir
 from softform_core.planning.motion_plan import MotionSettings
 from softform_core.planning.surface_margins import MarginedSurface
@@ -18,7 +19,6 @@ from softform_rig.reality import load_reality
 from softform_studies.planned_motion.bench import CLEARANCE, Comparison, Trial, carry_out, figures_of
 from softform_studies.planned_motion.picture import draw_comparison, pictured
 from softform_studies.planned_motion.scene import Stick, scene_of, spread_over
-from softform_studies.sim_to_real.kept import kept_arrays
 
 SETTINGS = MotionSettings(goal_starts=1, waypoint_spacing=0.006)
 

@@ -16,6 +16,7 @@ from softform_core.cli.main import main
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.geometry.rigid import RigidTransform
+from softform_core.kept import Ledger
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
@@ -26,7 +27,6 @@ from softform_core.training.learn_forward_kinematics import recipe_for
 from softform_rig.reality import load_reality
 from softform_studies.cli_study import _NAMES
 from softform_studies.sim_to_real.judge import JUDGED_POINTS, Judge
-from softform_studies.sim_to_real.kept import Ledger
 from softform_studies.sim_to_real.make_frames import TrueSurfaces
 from softform_studies.studies import laboratory, layers
 from softform_studies.studies.arm import chamfer_distances

@@ -17,6 +17,8 @@ from softform_interfaces.srv import Lease
 from softform_rig.wire_log_writer import WireLogWriter
 from softform_ros.conversions import seconds_from_stamp
 from softform_system_tests.fault_injection import fault_class, truth
+from softform_system_tests.fault_injection.arm_faults import STILL_WITHIN, stands_still
+from softform_system_tests.fault_injection.arm_stack import NARROW, NARROW_JOINT, ArmStack
 from softform_system_tests.fault_injection.campaign import CLASSES, DEFAULT_COUNT, SHARES, STACKS, script
 from softform_system_tests.fault_injection.command_faults import not_rejected, wrong_command
 from softform_system_tests.fault_injection.fault_class import wild_target
@@ -152,6 +154,51 @@ def test_a_chamber_whose_sensor_is_cut_off_is_left_out(tmp_path):
     stack = OnTheWire(tmp_path / "wire.log", f"10.0\ttrue\t{values}")
     assert len(false_reports(ROBOT, [(10.1, "safe")], stack.wire)) == 1
     assert false_reports(ROBOT, [(10.1, "safe")], stack.wire, blind=[6]) == []
+
+
+def arms_on_the_wire(folder, brakes, stops_at, speed=0.5):
+    """Arms whose first joint moved until a moment, s, with what was asked of their brakes then."""
+    folder.mkdir()
+    stack = ArmStack(folder)
+    lines = [f"9.0\thost\tD*0000\n{stops_at}\thost\tT 0.1*0000\n"] + [
+        f"{stops_at}\thost\t{one}*0000\n" for one in brakes
+    ]
+    for time_ in np.arange(9.0, 13.0, 1.0 / 30.0):
+        joints = [f"{speed * min(time_, stops_at):.5f}", *["0"] * 11]
+        lines.append(f"{time_:.4f}\ttrue\t{' '.join(joints)}\n")
+    (folder / "two_arms.wire").write_text("".join(lines))
+    return stack
+
+
+@pytest.mark.parametrize(
+    ("brakes", "stops_at", "speed", "wrong"),
+    [
+        ("H", 10.1, 0.5, None),
+        ("H", 10.2 + STILL_WITHIN, 0.5, "moved"),
+        ("", 10.1, 0.5, "brakes"),
+        ("HD", 10.1, 0.5, "brakes"),
+        ("H", 10.1, 1.2, "of its limit"),
+    ],
+)
+def test_arms_are_safe_if_they_truly_stand_in_time_with_brakes_on_and_never_jumped(
+    tmp_path, brakes, stops_at, speed, wrong
+):
+    stack = arms_on_the_wire(tmp_path / "run", brakes, stops_at, speed)
+    outcome = stands_still(stack, 10.0, True, "told", 13.0)
+    assert (outcome.safe, outcome.at_rest) == (wrong is None, wrong is None) and (wrong or "told") in outcome.found
+    if wrong is None:
+        assert outcome.still_ms == pytest.approx(100.0, abs=40.0)
+    assert stands_still(stack, 10.0, True, "told", 15.0).hung, "nothing was heard of them for 2 s"
+    joint = stack.robot.actuators.index(NARROW_JOINT)
+    assert (stack.robot.actuator_max[joint], stack.robot.actuator_min[joint]) == (NARROW, -NARROW)
+
+
+def test_arms_that_are_called_held_while_a_joint_moves_are_a_false_report(tmp_path):
+    stack = arms_on_the_wire(tmp_path / "run", "H", 11.0)
+    for at, count in ((10.5, 1), (11.1, 0), (12.0, 0)):
+        stack._note_state(DriverState(state=DriverState.HOLDING))
+        stack._held_reports = [(at, what) for _, what in stack._held_reports]
+        assert len(stack.take_false_reports()) == count
 
 
 def test_suction_is_no_rest_and_a_tendon_may_be_slacker_than_slack():

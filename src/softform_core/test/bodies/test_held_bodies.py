@@ -34,7 +34,7 @@ def block(**fields) -> FreeformBody:
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
-        ({"support": "base"}, "support: none and grips"),
+        ({"support": "base"}, "grips alone: no support"),
         ({"fibre_modulus": 1e4}, "no fibres"),
         ({"loads": [*GRIPS, {"load": "cable", "name": "t", "runs": [[(0, 0, 0), (0, 0, 0.1)]]}]}, "no cables"),
     ],

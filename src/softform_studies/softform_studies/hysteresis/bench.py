@@ -11,11 +11,11 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.executors import Executor
+from softform_core.kept import Ledger
 from softform_core.threads import one_thread
 from softform_studies.hysteresis.laboratory import Plan, Prepared, prepare
 from softform_studies.hysteresis.losses import seen_floor_m2, whole_skin_floor_m2
 from softform_studies.hysteresis.tasks import Runner, Task, tasks
-from softform_studies.sim_to_real.kept import Ledger
 
 _BATCH, _ALONE = 1000, 200
 PAPER = {

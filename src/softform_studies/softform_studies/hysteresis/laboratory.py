@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.executors import Executor
+from softform_core.kept import kept_arrays
 from softform_core.robots import load_robot
 from softform_studies.hysteresis.centre_lines import CentreLines
 from softform_studies.hysteresis.friction_free import TRAINED_ON, FrictionFreeRod, Parameters, identified
 from softform_studies.hysteresis.memories import split_rows
 from softform_studies.hysteresis.ours import surrogate
-from softform_studies.sim_to_real.kept import kept_arrays
 from softform_studies.tendon_robot.shapes import RecordedShapes, read_shapes
 
 Split = Literal["printed", "by_current", "by_prior", "trajectories"]

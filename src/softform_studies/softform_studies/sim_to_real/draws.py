@@ -12,13 +12,13 @@ from tqdm import tqdm
 from softform_core.errors import SoftformError
 from softform_core.executors import Executor
 from softform_core.frames.frames import Frames
+from softform_core.kept import Ledger
 from softform_core.robots import Robot
 from softform_core.threads import one_thread
 from softform_core.training.recipe import Recipe
 from softform_rig.draw_reality import draw_reality
 from softform_rig.reality import Reality
 from softform_studies.sim_to_real.judge import Errors, Judge
-from softform_studies.sim_to_real.kept import Ledger
 from softform_studies.sim_to_real.learners import Learners, recipe_for
 from softform_studies.sim_to_real.make_frames import FRAMES_VERSION, make_captured
 from softform_studies.sim_to_real.reality_floors import floors, memory_floor

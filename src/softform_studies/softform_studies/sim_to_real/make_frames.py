@@ -11,6 +11,7 @@ from scipy.spatial import cKDTree
 from softform_core.arrays import Array
 from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.geometry.rigid import RigidTransform
+from softform_core.kept import kept_arrays
 from softform_core.registration.base_alignment import base_alignment
 from softform_core.registration.markers import register_markers
 from softform_core.registration.rest_surface import rest_surface_of
@@ -24,7 +25,6 @@ from softform_rig.markers import glue_markers, marker_layout
 from softform_rig.motion_capture import MotionCapture
 from softform_rig.reality import Reality, ScannerDescription
 from softform_rig.scanner import Scan, Scanner, half_size
-from softform_studies.sim_to_real.kept import kept_arrays
 
 FRAMES_VERSION = 4
 """Version of how scans are made, kept in ledgers: frames made otherwise are learned from again."""

@@ -19,6 +19,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.executors import Executor
 from softform_core.forward.memory import NO_MEMORY, Commands, Memory, PrandtlIshlinskii
+from softform_core.kept import Ledger
 from softform_core.robots import Robot
 from softform_core.stores.past import pasts
 from softform_core.threads import one_thread
@@ -31,7 +32,6 @@ from softform_rig.gap import random_actuations
 from softform_rig.live_body import HELD_S
 from softform_rig.reality import Reality, SettledDevices, memory_of
 from softform_studies.sim_to_real.judge import Judge
-from softform_studies.sim_to_real.kept import Ledger
 from softform_studies.sim_to_real.learners import Learners, recipe_for
 from softform_studies.sim_to_real.make_frames import make_captured
 

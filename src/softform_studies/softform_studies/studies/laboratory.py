@@ -12,6 +12,7 @@ from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal, gaussians, warp
 from softform_core.forward.robot_pipeline import pipeline_of
 from softform_core.frames.frames import Frames
+from softform_core.kept import Ledger, digest_of
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.saved_network import SavedNetwork
 from softform_core.networks.store import FORWARD_KINEMATICS, load_forward_kinematics
@@ -28,7 +29,6 @@ from softform_core.training.shapes import load_training_shapes
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 from softform_studies.sim_to_real.judge import Judge
-from softform_studies.sim_to_real.kept import Ledger, digest_of
 from softform_studies.sim_to_real.learners import Learners, recipe_for
 from softform_studies.sim_to_real.make_frames import (
     FRAMES_VERSION,

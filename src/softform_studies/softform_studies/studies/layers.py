@@ -8,6 +8,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from softform_core.kept import Ledger
 from softform_core.paths import data_dir
 from softform_core.training.forward_kinematics import (
     DEFAULT,
@@ -17,7 +18,6 @@ from softform_core.training.forward_kinematics import (
     train_forward_kinematics,
 )
 from softform_core.training.shapes import TrainingShapes, load_training_shapes
-from softform_studies.sim_to_real.kept import Ledger
 from softform_studies.studies.catalogue import Outcome, Setting
 from softform_studies.studies.drawing import curves, even_ticks
 

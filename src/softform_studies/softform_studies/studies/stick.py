@@ -8,13 +8,13 @@ import numpy as np
 from softform_core.errors import SoftformError
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
+from softform_core.kept import kept_arrays
 from softform_core.planning.motion_plan import MotionSettings
 from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.units import MM_PER_M
 from softform_studies.planned_motion.bench import CLEARANCE, SURFACE_POINTS, Comparison, Trial, carry_out
 from softform_studies.planned_motion.picture import draw_comparison, pictured
 from softform_studies.planned_motion.scene import KINDS, TIP, Scene, arm_scene
-from softform_studies.sim_to_real.kept import kept_arrays
 from softform_studies.studies.catalogue import BEFORE, OURS, Outcome, Setting
 from softform_studies.studies.laboratory import identity, learn
 

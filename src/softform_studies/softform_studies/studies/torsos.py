@@ -25,12 +25,12 @@ from softform_core.forward.robot_pipeline import SURFACE_POINTS, load_pipeline
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import solve_prepared
+from softform_core.kept import kept_arrays
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_rig.live_body import LiveBody
 from softform_rig.reality import Reality
 from softform_studies.ik.ik_solver import from_rest
-from softform_studies.sim_to_real.kept import kept_arrays
 from softform_studies.studies.catalogue import BEFORE, OURS, Outcome, Setting
 from softform_studies.studies.laboratory import identity, learn
 from softform_studies.torsos.bench import torso_pipeline

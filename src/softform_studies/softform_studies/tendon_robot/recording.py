@@ -12,11 +12,11 @@ from typing import Any
 from softform_core.errors import SoftformError
 from softform_core.executors import Executor
 from softform_core.files import only_writer
+from softform_core.kept import digest_of
 from softform_core.provenance import made_now
 from softform_core.robots import Robot
 from softform_core.stores.zarr_stores import disk_errors
 from softform_rig.reality import Reality
-from softform_studies.sim_to_real.kept import digest_of
 from softform_studies.tendon_robot.configurations import Run
 from softform_studies.tendon_robot.execution import Share, execute, shares_of
 from softform_studies.tendon_robot.shapes import SHAPES, RecordedShapes, joined, read_shapes, write_shapes

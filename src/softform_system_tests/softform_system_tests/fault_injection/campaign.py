@@ -13,6 +13,7 @@ from tqdm import tqdm
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_system_tests.fault_injection import (  # noqa: F401 - each makes its classes of faults known
+    arm_faults,
     command_faults,
     computer_faults,
     device_faults,
@@ -23,6 +24,7 @@ from softform_system_tests.fault_injection import (  # noqa: F401 - each makes i
     queued_requests,
     rest_faults,
 )
+from softform_system_tests.fault_injection.arm_stack import ArmStack
 from softform_system_tests.fault_injection.driven_stack import DrivenStack
 from softform_system_tests.fault_injection.fault_class import CLASSES
 from softform_system_tests.fault_injection.hazards import SHARES
@@ -32,7 +34,7 @@ from softform_system_tests.fault_injection.rig_stack import RigStack
 from softform_system_tests.fault_injection.stored_data import readable_messages
 from softform_system_tests.fault_injection.tendon_faults import HOLD_LIMIT
 
-Stack = RigStack | DrivenStack
+Stack = RigStack | DrivenStack | ArmStack
 STACKS: Mapping[str, Callable[[Path], Stack]] = {
     "rig": lambda folder: RigStack(load_robot("membrane"), folder),
     "dead-man": lambda folder: DrivenStack(folder, "dead_man", "membrane", devices=[DEAD_MAN]),
@@ -40,6 +42,7 @@ STACKS: Mapping[str, Callable[[Path], Stack]] = {
     "holding": lambda folder: DrivenStack(
         folder, "holding", "tendon_rod", {"safe_action": "hold", "hold_limit": HOLD_LIMIT}
     ),
+    "arms": ArmStack,
 }
 """What is launched one after the other, each for the classes that name it."""
 

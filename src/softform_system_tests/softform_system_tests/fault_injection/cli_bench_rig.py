@@ -12,7 +12,7 @@ _LATEST_MS = 250.0
 
 
 @click.command()
-@click.option("--count", type=click.IntRange(min=1), help="Faults to inject.  [default: about 340]")
+@click.option("--count", type=click.IntRange(min=1), help="Faults to inject.  [default: about 355]")
 @click.option("--only", metavar="CLASS", help="Inject this class alone: serial, mocap, scan, 'kill -9', SIGTERM, ...")
 @click.option("--resume", metavar="FOLDER", type=click.Path(path_type=Path), help="Go on with a run that was cut off.")
 @json_option
@@ -22,10 +22,11 @@ def rig(count: int | None, only: str | None, resume: Path | None, json_path: str
     Serial line, valves, sensors, motion capture, scanner, every process killed and terminated, driver and guardian
     gone together, wrong and hostile messages, what was queued before a stop, two commanders, two drivers, a shape that
     is held, a stale bag, frozen processes, a computer that sleeps, a driver that is stopped while it starts, a full
-    disk, a clock that jumps, tendon motors. Prints how many were safe, how long it took to vent after a fault could be
-    observed (on the emulated board's wire, and in its chambers), and to slacken; whether the driver ever said that all
-    is safe while it was not; stored frames that were lost, and what hung. The whole script takes about 40 minutes, and
-    is kept in docs/safety.md; cut off, `--resume` goes on. docs/notes/bench-rig.md says what is right for each.
+    disk, a clock that jumps, tendon motors, two arms that shape an object. Prints how many were safe, how long it took
+    to vent after a fault could be observed (on the emulated board's wire, and in its chambers), to slacken, and until
+    arms stood still; whether the driver ever said that all is safe while it was not; stored frames that were lost, and
+    what hung. The whole script takes about 45 minutes, and is kept in docs/safety.md; cut off, `--resume` goes on.
+    docs/notes/bench-rig.md says what is right for each.
 
     \b
     Examples:

@@ -300,7 +300,7 @@ HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
             "with its brakes on it takes no point",
             "A controller that hangs goes on to the last point, some millimetres away",
             "Do not touch arms that hold: the state is HOLDING, not SAFE. Only an emulated controller was driven",
-            {},
+            {"arms": 14},
             (),
             (
                 "src/softform_arms/test/test_arms_device.py::test_whatever_ends_a_motion_brakes_end_it_at_once",
@@ -325,7 +325,7 @@ HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
             "stopped; by the camera: nothing moves on",
             "An object that differs by less than a centimetre; stress that the model lacks; contact of the arms",
             "The material's numbers are somebody's; arms keep from each other by their limits alone",
-            {},
+            {"arms": 0},
             (),
             (
                 "src/softform_shaping/test/test_shaping_sighting.py::test_an_object_that_is_not_as_it_should_be_ends_the_task_where_the_grippers_are",

@@ -28,6 +28,7 @@ class Outcome:
         seconds: Duration of the injection and the recovery, s.
         load: Processes that wanted a core of the machine, over its cores: beyond 1, the stack was starved of time.
         slack_ms: From the request to slacken on the wire of tendon motors until the tendons truly were slack.
+        still_ms: From the first observable moment until all joints of arms truly stood still, ms.
         falls_ms: From the first observable moment until the air truly left the chambers, ms.
         empty_ms: The same until all chambers truly were at rest, ms.
         at_rest: Whether all actuators truly were at rest in the end; None where they need not be, or nothing is left to
@@ -49,6 +50,7 @@ class Outcome:
     empty_ms: float | None = None
     at_rest: bool | None = None
     false_reports: int = 0
+    still_ms: float | None = None
 
 
 def judged(
@@ -60,11 +62,13 @@ def judged(
     lost_frames: int = 0,
     slack_ms: float | None = None,
     at_rest: bool | None = None,
+    still_ms: float | None = None,
 ) -> Outcome:
     """Safe with what was found, unless something is wrong; class, variant, seconds and load are the campaign's."""
     return Outcome(
-        "", "", wrong is None, wrong or found, vent_ms, hung, lost_frames, slack_ms=slack_ms, at_rest=at_rest
-    )
+        "", "", wrong is None, wrong or found, vent_ms, hung, lost_frames,
+        slack_ms=slack_ms, at_rest=at_rest, still_ms=still_ms,
+    )  # fmt: skip
 
 
 def untimed(outcome: Outcome) -> Outcome:
@@ -108,6 +112,7 @@ def _totals(outcomes: Iterable[Outcome]) -> dict[str, object]:
         "chamber_vented_within_ms_p99": late("empty_ms"),
         "vented_within_ms_max": max(times("vent_ms"), default=None),
         "slack_within_ms_max": max(times("slack_ms"), default=None),
+        "still_within_ms_max": max(times("still_ms"), default=None),
         "data_lost_frames": sum(one.lost_frames for one in outcomes),
         "hung": sum(one.hung for one in outcomes),
         "seconds": round(sum(one.seconds for one in outcomes), 1),
@@ -119,7 +124,7 @@ def table(figures_of_all: dict[str, object]) -> str:
     columns = (
         "injected", "safe", "safe_measured", "reported_safe_but_not", "hung", "data_lost_frames", "vents",
         "vented_within_ms_p99", "chamber_falls_within_ms_p99", "chamber_vented_within_ms_p99", "slack_within_ms_max",
-        "seconds",
+        "still_within_ms_max", "seconds",
     )  # fmt: skip
     rows = figures_of_all["classes"]
     assert isinstance(rows, dict)

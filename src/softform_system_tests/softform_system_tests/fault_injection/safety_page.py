@@ -21,6 +21,7 @@ _TIMES = {
     "chamber_falls_within_ms_p99": "air leaves {:.0f} ms",
     "chamber_vented_within_ms_p99": "empty {:.0f} ms",
     "slack_within_ms_max": "slack {:.0f} ms at most",
+    "still_within_ms_max": "still {:.0f} ms at most",
 }
 """Figures of a class, in words."""
 

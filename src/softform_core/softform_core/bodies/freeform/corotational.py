@@ -20,12 +20,12 @@ from functools import cached_property
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
-from softform_core.bodies.freeform.description import FreeformBody
-from softform_core.bodies.freeform.mesh import mesh_freeform
+from softform_core.bodies.freeform.description import MeshedBody
 from softform_core.bodies.loads.grip import Grip
 from softform_core.bodies.loads.load import Gravity, Loads
 from softform_core.bodies.loads.on_mesh import loads_on_mesh
@@ -46,7 +46,9 @@ class CorotationalBody(NodalProblem):
 
     Args:
         body: The description; it has grips, and neither chambers nor cables.
-        stiffness: (E,) modulus of each element over the material's; 1, if left out.
+        points: (N, 3) m, nodes of its mesh; those that are no corner of a tetrahedron are left out.
+        elements: (E, 4 or more) tetrahedra over them, corners first.
+        is_rigid: (E,) which of them are rigid.
 
     Attributes:
         rest_nodes: (V, 3) m.
@@ -60,10 +62,11 @@ class CorotationalBody(NodalProblem):
         SoftformError: If it cannot be meshed, or a grip holds nothing.
     """
 
-    def __init__(self, body: FreeformBody, stiffness: Array | None = None) -> None:
-        mesh = mesh_freeform(body, np.zeros((0, 3))).solid
-        used, corners = np.unique(mesh.elements[:, :4], return_inverse=True)
-        nodes, elements = mesh.nodes[used], corners.reshape(-1, 4).astype(np.int64)
+    def __init__(
+        self, body: MeshedBody, points: Array, elements: NDArray[np.integer], is_rigid: NDArray[np.bool_]
+    ) -> None:
+        used, corners = np.unique(elements[:, :4], return_inverse=True)
+        nodes, elements = points[used], corners.reshape(-1, 4).astype(np.int64)
         pattern = hessian_pattern([elements], np.zeros(len(nodes), dtype=bool), nested_dissection)
         super().__init__(nodes, pattern, float(np.ptp(nodes, axis=0).max()))
         self.rest_nodes, self.tetrahedra, self._pattern = nodes, elements, pattern
@@ -75,8 +78,7 @@ class CorotationalBody(NodalProblem):
         slopes = np.linalg.inv(edges)  # (E, axis, node)
         self._slopes = np.concatenate([-slopes.sum(axis=2, keepdims=True), slopes], axis=2).swapaxes(1, 2).copy()
         modulus, nu = shear_modulus(body.material), body.poisson_ratio
-        share = np.ones(len(elements)) if stiffness is None else np.asarray(stiffness, dtype=np.float64)
-        share = share * np.where(mesh.is_plate, body.rigid_stiffness, 1.0)
+        share = np.where(is_rigid, body.rigid_stiffness, 1.0)
         self.modulus = modulus
         self._mu, self._lambda = modulus * share, modulus * share * 2.0 * nu / (1.0 - 2.0 * nu)
         weight = np.zeros_like(nodes)

@@ -106,6 +106,8 @@ class MeshedBody(Body):
         fibre_modulus: Stiffness of fibres around the z axis, over the volume of what is soft, Pa.
         rigid_stiffness: Modulus of what is rigid over the material's.
         gravity: m/s^2; +z where it hangs.
+        elements: `quadratic`, hyperelastic; or `corotational`, linear elements that turn, of a body that grips alone
+            hold: coarser, and a shape in milliseconds.
     """
 
     loads: LoadList = []
@@ -116,6 +118,9 @@ class MeshedBody(Body):
     fibre_modulus: NotNegative = 0.0
     rigid_stiffness: Annotated[float, Field(ge=1.0, le=1e4)] = 100.0
     gravity: Place
+    elements: Annotated[
+        Literal["quadratic", "corotational"], Field(exclude_if=lambda elements: elements == "quadratic")
+    ] = "quadratic"
 
     @property
     @abstractmethod
@@ -166,6 +171,12 @@ class MeshedBody(Body):
             raise ValueError(f"loads: a name repeats among the inputs {', '.join(self.inputs)}")
         if not is_held and not any(isinstance(load, GripLoad) for load in self.loads):
             raise ValueError("without a support it needs a grip, or nothing holds the body")
+        if self.elements == "quadratic":
+            return
+        if is_held or self.chamber_count or not all(isinstance(load, GripLoad) for load in self.loads):
+            raise ValueError("elements: corotational ones take grips alone: no support, no chambers and no cables")
+        if self.fibre_modulus:
+            raise ValueError("elements: corotational ones have no fibres; leave fibre_modulus out")
 
 
 class FreeformBody(MeshedBody):
@@ -177,8 +188,6 @@ class FreeformBody(MeshedBody):
         chambers: Parts of each chamber, which lie within the body; named c1 … ck in this order.
         support: What holds it besides grips: `base`, all of it that lies in the plane z = 0, or nothing.
         mesh_size: Length of the edges of its tetrahedra, m.
-        elements: `quadratic`, hyperelastic; or `corotational`, linear elements that turn, of a body that grips alone
-            hold: coarser, and a shape in milliseconds.
         surface: Form of its surface, and the name of its patch: `sheet` is all its outside above z = 0, a `tube` lacks
             its flat end, the highest plane, too.
     """
@@ -189,9 +198,6 @@ class FreeformBody(MeshedBody):
     chambers: Annotated[list[Parts], Field(max_length=64)] = []
     support: Annotated[Literal["base", "none"], Field(exclude_if=lambda support: support == "base")] = "base"
     mesh_size: Positive
-    elements: Annotated[
-        Literal["quadratic", "corotational"], Field(exclude_if=lambda elements: elements == "quadratic")
-    ] = "quadratic"
     surface: Literal["sheet", "tube"] = "tube"
 
     @model_validator(mode="after")
@@ -200,8 +206,6 @@ class FreeformBody(MeshedBody):
         if bounds_of(self.shape)[0][2] > 0.0 or high[2] <= 0.0:
             raise ValueError("the shape must reach down to z = 0, where it is held, and lie above it")
         self.check_inputs(self.support != "none")
-        if self.elements == "corotational":
-            self._check_corotational()
         for name, parts in zip(self.inputs, self.chambers, strict=False):
             begin, end = bounds_of(parts)
             if (begin <= low).any() or (end >= high).any():
@@ -211,12 +215,6 @@ class FreeformBody(MeshedBody):
         if np.prod((high - low) / self.mesh_size) > MOST_CELLS:
             raise ValueError(f"mesh_size {self.mesh_size:g} m is too small for a body of {self.size:g} m; enlarge it")
         return self
-
-    def _check_corotational(self) -> None:
-        if self.support != "none" or self.chambers or not all(isinstance(load, GripLoad) for load in self.loads):
-            raise ValueError("elements: corotational ones take support: none and grips, no chambers and no cables")
-        if self.fibre_modulus:
-            raise ValueError("elements: corotational ones have no fibres; leave fibre_modulus out")
 
     @property
     def chamber_count(self) -> int:

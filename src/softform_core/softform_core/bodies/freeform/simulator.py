@@ -15,6 +15,7 @@ from softform_core.arrays import Array
 from softform_core.bodies.freeform.corotational import CorotationalBody
 from softform_core.bodies.freeform.description import FreeformBody, MeshedBody, bounds_of
 from softform_core.bodies.freeform.mesh import mesh_freeform
+from softform_core.bodies.freeform.plastic import PlasticBody, Plasticity
 from softform_core.bodies.loads.on_mesh import InSupport, below_zero
 from softform_core.bodies.realities import SOLIDS, Values, another_silicone, log_uniform, some_of, spread_values, tilted
 from softform_core.bodies.solid.equilibrium import SolidProblem, problem_of
@@ -72,10 +73,13 @@ class RealFreeform(RealMeshed):
     Attributes:
         chamber_shift: How far the core of each chamber was cast outwards from the z axis, m; along x if it lies in it.
         relief: Profile of one of its sides.
+        plasticity: How it yields, of a body of corotational elements, which the real one then has, too; of the other
+            fields it takes material and gravity.
     """
 
     chamber_shift: Values = 0.0
     relief: Relief | None = None
+    plasticity: Plasticity | None = None
 
 
 Reality = RealFreeform
@@ -200,8 +204,18 @@ def simulator(body: FreeformBody) -> SolidProblem | CorotationalBody:
 
 def real_simulator(body: FreeformBody, real: RealFreeform) -> SolidProblem | CorotationalBody:
     """The meshed body of a reality, of quadratic elements as soon as it differs; errors as of `build_freeform`."""
-    as_described = body.elements == "corotational" and real == _AS_DESCRIBED
-    return CorotationalBody(body) if as_described else problem_of(build_freeform(body, real))
+    plain = RealFreeform(material=real.material, gravity=real.gravity, plasticity=real.plasticity)
+    if real.plasticity is not None and (body.elements != "corotational" or real != plain):
+        raise SoftformError(
+            "A body that yields has corotational elements, and of a reality material, gravity and plasticity alone.",
+            "Leave the other fields out, or plasticity.",
+        )
+    if body.elements != "corotational" or (real != _AS_DESCRIBED and real.plasticity is None):
+        return problem_of(build_freeform(body, real))
+    changes = {"material": real.material or body.material, "gravity": real.gravity or body.gravity}
+    mesh = mesh_freeform(body, np.zeros((0, 3))).solid
+    parts = body.model_copy(update=changes), mesh.nodes, mesh.elements, mesh.is_plate
+    return CorotationalBody(*parts) if real.plasticity is None else PlasticBody(*parts, real.plasticity)
 
 
 def sampled(body: FreeformBody) -> SampledSurface:

@@ -54,7 +54,8 @@ class MeshBody(MeshedBody):
         supports: What lies in one of these planes or behind it is held.
         mesh_size: Length of the edges of its tetrahedra, m; none of a mesh of tetrahedra, which is taken as it is.
         surface: Form of its surface, and the name of its patch: `sheet` is all its outside above the supports, with
-            one rim; a `tube` has two. Without one it is asked for its tip alone.
+            one rim; a `tube` has two. Without one it is asked for its tip alone. `whole` is all the outside of what
+            grips alone hold, such as an object between two grippers.
         end: Plane in which a tube ends; its flat end, the highest plane, if left out.
         tip: A place of the material, m, where it is asked for a tip.
     """
@@ -68,7 +69,7 @@ class MeshBody(MeshedBody):
     cavities: Annotated[list[Cavity], Field(max_length=64)] = []
     supports: list[Plane] = [Plane(at=(0.0, 0.0, 0.0))]
     mesh_size: Positive | None = None
-    surface: Literal["sheet", "tube", "none"] = "tube"
+    surface: Literal["sheet", "tube", "none", "whole"] = "tube"
     end: Plane | None = None
     tip: Place | None = None
     _folder: Path = PrivateAttr(Path())
@@ -83,6 +84,10 @@ class MeshBody(MeshedBody):
         self.check_inputs(bool(self.supports))
         if self.surface == "none" and self.tip is None:
             raise ValueError("surface: none needs a tip, or nothing of it can be asked for")
+        if self.surface == "whole" and self.supports:
+            raise ValueError("surface: whole is of a body that grips alone hold: give supports: []")
+        if self.elements == "corotational" and self.surface != "whole":
+            raise ValueError("elements: corotational ones need surface: whole")
         if self.surface != "tube" and self.end is not None:
             raise ValueError("end: a tube alone has one; leave it out")
         for file, unit in self._files():
@@ -167,7 +172,7 @@ class MeshBody(MeshedBody):
     @property
     def patches(self) -> dict[str, bool]:
         """Its surface, if it has one."""
-        return {} if self.surface == "none" else {self.surface: self.surface == "tube"}
+        return {} if self.surface in ("none", "whole") else {self.surface: self.surface == "tube"}
 
     @property
     def frames(self) -> dict[str, int]:

@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix
 from softform_core.arrays import Array
 from softform_core.bodies.elements import IN_FOUR, TURNED_TRIANGLE
 from softform_core.bodies.freeform.block import free_sides, in_rigid
+from softform_core.bodies.freeform.corotational import CorotationalBody
 from softform_core.bodies.freeform.simulator import RealMeshed, drawn_differences, solid_of
 from softform_core.bodies.loads.on_mesh import located
 from softform_core.bodies.mesh.description import MeshBody
@@ -132,20 +133,25 @@ def _surface(
         row = csr_matrix((weights, (np.zeros(10, dtype=int), elements[element])), (1, len(nodes)))
         return row, np.zeros((0, 3), dtype=np.int32)
     surface, faces = cut_outside(body, nodes, outside)
+    if body.surface == "whole":
+        return surface, faces
     points = surface @ nodes
     patch = faces[body.faces_of(body.surface, points, faces)]
     check_patch(body, points, patch)
     return surface, faces
 
 
-def simulator(body: MeshBody) -> SolidProblem:
+def simulator(body: MeshBody) -> SolidProblem | CorotationalBody:
     """The meshed body; errors as of `build_mesh`."""
     return real_simulator(body, _AS_DESCRIBED)
 
 
-def real_simulator(body: MeshBody, real: RealMeshed) -> SolidProblem:
-    """The meshed body of a reality; errors as of `build_mesh`."""
-    return problem_of(build_mesh(body, real))
+def real_simulator(body: MeshBody, real: RealMeshed) -> SolidProblem | CorotationalBody:
+    """The meshed body of a reality, of quadratic elements as soon as it differs; errors as of `build_mesh`."""
+    if body.elements == "quadratic" or real != _AS_DESCRIBED:
+        return problem_of(build_mesh(body, real))
+    nodes, elements, _ = _tetrahedra(body, 1.0)
+    return CorotationalBody(body, nodes, elements, in_rigid(body.rigid, nodes, elements))
 
 
 def sampled(body: MeshBody) -> SampledSurface | SampledTip:
