@@ -68,15 +68,17 @@ class SimulatedModel(ForwardModel):
             NoEquilibriumError: If one of them has no equilibrium.
         """
         flat, _ = batch_of(actuation, len(self._inputs))
-        if self._state is not None and np.array_equal(flat, self._state.actuation):
-            return self._state
+        known = self._state  # looked up once: a stream and a goal ask in threads of their own
+        if known is not None and np.array_equal(flat, known.actuation):
+            return known
         values = self._actuators_of(flat)
         found = find_equilibria(self._body, values, *self._begin(values))
         if reason := next(filter(None, found.failures), ""):
             raise NoEquilibriumError(reason, NO_EQUILIBRIUM_ADVICE)
         self._last = found.unknowns, values
-        self._state = SimulatedState(MM_PER_M * self._points(found.unknowns), found.unknowns, flat.copy())
-        return self._state
+        state = SimulatedState(MM_PER_M * self._points(found.unknowns), found.unknowns, flat.copy())
+        self._state = state
+        return state
 
     def seek_from(self, unknowns: Array) -> None:
         """Have the next equilibrium sought from unknowns (1, u), where more is known of it than of the last one."""
