@@ -68,7 +68,9 @@ def _check_chambers(section: SolidSection, chambers: list[RodChamber]) -> None:
     body = _inside(x, y, section.outline, (0.0, 0.0), section.width, section.height)
     holes = [_in_chamber(x, y, chamber) for chamber in chambers]
     # One that lies beyond the grid has no point of it.
-    if any(not hole.any() or (hole & ~body).any() for hole in holes) or (np.sum(holes, axis=0) > 1).any():
+    x, y = np.array([chamber.centre for chamber in chambers]).T
+    centres = _inside(x, y, section.outline, (0.0, 0.0), section.width, section.height)
+    if not centres.all() or any((hole & ~body).any() for hole in holes) or (np.sum(holes, axis=0) > 1).any():
         raise SoftformError(
             "A chamber of the rod lies outside its section's outline, or chambers overlap.",
             "Check centre, width and height of the chambers in the robot's description.",
