@@ -68,7 +68,7 @@ def _check_chambers(section: SolidSection, chambers: list[RodChamber]) -> None:
     body = _inside(x, y, section.outline, (0.0, 0.0), section.width, section.height)
     holes = [_in_chamber(x, y, chamber) for chamber in chambers]
     # One that lies beyond the grid has no point of it.
-    x, y = np.array([chamber.centre for chamber in chambers]).T
+    x, y = np.array([chamber.centre for chamber in chambers]).reshape(-1, 2).T
     centres = _inside(x, y, section.outline, (0.0, 0.0), section.width, section.height)
     if not centres.all() or any((hole & ~body).any() for hole in holes) or (np.sum(holes, axis=0) > 1).any():
         raise SoftformError(
