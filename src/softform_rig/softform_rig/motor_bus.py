@@ -24,7 +24,7 @@ _WATCHDOGS = bytes([_SYNC_WRITE, 98, 0, 1, 0])
 _BAD_INSTRUCTION, _RANGE, _LENGTH, _LIMIT, _ACCESS = 2, 4, 5, 6, 7
 _ALERT = 0x80
 _TABLE = 147
-_SAG = 0.4  # V/A, of the supply
+_SAG = 0.058  # of the supply, which is sized for its motors, while all of them take what they may for long
 _VELOCITY_UNIT, _WATCHDOG_UNIT = 0.229 / 60.0, 0.02  # turns/s, s
 _TRIPPED = 0xFF
 _HELD_UP = 0.2  # s
@@ -223,9 +223,9 @@ class MotorBus(EmulatedDevice):
 
     @property
     def _voltage(self) -> float:
-        return min(wired.motor.type.supply for wired in self._wired) - _SAG * sum(
-            abs(wired.motor.current) for wired in self._wired
-        )
+        motors = [wired.motor for wired in self._wired]
+        share = sum(abs(motor.current) for motor in motors) / sum(motor.type.lasting_current for motor in motors)
+        return min(motor.type.supply for motor in motors) * (1.0 - _SAG * share)
 
     def _next_packet(self) -> bytes | None:
         while True:
