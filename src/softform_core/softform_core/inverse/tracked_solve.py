@@ -106,7 +106,7 @@ class TrackedSolve:
         self._options = options
         # Of the step that the time allows, what the shape can be trusted to follow; all of it once the target moves on.
         self._radius, self._growth, self._rests = 1.0, _GROWTH, False
-        self._falling = 0 if before is None else before._falling
+        self._falling: int = 0 if before is None else before._falling
         self._pace = _HURRIED
         if before is not None and _are_alike(before.targets, targets):
             # Beyond the end of what is stable a target that stands is not tried again and again.
