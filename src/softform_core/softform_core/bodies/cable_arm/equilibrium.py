@@ -58,6 +58,16 @@ class Arm:
     stiff_force: float
 
 
+def joined(blocks: BlockTridiagonalHessian, columns: Array, weights: Array, counts: NDArray[np.bool_]) -> Hessian:
+    """Return the Hessian of layers with what cables join of them: products of columns (m, r), by weights (r,), N/m.
+
+    Those count of which (r,) is true.
+    """
+    if not counts.any():
+        return blocks
+    return UpdatedHessian(blocks, np.ascontiguousarray(columns[:, counts]), weights[counts])
+
+
 class ArmProblem:
     """`SimulatedBody`, `ShapeProblem`, `PulledBody` and `TrackedBody` of an arm.
 
@@ -105,10 +115,7 @@ class ArmProblem:
         """Gradient (1, m) N and Hessian, N/m."""
         nodes = self._nodes(unknowns[0])
         slopes, (tension, rise) = self._cable_slopes(nodes), self._tensions(nodes, actuators[0])
-        blocks, taut = self._blocks(nodes, tension), rise > 0.0
-        hessian: Hessian = blocks
-        if taut.any():
-            hessian = UpdatedHessian(blocks, np.ascontiguousarray(slopes[:, taut]), rise[taut])
+        hessian = joined(self._blocks(nodes, tension), slopes, rise, rise > 0.0)
         return self._gradient(nodes, slopes, tension)[None], hessian
 
     def load_derivative(self, unknowns: Array, actuators: Array) -> Array:

@@ -19,11 +19,17 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.bodies.cable_arm import kernels
-from softform_core.bodies.cable_arm.equilibrium import Arm, ArmProblem
+from softform_core.bodies.cable_arm.equilibrium import Arm, ArmProblem, joined
 from softform_core.bodies.loads.chain import Chains, balanced_chains
-from softform_core.bodies.loads.stick_slip import capstan_bounds
-from softform_core.errors import SoftformError
-from softform_core.simulation.hessian import Hessian, UpdatedHessian
+from softform_core.bodies.loads.stick_slip import (
+    FINEST,
+    MOST_UPDATES,
+    capstan_bounds,
+    check_pulls,
+    drawn_along,
+    off_bounds,
+)
+from softform_core.simulation.hessian import Hessian
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, newton
 from softform_core.simulation.simulated_body import TendonLoads
 
@@ -31,10 +37,6 @@ __all__ = ["RubbingArm", "RubbingState", "Runs"]
 
 _STEP = 0.01
 """Longest way of a motor in one step, m."""
-_BOUND_SHARE, _BOUND_FORCE, _MOST_UPDATES = 0.02, 0.01, 40
-"""Share, and N, by which a bound may be off its tensions at the end of a step, and updates until it is not."""
-_FINEST = 6
-"""Most times that a step is halved where Newton's method fails."""
 _NIL = 1e-9  # of the largest eigenvalue
 
 
@@ -140,15 +142,12 @@ class RubbingArm(ArmProblem):
         nodes = self._nodes(unknowns[0])
         slopes, chains = self._cable_slopes(nodes), self._chains(nodes, actuators)
         tension = _of_runs(chains)
-        blocks = self._blocks(nodes, tension)
         weights, ways = np.linalg.eigh(chains.firm[0])
         by_cable = slopes.reshape(-1, self._cables, self._own)
         columns = np.einsum("mke,keq->mkq", by_cable, ways).reshape(len(slopes), -1)
         weights = weights.ravel()
         joins = weights > _NIL * max(float(weights.max()), 1.0)
-        hessian: Hessian = blocks
-        if joins.any():
-            hessian = UpdatedHessian(blocks, np.ascontiguousarray(columns[:, joins]), weights[joins])
+        hessian = joined(self._blocks(nodes, tension), columns, weights, joins)
         return self._gradient(nodes, slopes, tension)[None], hessian
 
     def load_derivative(self, unknowns: Array, actuators: Array) -> Array:
@@ -177,14 +176,11 @@ class RubbingArm(ArmProblem):
             SoftformError: If pulls are not finite or of another number than the cables.
             NoEquilibriumError: If the arm has no balance on the way.
         """
-        if actuators.shape != state.pulls.shape or not np.isfinite(actuators).all():
-            raise SoftformError(
-                f"Pulls {actuators.tolist()} are not finite pulls of {self._cables} cables.", "Give one for each, in m."
-            )
+        check_pulls(actuators, state.pulls, "cables")
         begin, way = state.pulls, actuators - state.pulls
         steps = max(1, int(np.ceil(np.abs(way).max() / _STEP)))
         for share in np.arange(1, steps + 1) / steps:
-            unknowns, state = self._step_to(unknowns, begin + share * way, state, _FINEST)
+            unknowns, state = self._step_to(unknowns, begin + share * way, state, FINEST)
         return unknowns, state
 
     def in_balance(self, unknowns: Array, state: RubbingState) -> Array:
@@ -193,7 +189,7 @@ class RubbingArm(ArmProblem):
 
     def _step_to(self, unknowns: Array, pulls: Array, state: RubbingState, finer: int) -> tuple[Array, RubbingState]:
         runs, bounds, found = self.runs, state.bounds, unknowns
-        for _ in range(_MOST_UPDATES):
+        for _ in range(MOST_UPDATES):
             values = state._replace(pulls=pulls, bounds=bounds).packed()
             solved = newton(self, found, values)
             if solved.failures[0] or self.impossible(solved.unknowns)[0]:
@@ -201,9 +197,8 @@ class RubbingArm(ArmProblem):
             found, chains = solved.unknowns, self.chains(solved.unknowns, values)
             inner, outer = chains.tension[..., :-1], chains.tension[..., 1:]
             newer = capstan_bounds(inner, outer, self.wraps(found), runs.friction, runs.drag)
-            if (np.abs(newer - bounds) <= _BOUND_SHARE * newer + _BOUND_FORCE).all():
-                free = bounds / runs.give
-                anchors = np.clip(state.anchors, chains.slips - free, chains.slips + free)
+            if not off_bounds(newer, bounds).any():
+                anchors = drawn_along(state.anchors, chains.slips, bounds, runs.give)
                 return found, RubbingState(pulls, anchors, bounds, chains.slips)
             bounds = newer
         if not finer:

@@ -6,22 +6,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.bodies.loads.stick_slip import capstan_bounds
+from softform_core.bodies.loads.stick_slip import (
+    FINEST,
+    MOST_UPDATES,
+    capstan_bounds,
+    check_pulls,
+    drawn_along,
+    off_bounds,
+)
 from softform_core.bodies.rod.model import Rod
 from softform_core.bodies.tendon_rod.path_dependent import Held, Line, PathDependentRod
 from softform_core.bodies.tendon_rod.wall import Wall
-from softform_core.errors import SoftformError
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, newton
 
 _STEP = 0.003
 """Longest way of a taut tendon in one step, m."""
 _SLACK = 0.002
 """Below it, in m of pull, a tendon that carries nothing is still far from becoming taut."""
-_BOUND_SHARE, _BOUND_FORCE = 0.02, 0.01
-"""Share, and N, by which a bound may be off its tensions at the end of a step."""
-_MOST_UPDATES = 40
-_FINEST = 6
-"""Most times that a step is halved where Newton's method fails."""
 
 
 class PathState(NamedTuple):
@@ -91,16 +92,13 @@ class TendonPath(PathDependentRod):
             SoftformError: If pulls are not finite or of another number than the tendons.
             NoEquilibriumError: If a rod has no balance on the way.
         """
-        if pulls.shape != state.pulls.shape or not np.isfinite(pulls).all():
-            raise SoftformError(
-                f"Pulls {pulls.tolist()} are not finite pulls of {self.tendons} tendons.", "Give one for each, in m."
-            )
+        check_pulls(pulls, state.pulls, "tendons")
         shares = self._shares(unknowns, pulls, state)
         begin, spent = state.pulls, np.broadcast_to(np.asarray(seconds, dtype=np.float64), (len(pulls),))
         before = np.zeros(len(pulls))
         for share in shares:
             values = begin + share[:, None] * (pulls - begin)
-            unknowns, state = self._step_to(unknowns, values, state, (share - before) * spent, _FINEST)
+            unknowns, state = self._step_to(unknowns, values, state, (share - before) * spent, FINEST)
             before = share
         return unknowns, state
 
@@ -134,7 +132,7 @@ class TendonPath(PathDependentRod):
         held = Held(felt, state.anchors, state.bounds.copy(), state.slips, state.peak, fading)
         found, slips, left = unknowns.copy(), state.slips.copy(), np.arange(len(pulls))
         failed: list[int] = []
-        for _ in range(_MOST_UPDATES):
+        for _ in range(MOST_UPDATES):
             solved = newton(self, found[left], held.part(left).packed())
             failed += left[~solved.found].tolist()
             left = left[solved.found]
@@ -144,19 +142,18 @@ class TendonPath(PathDependentRod):
             chains = self.chains(found[left], held.part(left).packed())
             inner, outer, line = chains.tension[..., :-1], chains.tension[..., 1:], self.guided
             newer = capstan_bounds(inner, outer, self.wraps(found[left]), line.friction, line.drag)
-            off = np.abs(newer - held.bounds[left]) > _BOUND_SHARE * newer + _BOUND_FORCE
-            slips[left], is_off = chains.slips, off.any(axis=(1, 2))
+            slips[left], is_off = chains.slips, off_bounds(newer, held.bounds[left]).any(axis=(1, 2))
             left = left[is_off]
             held.bounds[left] = newer[is_off]
             if not left.size:
                 break
         failed += left.tolist()
-        free, bends = held.bounds / self.guided.give, self.bends(found)
+        bends = self.bends(found)
         after = PathState(
             pulls=pulls.copy(),
             felt=felt,
             slips=slips,
-            anchors=np.clip(state.anchors, slips - free, slips + free),
+            anchors=drawn_along(state.anchors, slips, held.bounds, self.guided.give),
             bounds=held.bounds,
             peak=np.maximum(state.peak, self.body_wall.work(bends)),
             overstrain=fading.carried + fading.gain[..., None, None] * bends[:, None],
