@@ -91,7 +91,7 @@ def test_pulls_that_are_none_and_friction_that_is_none_are_told(rubbed, monkeypa
     unknowns, state = rubbed.new(1)
     with pytest.raises(SoftformError, match="not finite pulls of 6 cables"):
         rubbed.advance(unknowns, np.full((1, 6), np.nan), state, 1.0)
-    monkeypatch.setattr(rubbing_arm, "_FINEST", 0)
+    monkeypatch.setattr(rubbing_arm, "FINEST", 0)
     with pytest.raises(SoftformError, match="no balance at pulls"):
         rubbed.advance(unknowns, np.full((1, 6), 0.2), state, 1.0)
     with pytest.raises(ValueError, match="friction"):

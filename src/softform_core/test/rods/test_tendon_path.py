@@ -187,8 +187,8 @@ def test_a_robot_that_has_no_balance_is_told_and_its_state_stays(monkeypatch):
     body = made()
     unknowns, state = led(body, pulled(6, 0, 0, 0))
     before = [part.copy() for part in (unknowns, *state)]
-    monkeypatch.setattr(path_module, "_FINEST", 1)
-    monkeypatch.setattr(path_module, "_MOST_UPDATES", 0)
+    monkeypatch.setattr(path_module, "FINEST", 1)
+    monkeypatch.setattr(path_module, "MOST_UPDATES", 0)
     with pytest.raises(SoftformError, match="has no balance"):
         body.advance(unknowns, pulled(9, 0, 0, 0), state, 1.0)
     with pytest.raises(SoftformError, match="not finite pulls"):
