@@ -34,14 +34,18 @@ def default_output(robot: Robot) -> Path:
 
 
 def asked_actuations(robot: Robot, frames: int, seed: int) -> NDArray[np.float64]:
-    """Return actuations of a data set, (n, k).
+    """Return actuations of a data set, (n, k): the robot at rest, then a Halton sequence over the working range.
+
+    A sequence of so few has none near rest, and what is learned from it is millimetres wrong there, where every target
+    that is nearly flat lies.
 
     Raises:
         SoftformError: If there are none, or more than anybody collects.
     """
     if frames > MOST_FRAMES:
         raise SoftformError(f"{frames} frames were asked for.", f"Ask for {MOST_FRAMES} at most.")
-    return halton_actuations(robot.actuation_min, robot.actuation_max, frames, seed)
+    spread = halton_actuations(robot.actuation_min, robot.actuation_max, frames, seed)
+    return np.concatenate([robot.rest_actuation[None], spread])[:frames]
 
 
 def open_to_continue(
