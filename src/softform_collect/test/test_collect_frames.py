@@ -64,7 +64,7 @@ class QuickRobot:
         self.clouds, self.markers = CaptureWatch(), CaptureWatch()
         self.command = HeldCommand(self._follow)
         self.stop_reason = None
-        self.is_scanning, self.is_driven, self.frame = True, True, -1
+        self.is_scanning, self.is_driven, self.frame = True, True, 0  # which is at rest
         self.at_frame_one = lambda robot: None
         self._see, self._name, self._held = see, name, None
         self._random = np.random.default_rng(0)
@@ -163,6 +163,7 @@ def test_frames_are_reported_stored_and_added_to(tmp_path, via):
     assert {one.stage for one in told} == {"settling", "capturing", "storing"} and told[-1].done == 3
     store = open_recording(path, ROBOT)
     assert len(store.sessions) == 2 and np.abs(store.measured - store.actuation).max() < 1.0
+    assert not store.actuation[0].any() and (store.actuation[1:] > 0.0).all()  # at rest first, then over the range
 
 
 def test_markers_begin_with_a_rest_frame_and_missing_ones_are_nan(tmp_path):
@@ -212,7 +213,8 @@ UNFIT_SCANS = [
     (lambda points: points * 0.5, "covers"),
     (lambda points: points * 1.5, "beside"),
     (lambda points: points * [1, 1, -1], "mirrored"),
-    (lambda points: points * [1, 1, 0], "does not follow"),
+    (lambda points: points * [1, 1, 0] + [0, 0, 0.008], "does not follow"),
+    (lambda points: points * [1, 1, 0], "the shape of frame 0"),
 ]
 UNFIT_MARKERS = [
     (lambda points: points * MM_PER_M, "units of"),
@@ -278,7 +280,7 @@ def test_a_stuck_robot_is_flagged_from_the_second_frame_on(tmp_path):
     first = []
 
     def stuck(points, frame):
-        if frame < 0 or len(points) < 100:
+        if len(points) < 100:
             return points
         if not first:
             first.append(points)
@@ -425,7 +427,7 @@ def test_collecting_ends_before_the_disk_is_full_and_goes_on(tmp_path, monkeypat
         monkeypatch.setattr(frame_collector.shutil, "disk_usage", free)
         outcome, _ = collect(robot, path, 9)
         assert outcome.code == GoalCode.STORE_FAILED and "2 MB left" in outcome.message  # nine scans do not fit
-        assert robot.frame == -1 and not path.exists()
+        assert robot.frame == 0 and not path.exists()
         outcome, _ = collect(robot, path, 2, "mocap")
         assert robot.command.values is None
         assert outcome.code == GoalCode.NONE, outcome.message
