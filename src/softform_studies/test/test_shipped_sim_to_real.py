@@ -1,4 +1,4 @@
-"""The sim-to-real model that ships with the membrane, by true shapes of its rig: also near rest, where it must not harm."""
+"""The sim-to-real model that ships with the membrane, by true shapes of its rig, near rest as well."""
 
 import numpy as np
 
