@@ -1,6 +1,7 @@
 """Tables as programs and people write them: read as they are meant, or refused by the line that an editor shows."""
 
 import os
+import re
 import unicodedata
 from pathlib import Path
 
@@ -32,6 +33,8 @@ def table_of(folder, text, name="table.csv", **options):
         (PLAIN.encode("utf-16"), 2),
         (PLAIN.replace(",", ";"), 2),
         (PLAIN.replace(",", "\t"), 2),
+        (PLAIN.replace(",", "|"), 2),
+        (re.sub("(?m)^(.*)$\n", r"| \1 |\n", PLAIN).replace("\n", "\n|---|---|---|\n", 1).replace(",", " | "), 3),
         (PLAIN.replace(",", "  "), 2),
         (PLAIN.replace(",", ", "), 2),
         (COMMAS, 2),

@@ -10,7 +10,9 @@ from click.testing import CliRunner
 
 from softform_client.capture_files import write_table
 from softform_client.client import ActuatorPath, Code, GoalFailedError, PointPath
+from softform_core.cli.main import main
 from softform_core.errors import SoftformError
+from softform_core.importing.table import read_table
 from softform_core.robots import load_robot
 from softform_interfaces.action import ReachShape
 from softform_interfaces.msg import ActuatorValues, ServoState
@@ -27,7 +29,7 @@ UV = np.array([0.5, 0.5])
 def read(tmp_path, text):
     path = tmp_path / "path.csv"
     path.write_text(text)
-    return read_path(path, ROBOT, UV)
+    return read_path(read_table(path), ROBOT, UV)
 
 
 def test_points_and_actuators_are_recognised_by_their_columns(tmp_path):
@@ -42,12 +44,12 @@ def test_points_and_actuators_are_recognised_by_their_columns(tmp_path):
 def test_places_of_a_stream_go_straight_from_time_to_time(tmp_path):
     file = tmp_path / "places.csv"
     file.write_text("time,x,y,z\n1,0,0,0.1\n2,0.01,0,0.1\n")
-    places = read_places(file, ROBOT, 4.0)
+    places = read_places(read_table(file), ROBOT, 4.0)
     assert places.T.tolist() == [pytest.approx([0, 0.0025, 0.005, 0.0075, 0.01]), [0.0] * 5, [0.1] * 5]
     file.write_text("time,x,y,z\n1,0,0,0.1\n")
-    assert read_places(file, ROBOT, 4.0).tolist() == [[0, 0, 0.1]]
+    assert read_places(read_table(file), ROBOT, 4.0).tolist() == [[0, 0, 0.1]]
     file.write_text("x,y,z\n0,0,0.1\n0,0,0.2\n")
-    assert read_places(file, ROBOT, 4.0).tolist() == [[0, 0, 0.1], [0, 0, 0.2]]
+    assert read_places(read_table(file), ROBOT, 4.0).tolist() == [[0, 0, 0.1], [0, 0, 0.2]]
 
 
 @pytest.mark.parametrize(
@@ -64,13 +66,13 @@ def test_what_is_no_stream_of_places_says_why(tmp_path, text, robot, why):
     file = tmp_path / "places.csv"
     file.write_text(text)
     with pytest.raises(SoftformError, match=why):
-        read_places(file, robot, 50.0)
+        read_places(read_table(file), robot, 50.0)
 
 
 def test_a_frame_is_led_by_its_name_or_a_point_by_its_parameters(tmp_path):
     file = tmp_path / "path.csv"
     file.write_text("x,y,z\n0,0,0.1\n")
-    path, _ = read_path(file, ROBOT, UV, "tip")
+    path, _ = read_path(read_table(file), ROBOT, UV, "tip")
     assert isinstance(path, PointPath) and path.output == "tip"
     done = CliRunner().invoke(follow, [str(file), "--point", "tip", "--uv", "0", "0"])
     assert done.exit_code == 2 and "Give one of them" in done.output
@@ -79,7 +81,7 @@ def test_a_frame_is_led_by_its_name_or_a_point_by_its_parameters(tmp_path):
 def test_what_is_written_is_read(tmp_path):
     values = np.array([[0.1, 1e-9, 12345.678901], [3.0, 2.0, 1.0]])
     write_table(tmp_path / "path.csv", ROBOT.actuators, values)
-    assert (read_path(tmp_path / "path.csv", ROBOT, UV)[0].values == values).all()
+    assert (read_path(read_table(tmp_path / "path.csv"), ROBOT, UV)[0].values == values).all()
 
 
 @pytest.mark.parametrize(
@@ -96,7 +98,7 @@ def test_what_is_written_is_read(tmp_path):
 def test_a_path_is_a_table_as_all_commands_take_it(tmp_path, text):
     path, times = read(tmp_path, text)
     assert path.points.tolist() == [[0, 0, 0.118], [0.002, 0, 0.118]] and times.tolist() == [1.0, 2.0]
-    assert len(read_places(tmp_path / "path.csv", ROBOT, 50.0)) == 51
+    assert len(read_places(read_table(tmp_path / "path.csv"), ROBOT, 50.0)) == 51
 
 
 def test_any_table_is_streamed_in_its_unit(tmp_path, monkeypatch):
@@ -123,10 +125,10 @@ def test_any_table_is_streamed_in_its_unit(tmp_path, monkeypatch):
 def test_places_may_be_in_millimetres_and_actuators_are_in_their_unit(tmp_path):
     (tmp_path / "path.csv").write_text("x,y,z\n0,0,118\n2,0,118\n")
     wanted = pytest.approx(np.array([[0, 0, 0.118], [0.002, 0, 0.118]]))
-    assert read_path(tmp_path / "path.csv", ROBOT, UV, unit="mm")[0].points == wanted
-    assert read_places(tmp_path / "path.csv", ROBOT, 50.0, "mm") == wanted
+    assert read_path(read_table(tmp_path / "path.csv"), ROBOT, UV, unit="mm")[0].points == wanted
+    assert read_places(read_table(tmp_path / "path.csv"), ROBOT, 50.0, "mm") == wanted
     write_table(tmp_path / "path.csv", ROBOT.actuators, np.array([[1.0, 2.0, 3.0]]))
-    assert read_path(tmp_path / "path.csv", ROBOT, UV, unit="mm")[0].values.tolist() == [[1.0, 2.0, 3.0]]
+    assert read_path(read_table(tmp_path / "path.csv"), ROBOT, UV, unit="mm")[0].values.tolist() == [[1.0, 2.0, 3.0]]
 
 
 @pytest.mark.parametrize(
@@ -148,9 +150,10 @@ def test_what_is_no_path_is_rejected(tmp_path, text, why):
         read(tmp_path, text)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(SoftformError, match="absent.csv cannot be read: No such file"):
-        read_path(tmp_path / "absent.csv", ROBOT, UV)
+@pytest.mark.parametrize("command", ["follow", "stream"])
+def test_a_file_that_is_not_there_is_named_before_a_stack_is_looked_for(command, tmp_path):
+    result = CliRunner().invoke(main, [command, str(tmp_path / "absent.csv")])
+    assert result.exit_code != 0 and "absent.csv cannot be read: No such file" in result.output
 
 
 def test_a_result_becomes_json_without_clouds_and_without_what_json_does_not_know():

@@ -24,7 +24,7 @@ from softform_core.shapes.text import check_last_row, stated_length
 _SHOWN = 5
 _LONGEST = 60  # characters of a line in a message
 _SAMPLED = 300  # lines, the last ones, by which the delimiter is found
-_DELIMITERS = ";\t ,"  # of those that part the most numbers the first; a blank is any white space
+_DELIMITERS = ";\t| ,"  # of those that part the most numbers the first; a blank is any white space
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*|,\d+)?|\.\d+)([eEdD][+-]?\d+)?", re.ASCII)
 _MISSING = re.compile(r"[+-]?(nan(\(\w*\))?|inf(inity)?|1\.#\w+)|#?n/?a|null|none|-*", re.IGNORECASE)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
@@ -33,6 +33,8 @@ _UNIT = re.compile(
 )
 _OF_UNIT = re.compile(r"[\[(/]\s*([^\s\[\](/]+?)\s*[\])]?$|(?<=[\s_,])((?:[hk]?Pa|m?bar|psi|[mc]m))$", re.IGNORECASE)
 _LENGTH_OR_PRESSURE = re.compile(r"[hkM]?Pa|m?bar|psi|[mcµμu]?m|in|inch", re.IGNORECASE)
+_RULE = re.compile(r"[\s|:+-]*-{3}[\s|:+-]*")
+_BETWEEN_BARS = re.compile(r"^\s*\|(.*)\|(?=\s*$)")
 _TIME = re.compile(r"[mµμu]?s|min|h")
 _Row = tuple[int, list[str]]  # line, as an editor counts, and cells
 
@@ -168,10 +170,11 @@ class Table:
 def read_table(path: Path, unnamed: Sequence[str] = (), *, gaps: bool = False) -> Table:
     """Read a table: text, or an .npz with one array a column, or a .parquet.
 
-    Text is in UTF-8, UTF-16 with its mark, or the code page of Western Windows. Commas, semicolons, tabs or blanks part
-    its columns; numbers may have decimal commas where that is no question. The last line above the numbers that names
-    as many columns is the header, be it a comment (# or %) or not; a line of units below it, other lines above it,
-    comments and the header once more are passed over. Where it names a column twice, lines above it tell them apart.
+    Text is in UTF-8, UTF-16 with its mark, or the code page of Western Windows. Commas, semicolons, tabs, bars or
+    blanks part its columns; numbers may have decimal commas where that is no question. The last line above the numbers
+    that names as many columns is the header, be it a comment (# or %) or not; a line of units below it, other lines
+    above it, comments and the header once more are passed over. Where it names a column twice, lines above it tell them
+    apart.
 
     An array (n, k) named `p` of an NPZ is the columns `p1 … pk`; a structured one has its fields. Parquet is read by
     pyarrow, which Softform does not install itself.
@@ -223,6 +226,8 @@ def _text_table(path: Path, content: bytes, unnamed: Sequence[str], gaps: bool) 
     lines = list(io.StringIO(text, newline=""))
     given = re.fullmatch(r"sep=(.)\s*", lines[0], re.IGNORECASE) if lines else None
     delimiter = given[1] if given else max(_DELIMITERS, key=lambda each: _numbers_between(lines[-_SAMPLED:], each))
+    if delimiter == "|":  # of a page, each row is between bars, and a rule is below the header
+        lines = ["\n" if _RULE.fullmatch(line) else _BETWEEN_BARS.sub(r"\1", line) for line in lines]
     is_remark = [line.lstrip()[:1] in ("#", "%") or (given is not None and not at) for at, line in enumerate(lines)]
     remarks = [(at, line.strip(" \t#%")) for at, line in enumerate(lines, 1) if is_remark[at - 1]]
     try:

@@ -48,6 +48,7 @@ def follow(
     """  # noqa: D301 - click reads the escape as "keep these lines"
     import numpy as np
 
+    from softform_core.importing.table import read_table
     from softform_core.robots import CENTRE_LINE
     from softform_core.units import MM_PER_M
     from softform_interfaces.action import FollowWaypoints
@@ -55,8 +56,9 @@ def follow(
 
     if uv and point not in ("", CENTRE_LINE):
         raise click.UsageError("--point and --uv name two points. Give one of them.")
+    table = read_table(path)
     with goals.connected(namespace, frame) as client:
-        points, times = read_path(path, client.robot(), np.array(uv or (0.5, 0.5)), point, unit)
+        points, times = read_path(table, client.robot(), np.array(uv or (0.5, 0.5)), point, unit)
         count = len(points.points if hasattr(points, "points") else points.values)
         with goals.Progress(count, "waypoint") as bar:
 

@@ -41,13 +41,15 @@ def stream(path: Path, unit: Any, rate: float, namespace: str, frame: str, json_
       ./softform stream breathing/ --rate 10 --json - | jq .mean_error
       ./softform stream eight.csv                      for a robot with a tip
     """  # noqa: D301 - click reads the escape as "keep these lines"
+    from softform_core.importing.table import read_table
     from softform_core.shapes.read import EXTENSIONS
     from softform_core.units import MM_PER_M
     from softform_interfaces.msg import ServoState
     from softform_tools.commands.tables import read_places
 
-    is_table = not path.is_dir() and path.suffix.lower() not in EXTENSIONS
-    named = [] if is_table else _shapes(path, unit)
+    is_folder = path.is_dir() or path.suffix.lower() in EXTENSIONS
+    table = None if is_folder else read_table(path)
+    named = _shapes(path, unit) if is_folder else []
 
     def targets(bar: goals.Progress) -> Iterator[Any]:
         for number, (name, target) in enumerate(named, 1):
@@ -57,10 +59,10 @@ def stream(path: Path, unit: Any, rate: float, namespace: str, frame: str, json_
 
     last, is_interrupted = ServoState(), False
     with goals.connected(namespace, frame) as client:
-        if is_table:
-            places = read_places(path, client.robot(), rate, unit)
+        if table is not None:
+            places = read_places(table, client.robot(), rate, unit)
             named = [(f"{number / rate:.1f} s", place) for number, place in enumerate(places)]
-        with goals.Progress(len(named), "place" if is_table else "shape") as bar:
+        with goals.Progress(len(named), "shape" if is_folder else "place") as bar:
             try:
                 for state in client.stream(targets(bar), rate):
                     last = state
