@@ -7,6 +7,8 @@ from softform_core.evaluation.comparison import PredictedSurface, compare_marker
 from softform_core.evaluation.evaluate import JudgedFrame, findings, worst_median_best
 from softform_core.evaluation.summary import overall_figures, summarise
 
+pytestmark = pytest.mark.slow
+
 GRID = 41
 
 

@@ -16,6 +16,8 @@ from softform_core.shapes.polygons import MOST_CORNERS, triangulated
 from softform_core.shapes.read import read_file, read_shape
 from softform_core.shapes.shape import Shape
 
+pytestmark = pytest.mark.slow
+
 SIDE = 21
 X, Y = (axis.ravel() for axis in np.meshgrid(np.linspace(-160.0, 160.0, SIDE), np.linspace(-160.0, 160.0, SIDE)))
 DOME = np.column_stack([X, Y, 24.0 * (1.0 - (X / 160.0) ** 2) * (1.0 - (Y / 160.0) ** 2)])

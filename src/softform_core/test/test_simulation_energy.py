@@ -11,6 +11,8 @@ from softform_core.robots import load_robot
 from softform_core.robots.description import POSITIVE, Material
 from softform_core.simulation.materials import LAWS, shear_modulus
 
+pytestmark = pytest.mark.slow
+
 MATERIALS = [
     Material(law="neo_hookean", coefficients=[1.0e5]),
     Material(law="yeoh", coefficients=[6.0e4, 1.0e3, 4.0e3]),

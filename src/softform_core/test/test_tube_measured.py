@@ -37,6 +37,8 @@ from softform_core.training.cards import make_sim_to_real_card, network_of
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 
+pytestmark = pytest.mark.slow
+
 RADIUS, LENGTH, SEAM_MM = 0.04, 0.26, 1e-6
 TUBE = PatchSet.of(24, 20, 3, periodic=True)
 ACTUATION = np.array([4000.0])

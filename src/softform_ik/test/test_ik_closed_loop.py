@@ -326,9 +326,9 @@ def test_the_loop_begins_at_the_commands_that_a_goal_names_and_never_ends_worse(
 
 
 def test_the_loop_never_ends_worse_than_what_the_simulation_alone_plans(robot, pipeline, shape_of):
-    """The robot is as simulated, and the learned model, which errs by a millimetre there, has one correction."""
+    """The robot is as simulated, and the learned model, which errs by millimetres there, has one correction."""
     learned = LivePipeline(robot, sim_to_real=str(models_of(robot.name) / "rig_default")).current
-    target, as_simulated = shape_of(0.05 * HIDDEN), Rig(robot, RealRobot(pipeline, 1.0, 0.0))
+    target, as_simulated = shape_of(HIDDEN), Rig(robot, RealRobot(pipeline, 1.0, 0.0))
     goal = ReachGoal(target, Mode.CLOSED_LOOP, max_rounds=1)
     outcome = run(as_simulated, learned, None, goal, simulated=pipeline)
     means = [one.measured.mean for one in outcome.rounds]
@@ -343,7 +343,7 @@ def test_a_rival_that_cannot_be_captured_leaves_the_robot_at_the_best_round(robo
     learned = LivePipeline(robot, sim_to_real=str(models_of(robot.name) / "rig_default")).current
     rig = Rig(robot, RealRobot(pipeline, 1.0, 0.0))
     rig.spoil = lambda number, points: points[:0] if number == 2 else points
-    goal = ReachGoal(shape_of(0.05 * HIDDEN), Mode.CLOSED_LOOP, max_rounds=1)
+    goal = ReachGoal(shape_of(HIDDEN), Mode.CLOSED_LOOP, max_rounds=1)
     outcome = run(rig, learned, None, goal, simulated=pipeline)
     assert outcome.code == GoalCode.CAPTURE_INVALID and len(outcome.rounds) == 2 and len(rig.places) == 4
     assert rig.sent[-1] == pytest.approx(outcome.commands)

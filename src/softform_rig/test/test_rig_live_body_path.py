@@ -11,6 +11,8 @@ from softform_rig.motor_bus import MotorBus
 from softform_rig.reality import load_reality
 from softform_rig.tendon_motor import TICKS_A_TURN, TendonMotor
 
+pytestmark = pytest.mark.slow
+
 ROBOT = load_robot("tendon_robot")
 SLACK = float(ROBOT.safe[0])
 

@@ -13,6 +13,8 @@ from softform_shaping.regrasp import advised_grasp, held_at, nearest
 from softform_shaping.scene import make_scene
 from softform_shaping.segmentation import dominant_hue, object_pixels
 
+pytestmark = pytest.mark.slow
+
 CELLS, CELL = (4, 2, 8), 0.025
 _CORNERS = [(0, 1, 3, 7), (0, 1, 5, 7), (0, 2, 3, 7), (0, 2, 6, 7), (0, 4, 5, 7), (0, 4, 6, 7)]
 YIELD, HARDENING = 5e7, 5e8

@@ -12,6 +12,8 @@ from softform_rig.draw_reality import draw_reality
 from softform_studies.cli_memory import memory
 from softform_studies.sim_to_real.remembered import felt_actuations, felt_errors, law_of, remembered_figures
 
+pytestmark = pytest.mark.slow
+
 
 def test_what_is_felt_depends_on_what_was_before() -> None:
     robot = load_robot("membrane")

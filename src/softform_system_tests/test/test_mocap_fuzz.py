@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from softform_system_tests.fuzz_targets import motion_capture as fuzz_targets
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = settings(max_examples=250, deadline=10_000, suppress_health_check=[HealthCheck.too_slow])
 SEEDS = {target: fuzz_targets.SEEDS[target.__name__] for target in fuzz_targets.TARGETS}
 

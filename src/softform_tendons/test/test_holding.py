@@ -10,6 +10,8 @@ from softform_actuation.device import DeviceError, UnsafeError
 from softform_rig.motor_bus import MotorBus
 from softform_rig.tendon_motor import XC330_T288, XM430_W210
 
+pytestmark = pytest.mark.slow
+
 BENT = ROBOT.actuators_of(np.array([0.008, 0.0, 0.001]))
 NEAR = 2e-4
 

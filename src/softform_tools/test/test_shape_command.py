@@ -12,6 +12,8 @@ from softform_core.shapes.dem import dem_target
 from softform_core.shapes.shape import Shape
 from softform_core.shapes.write import write_ply
 
+pytestmark = pytest.mark.slow
+
 KEYS = ["points", "triangles", "area_mm2", "box_mm", "parts", "holes", "repaired"]
 KEYS += ["unit_guess", "beside_robot_share", "pose"]
 
