@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from console_browser import browsers, tab
-from test_console_page import grab
+from console_browser import tab
+from test_console_page import browser, grab  # noqa: F401 - `browser` is a fixture
 
 from softform_core.paths import models_of
 
@@ -21,14 +21,8 @@ def stack(stacks):
     stacks.close()
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with browsers() as one:
-        yield one
-
-
 @pytest.fixture
-def opened(browser, observer, address, request, tmp_path):
+def opened(browser, observer, address, request, tmp_path):  # noqa: F811
     with tab(browser) as one:
         one.open(address)
         one.wait("document.querySelector('#status').dataset.tone !== 'unknown'", "a known state")
@@ -69,7 +63,8 @@ def test_colours_are_chosen_in_mm_and_the_surface_is_cut(opened, observer):
     opened.wait("document.querySelector('.scale') !== null", "a scale")
     opened.wait("parseFloat(document.querySelectorAll('.scale-ticks span')[2].innerText) > 0", "its upper end")
     top = float(opened.page.locator(".scale-ticks span").nth(2).inner_text().split()[0])
-    assert top == pytest.approx(1e3 * max(observer.meshes[-1].values), rel=0.5)
+    largest = 1e3 * max(observer.meshes[-1].values)
+    assert largest <= top < 3.0 * largest
     uncertain = pictured(opened)
     assert uncertain != deformed
     opened.page.get_by_text("Show and hide").click()
@@ -86,7 +81,10 @@ def test_the_distance_of_the_scan_is_shown_once_something_was_scanned(opened):
 
 
 def test_plots_are_saved_as_a_table_and_the_scene_as_a_picture(opened, observer, tmp_path):
-    opened.page.locator("input[type=range].actuator, .actuator input[type=range]").first.fill("2000")
+    slider = opened.page.locator(".actuator input").first
+    slider.focus()
+    for _ in range(60):
+        opened.page.keyboard.press("ArrowRight", delay=10)
     observer.wait_for(lambda: observer.measured.max() > 1000.0, "motion")
     opened.page.get_by_role("button", name="Plots").click()
     time.sleep(2.0)
@@ -96,7 +94,7 @@ def test_plots_are_saved_as_a_table_and_the_scene_as_a_picture(opened, observer,
     rows = list(csv.DictReader((tmp_path / "plots.csv").read_text().splitlines()))
     first = observer.values[-1].name[0]
     assert float(rows[-1][f"{first} measured Pa"]) == pytest.approx(observer.measured[0], abs=100.0)
-    assert np.all(np.diff([float(row["time s"]) for row in rows]) > 0.0)
+    assert np.diff([float(row["time s"]) for row in rows]).min() > 0.0
     with opened.page.expect_download() as coming:
         opened.page.get_by_label("Save the picture as a PNG").click()
     coming.value.save_as(tmp_path / "scene.png")

@@ -56,7 +56,7 @@ function useHistory(): History | null {
     () =>
       useStore.subscribe((now, before) => {
         const robot = robotState(now)
-        if (now.state && robot && now.state !== before.state) history?.push(now.state.stamp, robot)
+        if (now.state && robot && now.state.stamp !== before.state?.stamp) history?.push(now.state.stamp, robot)
       }),
     [history],
   )
