@@ -19,6 +19,7 @@ from softform_core.simulation.simulated_body import (
     PulledBody,
     SimulatedBody,
     TendonLoads,
+    YieldingBody,
     equilibrium_unknowns,
     rest_points,
 )
@@ -97,6 +98,7 @@ class LiveBody:
         self._since_led = 0.0
         self._ahead = np.zeros(len(span))  # of what the material feels, the actuators
         self._sensitivity: Array | None = None
+        self._loads: tuple[_Solved, TendonLoads] | None = None
         self._points = self.rest
 
     def shape(self, values: Array, held: float | None = None) -> Array:
@@ -110,11 +112,7 @@ class LiveBody:
 
     def tendon_loads(self) -> TendonLoads | None:
         """Loads of the motors of its tendons at the last equilibrium; None before one, and without tendons."""
-        solved = self._solved
-        if solved is None or not isinstance(self.simulated, PulledBody):
-            return None
-        loads = self.simulated.tendon_loads(solved.unknowns[None], solved.effective[None])
-        return loads._replace(pulls=solved.asked + self._ahead)  # the motors', ahead of what the tendons feel
+        return self._solver.submit(self._tendon_loads).result()
 
     def centre_line(self) -> Array | None:
         """Nodes (N, 3) m of the centre line at the last equilibrium; None before one, and of a body that tells none."""
@@ -159,6 +157,20 @@ class LiveBody:
         if isinstance(self.simulated, PulledBody):
             self.simulated.tendon_loads(unknowns, values)
         return self.simulated.points(unknowns)[0]
+
+    def _tendon_loads(self) -> TendonLoads | None:
+        solved, body = self._solved, self.simulated
+        if solved is None or not isinstance(body, PulledBody):
+            return None
+        unknowns, values = solved.unknowns[None], solved.effective[None]
+        if self._loads is None or self._loads[0] is not solved:
+            loads = body.tendon_loads(unknowns, values)
+            if isinstance(body, YieldingBody):
+                by_pulls = equilibrium_sensitivities(body, unknowns, values)
+                if np.isfinite(by_pulls).all():
+                    loads = loads._replace(follows=body.follows(unknowns, values, by_pulls))
+            self._loads = solved, loads
+        return self._loads[1]._replace(pulls=solved.asked + self._ahead)  # the motors', ahead of what the tendons feel
 
     def _shape(self, values: Array, held: float | None) -> Array:
         effective = self._feel(values, held)

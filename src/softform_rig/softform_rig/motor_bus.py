@@ -203,9 +203,9 @@ class MotorBus(EmulatedDevice):
         tick = 1.0 / RATE
         while self._time + tick <= now:
             self._time += tick
-            for index, wired in enumerate(self._wired):
+            for wired, tension in zip(self._wired, self._tensions().tolist(), strict=True):
                 wired.watch(self._time)
-                wired.motor.advance(tick, self._tension(index, wired.motor))
+                wired.motor.advance(tick, tension)
 
     def take_output(self) -> bytes:
         """Return and forget the bytes sent since the last call."""
@@ -213,13 +213,11 @@ class MotorBus(EmulatedDevice):
         self._output.clear()
         return sent
 
-    def _tension(self, index: int, motor: TendonMotor) -> float:
-        """Tension of a tendon, N: until the body is looked at again, the tendon alone gives way."""
+    def _tensions(self) -> Array:
+        """Tensions of the tendons, N: until the body is looked at again, it yields to first order."""
         if self.loads is None:
-            return 0.0
-        tension, before, stiffness, pull = (float(values[index]) for values in self.loads)
-        stretch = before + motor.pull - pull
-        return max(0.0, tension + stiffness * (max(0.0, stretch) - max(0.0, before)))
+            return np.zeros(len(self._wired))
+        return self.loads.tension_at(np.array([wired.motor.pull for wired in self._wired]))
 
     @property
     def _voltage(self) -> float:

@@ -15,7 +15,6 @@ from softform_core.errors import SoftformError
 from softform_core.periodic import PeriodicThread
 from softform_core.robots import Robot
 from softform_core.robots.devices import Device
-from softform_core.simulation.simulated_body import TendonLoads
 from softform_rig.control import regulate
 from softform_rig.emulation import LoadedDevice, SuppliedDevice, SupplyRelay, emulation_of
 from softform_rig.fault_kinds import Fault
@@ -216,7 +215,7 @@ class VirtualRig:
         self._look_at(self.body.shape)
         loads = self.body.tendon_loads()
         for served, bus in self._motors:
-            bus.loads = None if loads is None else TendonLoads(*(values[served] for values in loads))
+            bus.loads = None if loads is None else loads.of(served)
 
     def _every(self, period: float, name: str, act: Callable[[], object]) -> None:
         """Let a device act every `period` s while the rig runs."""

@@ -104,7 +104,7 @@ def test_the_current_of_a_motor_at_rest_tells_the_tension_on_both_sides_of_its_d
         ticks = goal[0] / (2.0 * np.pi * radius) * TICKS_A_TURN
         motor = TendonMotor(radius, home=0.0, torn_pull=SLACK, position=ticks, goal=ticks, torque_on=True)
         bus = MotorBus({1: motor})
-        bus.loads = loads
+        bus.loads = loads.of(np.array([0]))
         bus.advance(0.1)
         assert loads.tension[0] > 0.5
         np.testing.assert_allclose(motor.current * torque_constant / radius, loads.tension[0], rtol=1e-6)

@@ -131,12 +131,26 @@ class TendonLoads(NamedTuple):
         stretch: (k,) m; below 0 by how much a tendon is slack.
         stiffness: (k,) N/m of the tendons.
         pulls: (k,) m under which this is so.
+        follows: (k, k) derivative of the stretches by the pulls while the body follows; None: as if it stood still.
     """
 
     tension: Array
     stretch: Array
     stiffness: Array
     pulls: Array
+    follows: Array | None = None
+
+    def of(self, chosen: Array | slice) -> "TendonLoads":
+        """What the motors of some of the tendons feel, by each other's pulls."""
+        own = (values[chosen] for values in self[:4])
+        return TendonLoads(*own, None if self.follows is None else self.follows[chosen][:, chosen])
+
+    def tension_at(self, pulls: Array) -> Array:
+        """Tensions (k,) N at other pulls (k,) m, to first order."""
+        moved = pulls - self.pulls
+        stretch = self.stretch + (moved if self.follows is None else self.follows @ moved)
+        risen = self.stiffness * (np.maximum(stretch, 0.0) - np.maximum(self.stretch, 0.0))
+        return np.maximum(self.tension + risen, 0.0)
 
 
 @runtime_checkable
@@ -145,6 +159,14 @@ class PulledBody(Protocol):
 
     def tendon_loads(self, unknowns: Array, actuators: Array) -> TendonLoads:
         """What the motors feel at unknowns (1, m) under pulls (1, k)."""
+
+
+@runtime_checkable
+class YieldingBody(PulledBody, Protocol):
+    """A body that yields to its tendons by more than they stretch."""
+
+    def follows(self, unknowns: Array, actuators: Array, by_pulls: Array) -> Array:
+        """See `TendonLoads`: (k, k), as the unknowns (1, m) follow the pulls by their derivative (1, m, k)."""
 
 
 @runtime_checkable

@@ -161,6 +161,10 @@ class ArmProblem:
         tension = self.arm.cable_stiffness * taut_slopes(stretch, self.arm.take_up)[0]
         return TendonLoads(tension, stretch, self.arm.cable_stiffness, actuators[0])
 
+    def follows(self, unknowns: Array, actuators: Array, by_pulls: Array) -> Array:
+        """As `YieldingBody`."""
+        return np.eye(len(self.unloaded)) + self.moved_stretch(unknowns, by_pulls)
+
     def moved_stretch(self, unknowns: Array, moves: Array) -> Array:
         """As `TrackedBody`: derivative (k, c) of the cables' lengths as the unknowns (1, m) move by (1, m, c)."""
         return np.asarray(self._cable_slopes(self._nodes(unknowns[0])).T @ moves[0])
