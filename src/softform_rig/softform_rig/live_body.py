@@ -166,9 +166,9 @@ class LiveBody:
         if self._loads is None or self._loads[0] is not solved:
             loads = body.tendon_loads(unknowns, values)
             if isinstance(body, YieldingBody):
-                by_pulls = equilibrium_sensitivities(body, unknowns, values)
-                if np.isfinite(by_pulls).all():
-                    loads = loads._replace(follows=body.follows(unknowns, values, by_pulls))
+                compliance = body.compliance(unknowns, values)
+                if np.isfinite(compliance).all():
+                    loads = loads._replace(compliance=compliance)
             self._loads = solved, loads
         return self._loads[1]._replace(pulls=solved.asked + self._ahead)  # the motors', ahead of what the tendons feel
 

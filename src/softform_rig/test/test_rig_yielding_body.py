@@ -21,7 +21,7 @@ def test_tensions_rise_as_the_arm_yields(reality, within):
         body.shape(share * TAUT)
     pulls = TAUT + np.array([2.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 2.0]) * 1e-3
     foretold = body.tendon_loads()
-    as_if_stiff = foretold._replace(follows=None).tension_at(pulls)
+    as_if_stiff = foretold._replace(compliance=None).tension_at(pulls)
     body.shape(pulls)
     assert body.failure is None
     told, true = foretold.tension_at(pulls), body.tendon_loads().tension
@@ -30,3 +30,15 @@ def test_tensions_rise_as_the_arm_yields(reality, within):
     assert (rise[moved] > 0.05).all()
     np.testing.assert_allclose((told - foretold.tension)[moved], rise[moved], rtol=within)
     assert (as_if_stiff[moved] > true[moved] + 3.0 * rise[moved]).all()
+
+
+def test_slack_cables_are_taken_up_and_hold_no_motor_back():
+    body = LiveBody(ROBOT, load_reality("default", ROBOT))
+    body.shape(ROBOT.safe)
+    foretold = body.tendon_loads()
+    assert foretold.tension.max() < 0.1
+    told = foretold.tension_at(TAUT)
+    body.shape(TAUT)
+    true = body.tendon_loads().tension
+    np.testing.assert_allclose(told, true, atol=0.2 * true.max())
+    assert foretold._replace(compliance=None).tension_at(TAUT).min() > 5.0 * true.max()

@@ -14,7 +14,7 @@ _SMALLEST_PIVOT = 1e-10  # of the largest; 1e-16 on a slack flat sheet, above 1e
 
 def equilibrium_sensitivities(problem: EquilibriumProblem, unknowns: Array, actuators: Array) -> Array:
     """Derivative dx/da, (n, m, k), at equilibria (n, m) under (n, k); NaN of a singular Hessian (a slack sheet)."""
-    parts: list[Array] = []
+    parts = [np.empty((0, unknowns.shape[1], actuators.shape[1]))]
     for begin in range(0, len(unknowns), problem.batch):
         x, values = unknowns[begin : begin + problem.batch], actuators[begin : begin + problem.batch]
         factor = problem.derivatives(x, values)[1].factorised()
@@ -22,4 +22,4 @@ def equilibrium_sensitivities(problem: EquilibriumProblem, unknowns: Array, actu
         pivots = factor.pivots
         firm = pivots.min(axis=1) > _SMALLEST_PIVOT * pivots.max(axis=1)
         parts.append(np.where(firm[:, None, None], solution, np.nan))
-    return np.concatenate(parts) if parts else np.empty((0, unknowns.shape[1], actuators.shape[1]))
+    return np.concatenate(parts)

@@ -123,6 +123,10 @@ class BodyOfData(SimulatedBody, Protocol):
         """By which, such as `between 64 imported shapes`."""
 
 
+_MOST_TAKEN_UP = 6
+"""Looks for which of the tendons are taut."""
+
+
 class TendonLoads(NamedTuple):
     """What the motors of k tendons feel of a body at rest.
 
@@ -131,26 +135,39 @@ class TendonLoads(NamedTuple):
         stretch: (k,) m; below 0 by how much a tendon is slack.
         stiffness: (k,) N/m of the tendons.
         pulls: (k,) m under which this is so.
-        follows: (k, k) derivative of the stretches by the pulls while the body follows; None: as if it stood still.
+        compliance: (k, k) m/N by which each tendon's way grows shorter as each is pulled; None: nothing but it yields.
     """
 
     tension: Array
     stretch: Array
     stiffness: Array
     pulls: Array
-    follows: Array | None = None
+    compliance: Array | None = None
 
     def of(self, chosen: Array | slice) -> "TendonLoads":
-        """What the motors of some of the tendons feel, by each other's pulls."""
+        """What the motors of some of the tendons feel, while the others pull as they do."""
         own = (values[chosen] for values in self[:4])
-        return TendonLoads(*own, None if self.follows is None else self.follows[chosen][:, chosen])
+        return TendonLoads(*own, None if self.compliance is None else self.compliance[chosen][:, chosen])
 
     def tension_at(self, pulls: Array) -> Array:
-        """Tensions (k,) N at other pulls (k,) m, to first order."""
-        moved = pulls - self.pulls
-        stretch = self.stretch + (moved if self.follows is None else self.follows @ moved)
-        risen = self.stiffness * (np.maximum(stretch, 0.0) - np.maximum(self.stretch, 0.0))
-        return np.maximum(self.tension + risen, 0.0)
+        """Tensions (k,) N at other pulls (k,) m: the body yields to first order, and a slack tendon is taken up."""
+        stretch, taut = self.stretch + pulls - self.pulls, np.maximum(self.stretch, 0.0)
+        if self.compliance is None:
+            return np.maximum(self.tension + self.stiffness * (np.maximum(stretch, 0.0) - taut), 0.0)
+        given, least = stretch + self.compliance @ self.tension, self.tension - self.stiffness * taut
+        pulling, tension = stretch > 0.0, self.tension
+        for _ in range(_MOST_TAKEN_UP):
+            k = self.stiffness[pulling]
+            joint = np.eye(len(k)) + k[:, None] * self.compliance[np.ix_(pulling, pulling)]
+            tension = np.zeros(len(pulls))
+            tension[pulling] = np.linalg.solve(
+                joint, (self.tension - self.stiffness * taut)[pulling] + k * given[pulling]
+            )
+            now = given - self.compliance @ tension > 0.0
+            if (now == pulling).all():
+                break
+            pulling = now
+        return np.maximum(tension, 0.0)
 
 
 @runtime_checkable
@@ -165,8 +182,8 @@ class PulledBody(Protocol):
 class YieldingBody(PulledBody, Protocol):
     """A body that yields to its tendons by more than they stretch."""
 
-    def follows(self, unknowns: Array, actuators: Array, by_pulls: Array) -> Array:
-        """See `TendonLoads`: (k, k), as the unknowns (1, m) follow the pulls by their derivative (1, m, k)."""
+    def compliance(self, unknowns: Array, actuators: Array) -> Array:
+        """See `TendonLoads`, (k, k) m/N at unknowns (1, m) under pulls (1, k)."""
 
 
 @runtime_checkable

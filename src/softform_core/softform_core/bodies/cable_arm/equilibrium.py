@@ -161,9 +161,12 @@ class ArmProblem:
         tension = self.arm.cable_stiffness * taut_slopes(stretch, self.arm.take_up)[0]
         return TendonLoads(tension, stretch, self.arm.cable_stiffness, actuators[0])
 
-    def follows(self, unknowns: Array, actuators: Array, by_pulls: Array) -> Array:
-        """As `YieldingBody`."""
-        return np.eye(len(self.unloaded)) + self.moved_stretch(unknowns, by_pulls)
+    def compliance(self, unknowns: Array, actuators: Array) -> Array:
+        """As `YieldingBody`: dl/dx^T H^-1 dl/dx, with the Hessian of the arm between cables of constant tension."""
+        nodes = self._nodes(unknowns[0])
+        slopes = self._cable_slopes(nodes)
+        factor = self._blocks(nodes, self._tensions(nodes, actuators[0])[0]).factorised()
+        return np.asarray(slopes.T @ factor.solve(slopes[None])[0])
 
     def moved_stretch(self, unknowns: Array, moves: Array) -> Array:
         """As `TrackedBody`: derivative (k, c) of the cables' lengths as the unknowns (1, m) move by (1, m, c)."""

@@ -162,13 +162,14 @@ class RubbingArm(ArmProblem):
         chains, pulls = self.chains(unknowns, actuators), actuators[0, : self._cables]
         return TendonLoads(chains.tension[0, :, 0], pulls - chains.slips[0, :, 0], self.runs.stiffness[:, 0], pulls)
 
-    def follows(self, unknowns: Array, actuators: Array, by_pulls: Array) -> Array:
-        """As `YieldingBody`: the tension at a motor rises as that behind its sheath, which is less where it rubs."""
-        chains = self.chains(unknowns, actuators)
-        longer = self.moved_stretch(unknowns, by_pulls).reshape(self._cables, self._own, -1)
-        behind = chains.by_pull[0, :, 0, None] * np.eye(self._cables)
-        behind += np.einsum("ke,kec->kc", chains.firm[0, :, 0], longer)
-        return np.asarray(behind / self.runs.stiffness[:, :1])
+    def compliance(self, unknowns: Array, actuators: Array) -> Array:
+        """As `YieldingBody`: of the arm, and of the runs behind those from the motors, as if nothing rubbed."""
+        nodes = self._nodes(unknowns[0])
+        runs = self._cable_slopes(nodes)
+        slopes = runs.reshape(len(runs), self._cables, self._own).sum(axis=2)
+        factor = self._blocks(nodes, _of_runs(self._chains(nodes, actuators))).factorised()
+        behind = (1.0 / self.runs.stiffness[:, 1:]).sum(axis=1)
+        return np.asarray(slopes.T @ factor.solve(slopes[None])[0] + np.diag(behind))
 
     def new(self, samples: int) -> tuple[Array, RubbingState]:
         """As `PathDependentBody`, of one sample: rested, unknowns (1, m) and state."""
