@@ -160,9 +160,7 @@ class TendonLoads(NamedTuple):
             k = self.stiffness[pulling]
             joint = np.eye(len(k)) + k[:, None] * self.compliance[np.ix_(pulling, pulling)]
             tension = np.zeros(len(pulls))
-            tension[pulling] = np.linalg.solve(
-                joint, (self.tension - self.stiffness * taut)[pulling] + k * given[pulling]
-            )
+            tension[pulling] = np.linalg.solve(joint, least[pulling] + k * given[pulling])
             now = given - self.compliance @ tension > 0.0
             if (now == pulling).all():
                 break
