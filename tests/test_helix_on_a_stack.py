@@ -73,10 +73,10 @@ def test_its_tip_is_reached_and_follows_a_path(client, heard):
 
 
 def test_a_stream_is_followed_and_a_target_out_of_reach_leaves_it_in_balance(client, heard):
+    assert client.reach(features=tip_at(np.array([0.10, 0.0, 0.83])), mode="plan-and-move").solve.mean_error < 1e-3
     states = list(client.stream(circling(8.0), 20.0))
-    assert any(one.state == ServoState.TRACKING for one in states), states[-1]
     followed = [one.mean_error for one in states if one.state == ServoState.TRACKING]
-    assert np.median(followed) < 5e-3
+    assert len(followed) > 100 and np.median(followed) < 1e-3, states[-1]
     far = (tip_at(np.array([0.3, 0.0, 1.3])) for _ in range(80))
     last = list(client.stream(far, 20.0))[-1]
     assert last.state == ServoState.HOLDING and "out of reach" in last.reason

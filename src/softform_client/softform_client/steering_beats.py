@@ -5,6 +5,7 @@ import threading
 import time
 from types import TracebackType
 
+from rclpy.duration import Duration
 from rclpy.node import Node
 
 from softform_core.errors import SoftformError
@@ -24,6 +25,9 @@ _PERIOD_SECONDS = 0.1
 
 _LISTEN_SECONDS = 0.3
 """Time to hear whether others steer, before the first target, s; they beat at 10 Hz at least."""
+
+_ARRIVAL_SECONDS = 1.0
+"""Longest wait for the last beat's arrival, s; a reader that is frozen is not waited for."""
 
 _IDLE_SECONDS = 1.0
 """Time without a target after which a program steers no more, and what is held stays held, s."""
@@ -47,7 +51,8 @@ class SteeringBeats:
         self._heard = node.create_subscription(SteeringBeat, "steering_beat", self.note, qos.STEERING_BEAT)
 
     def close(self) -> None:
-        """Close the topic; nothing is told by that."""
+        """Close the topic once what was said has arrived: a last word that is lost is taken for a silence."""
+        self._beats.wait_for_all_acked(Duration(seconds=_ARRIVAL_SECONDS))
         self._node.destroy_subscription(self._heard)
         self._node.destroy_publisher(self._beats)
 
