@@ -46,7 +46,8 @@ class MotorType:
 
 XC330_T288 = MotorType(1220, 11.1, 1e-3, 0.91, 0.40, 0.20, 1.15, 1.2, 10.0)
 XM430_W210 = MotorType(1030, 12.0, 2.69e-3, 3.21, 1.15, 1.15, 1.30, 1.28, 5.2)  # 3.0 N m at 2.3 A, 77 turns a minute
-MOTOR_TYPES = (XC330_T288, XM430_W210)
+XW540_T140 = MotorType(1180, 12.0, 2.69e-3, 5.5, 2.45, 2.45, 1.408, 1.2, 2.45)  # 6.9 N m at 4.9 A, 72 turns a minute
+MOTOR_TYPES = (XC330_T288, XM430_W210, XW540_T140)
 """The weakest first."""
 
 
