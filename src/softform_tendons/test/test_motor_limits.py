@@ -190,7 +190,7 @@ def test_a_calibration_winds_up_under_its_own_limit_though_a_goal_is_lost(motors
 @pytest.mark.parametrize(
     ("settings", "complaint"),
     [
-        ({"current_limit": 3.2}, "current_limit is 3.2 A.*more than 1.15 A"),
+        ({"current_limit": 3.2}, "current_limit is 3.2 A.*more than 2.45 A"),
         ({"current_limit": 0.04}, "calibration_current asks for 0.045 A, beyond current_limit"),
         ({"hold_limit": 3601.0}, "hold_limit"),
         ({"safe_action": "hold", "slacken_speed": 0.01}, "slackening takes"),
