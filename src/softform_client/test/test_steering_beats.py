@@ -15,17 +15,17 @@ class Topic:
     """A node whose one topic everybody hears at once, as beats."""
 
     def __init__(self):
-        self.sent, self.readers = [], []
+        self.sent, self.readers, self.done = [], [], []
 
     def create_publisher(self, kind, name, profile):
-        return SimpleNamespace(publish=self.publish)
+        return SimpleNamespace(publish=self.publish, wait_for_all_acked=lambda longest: self.done.append("waited"))
 
     def create_subscription(self, kind, name, reader, profile):
         self.readers.append(reader)
         return reader
 
     def destroy_publisher(self, publisher):
-        pass
+        self.done.append("closed")
 
     def destroy_subscription(self, reader):
         self.readers.remove(reader)
@@ -72,6 +72,7 @@ def test_a_program_beats_from_its_first_target_on_and_says_when_it_ends(topic):
         beats.note_target()
         assert [one.dead_man for one in topic.sent] == [2.0]
         time.sleep(0.25)
+    assert topic.done == ["waited", "closed"], "its last word has arrived before nobody says anything more"
     assert {one.dead_man for one in topic.sent[:-1]} == {2.0} and len(topic.sent) > 2
     assert topic.sent[-1].dead_man == 0.0 and topic.readers == []
 
