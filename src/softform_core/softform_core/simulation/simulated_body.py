@@ -144,7 +144,7 @@ class TendonLoads(NamedTuple):
     pulls: Array
     compliance: Array | None = None
 
-    def of(self, chosen: Array | slice) -> "TendonLoads":
+    def of(self, chosen: NDArray[np.int64]) -> "TendonLoads":
         """What the motors of some of the tendons feel, while the others pull as they do."""
         own = (values[chosen] for values in self[:4])
         return TendonLoads(*own, None if self.compliance is None else self.compliance[chosen][:, chosen])
