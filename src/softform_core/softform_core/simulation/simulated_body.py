@@ -146,8 +146,9 @@ class TendonLoads(NamedTuple):
 
     def of(self, chosen: NDArray[np.int64]) -> "TendonLoads":
         """What the motors of some of the tendons feel, while the others pull as they do."""
-        own = (values[chosen] for values in self[:4])
-        return TendonLoads(*own, None if self.compliance is None else self.compliance[chosen][:, chosen])
+        among = None if self.compliance is None else self.compliance[np.ix_(chosen, chosen)]
+        own = [values[chosen] for values in (self.tension, self.stretch, self.stiffness, self.pulls)]
+        return TendonLoads(own[0], own[1], own[2], own[3], among)
 
     def tension_at(self, pulls: Array) -> Array:
         """Tensions (k,) N at other pulls (k,) m: the body yields to first order, and a slack tendon is taken up."""
