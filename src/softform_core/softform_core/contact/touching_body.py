@@ -251,7 +251,8 @@ def _joined(hessian: Hessian, more: csc_matrix) -> Hessian:
     if isinstance(hessian, UpdatedHessian):
         return UpdatedHessian(_joined(hessian.sparse, more), hessian.columns, hessian.weights)  # type: ignore[arg-type]
     if isinstance(hessian, BlockTridiagonalHessian):
-        return SparseHessian(csc_matrix(_assembled(hessian) + more), _by_minimum_degree)
+        within = _within_layers(hessian, more)
+        return SparseHessian(csc_matrix(_assembled(hessian) + more), _by_minimum_degree) if within is None else within
     if not isinstance(hessian, SparseHessian):
         raise TypeError(f"contact joins sparse Hessians, not {type(hessian).__name__}")
     known = csc_matrix((np.ones(len(hessian.matrix.data)), hessian.matrix.indices, hessian.matrix.indptr), more.shape)
@@ -260,6 +261,19 @@ def _joined(hessian: Hessian, more: csc_matrix) -> Hessian:
         matrix.data = matrix.data + _in_pattern(matrix, more)
         return SparseHessian(matrix, hessian.factoriser)
     return SparseHessian(csc_matrix(hessian.matrix + more), _by_minimum_degree)
+
+
+def _within_layers(hessian: BlockTridiagonalHessian, more: csc_matrix) -> BlockTridiagonalHessian | None:
+    """A Hessian of layers and more entries, if all of those are of one layer or of neighbours: not of a body's own."""
+    width, entries = hessian.diagonal.shape[1], more.tocoo()
+    (layer, row), (other, column) = np.divmod(entries.row, width), np.divmod(entries.col, width)
+    if len(layer) and np.abs(layer - other).max() > 1:
+        return None
+    diagonal, below = hessian.diagonal.copy(), hessian.below.copy()
+    one, under = layer == other, layer == other + 1
+    np.add.at(diagonal, (layer[one], row[one], column[one]), entries.data[one])
+    np.add.at(below, (other[under], row[under], column[under]), entries.data[under])
+    return BlockTridiagonalHessian(diagonal, below)
 
 
 def _in_pattern(matrix: csc_matrix, more: csc_matrix) -> Array:

@@ -16,7 +16,9 @@ from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.robots import load_robot
 from softform_core.robots.contact import Contact
 from softform_core.shapes.shape import Shape
+from softform_core.simulation.block_tridiagonal import BlockTridiagonalHessian
 from softform_core.simulation.conformance import CHECKS, Examined
+from softform_core.simulation.hessian import UpdatedHessian
 from softform_core.simulation.newton import find_equilibria
 from softform_core.units import MM_PER_M
 
@@ -182,6 +184,25 @@ def test_an_arm_that_leans_on_a_ball_slides_off_its_top():
     assert (body.derivatives(found.unknowns, pressures)[1].factorised().pivots > 0.0).all()
     aside = abs(body.points(found.unknowns)[0, -1, 1])
     assert aside > 1e-4, f"{aside} m"
+
+
+def test_an_arm_that_is_pulled_against_wall_and_ball_keeps_its_layers():
+    """What its facets meet joins neighbouring layers alone, so that the factor costs as little as without contact."""
+    body = load_robot("helix").body
+    sections = [one.model_dump() | {"layers": 4} for one in body.sections]
+    wall = {"shape": "plane", "name": "wall", "point": (0.08, 0, 0), "normal": (-1, 0, 0)}
+    ball = {"shape": "sphere", "name": "ball", "centre": (0.107, 0.0, 0.6), "radius": 0.06}
+    less = {"sections": sections, "rings": 1, "cable_circle": 0.03, "contact": {"obstacles": [wall, ball]}}
+    arm = type(body).model_validate(body.model_dump() | less).simulator()
+    pulls = np.array([[0.012, -0.002, -0.002, 0.02, 0.0, 0.0, 0.02, 0.0, 0.0]])
+    found = find_equilibria(arm, pulls)
+    assert not found.failures[0] and {one.name for one in arm.touches(found.unknowns[0])} == {"wall", "ball"}
+    hessian = arm.derivatives(found.unknowns, pulls)[1]
+    assert isinstance(hessian, UpdatedHessian) and isinstance(hessian.sparse, BlockTridiagonalHessian)
+    way = np.random.default_rng(2).standard_normal(found.unknowns.shape)
+    ahead, back = (arm.derivatives(found.unknowns + step * way, pulls)[0] for step in (1e-8, -1e-8))
+    rise = (ahead - back) / 2e-8
+    assert np.abs(hessian.times(way) - rise).max() < 1e-5 * np.abs(rise).max()
 
 
 @pytest.mark.parametrize(
