@@ -66,9 +66,10 @@ class BestFit:
     def agreement(self) -> str:
         """Whether the starts led to one shape, in words."""
         count, low, high = len(self.of_starts_mm), self.of_starts_mm.min(), self.of_starts_mm.max()
+        led_on = "" if low - self.mean_mm < _SAME_MM else f" ({low:.2f} mm by squares, led on to the least mean)"
         if self.agreeing == count:
-            return f"all {count} starts agree"
-        return f"{self.agreeing} of {count} starts agree, they led to {low:.2f} … {high:.2f} mm"
+            return f"all {count} starts agree{led_on}"
+        return f"{self.agreeing} of {count} starts agree, they led to {low:.2f} … {high:.2f} mm{led_on}"
 
     def figures(self) -> dict[str, object]:
         """For the report."""

@@ -61,6 +61,8 @@ def test_the_fit_is_none_the_worse_than_what_was_measured(robot: Robot) -> None:
 
 def test_starts_that_disagree_are_told() -> None:
     assert BestFit(1.0, 2.0, np.zeros(9), np.array([1.0, 1.005]), 0.0).agreement == "all 2 starts agree"
+    led_on = BestFit(0.96, 2.0, np.zeros(9), np.array([1.0, 1.005]), 0.0).agreement
+    assert led_on == "all 2 starts agree (1.00 mm by squares, led on to the least mean)"
     apart = BestFit(1.0, 2.0, np.zeros(9), np.array([7.7, 1.0, 1.005, 9.2]), 0.0)
     assert apart.agreement == "2 of 4 starts agree, they led to 1.00 … 9.20 mm" and apart.agreeing == 2
 
