@@ -77,6 +77,7 @@ def test_an_arm_that_hardly_moves_has_no_scene(robot, surface, monkeypatch):
         arm_scene(robot, surface.pipeline, 0, KINDS[0])
 
 
+@pytest.mark.long
 def test_the_study_keeps_its_motions_and_draws_one(robot, surface, scene, plan, tmp_path, monkeypatch):
     motion = Motion(
         times=plan.times,

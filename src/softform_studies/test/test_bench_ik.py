@@ -44,6 +44,7 @@ def test_solves_from_rest_reach_the_best_error_known(monkeypatch):
     assert figures["processor_ms_per_solve_p95"] >= figures["processor_ms_per_solve_p50"] > 0.0
 
 
+@pytest.mark.long
 def test_other_robots_are_solved_for_too(monkeypatch):
     monkeypatch.setattr(ik_solver, "REFERENCE_STARTS", 1)
     figures = ik_solver.solver(points=100, targets=1, robot_name="manipulator")

@@ -108,6 +108,7 @@ def test_covariances_are_those_of_a_process(poses):
         assert np.linalg.eigvalsh(within).min() > 0.0
 
 
+@pytest.mark.long
 def test_two_tensions_are_foretold_from_one_within_the_bar(poses):
     known, asked = poses.part(~poses.pulls_both), poses.part(poses.pulls_both)
     tips = bench.MODELS["rod_and_process"](known, asked)

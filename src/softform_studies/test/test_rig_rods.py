@@ -108,6 +108,7 @@ def test_with_sim_to_real_the_real_tip_follows_the_eight_within_one_per_cent(rob
     assert without["tracking_mean_percent"] > 3.0 > 3.0 * with_transfer["tracking_mean_percent"]
 
 
+@pytest.mark.long
 def test_the_picture_of_the_eight_is_drawn(tmp_path):
     path = tmp_path / "waypoints.png"
     picture(["three_chamber", "--output", str(path)], standalone_mode=False)

@@ -131,6 +131,7 @@ def test_a_study_stopped_between_trainings_goes_on_and_a_repeated_one_trains_not
     assert (tmp_path / "surrogate.csv").read_bytes() == before
 
 
+@pytest.mark.long
 def test_geometric_regularisation_is_studied_by_both_simulators_of_a_solid(tmp_path: Path, monkeypatch) -> None:
     """What each run learns from is real, its result invented; the second simulator's N_fk is trained once."""
     robot = load_robot("manipulator")

@@ -25,6 +25,7 @@ def test_the_reliefs_are_what_their_names_say():
     assert found["off-centre"].points.mean(axis=0)[0] > 0.07 and len(found["land, coarse"].points) < 200
 
 
+@pytest.mark.long
 def test_each_way_is_measured_and_none_is_better_than_the_best_fit():
     told = []
     reality = Reality(name="default", title="", body=RealMembrane(cells=12))

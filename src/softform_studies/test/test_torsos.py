@@ -87,6 +87,7 @@ def test_too_few_bodies_are_told(robot, pipeline, bodies):
         torso_targets(robot, pipeline, bodies, fitting=2, others=0)
 
 
+@pytest.mark.long
 def test_a_torso_in_reach_is_reached_and_one_of_another_size_is_not(cases):
     within, beyond = cases
     # What is left of the first is the chords of its mesh of 900 points; its middle inflates by millimetres.
@@ -119,6 +120,7 @@ def test_the_papers_columns_add_up():
     assert printed_means()["total_ms"] == pytest.approx(389.0, abs=0.1)
 
 
+@pytest.mark.long
 def test_the_picture_is_drawn(robot, cases, tmp_path):
     draw_torsos(tmp_path / "torsos.png", robot, cases)
     assert (tmp_path / "torsos.png").read_bytes().startswith(b"\x89PNG")

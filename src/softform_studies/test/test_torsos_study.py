@@ -36,6 +36,7 @@ def reached():
     return found, search_tree(lifted - [0.0, 0.0, LIFT], live.faces)
 
 
+@pytest.mark.long
 def test_sim_to_real_brings_the_true_robot_to_a_shape_of_its_own(reached):
     found, own = reached
     assert found[AT_REST].mean > 5.0 and len(found[AT_REST].history) >= 1
