@@ -1,6 +1,7 @@
 """Targets as they come, in every way of a demo, without nodes."""
 
 import numpy as np
+import pytest
 
 from softform_core.bodies.membrane.simulator import RealMembrane
 from softform_core.executors import InProcess
