@@ -7,7 +7,7 @@ A skin that comes nearer than the reach r to an obstacle, or to itself, has the 
 over its pairs of vertices and faces and of edges at distances d_i, with the area A_i that each stands for; it is zero
 from r on, twice differentiable there, and without bound at d = 0, so that nothing passes through. `ipctk` finds the
 pairs, sums up the energy, its gradient and its Hessian, and tells how far a step is free of collisions. Planes are
-exact, and each vertex meets them by itself.
+exact, and each vertex meets them by itself, as it does the balls of a body that is led step by step.
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_matrix, diags, kron
+from scipy.sparse import bsr_matrix, csc_matrix
 
 from softform_core.arrays import Array
-from softform_core.contact.obstacles import Obstacle, Plane
+from softform_core.contact.obstacles import ExactBall, ExactObstacle, Obstacle
 from softform_core.errors import SoftformError
 from softform_core.geometry.winding import lies_within
 from softform_core.robots.contact import ITSELF
@@ -72,7 +72,7 @@ class Barrier:
     Args:
         skin: The skin.
         obstacles: Closed meshes.
-        planes: Planes.
+        exact: Planes and balls that each vertex of the skin meets by itself.
         reach: r, m.
         pressure: kappa, Pa.
         itself: Whether it also touches itself.
@@ -86,13 +86,13 @@ class Barrier:
         self,
         skin: Skin,
         obstacles: Sequence[Obstacle],
-        planes: Sequence[Plane],
+        exact: Sequence[ExactObstacle],
         reach: float,
         pressure: float,
         itself: bool,
     ) -> None:
         self._ipctk = _library()
-        self._skin, self._obstacles, self._planes = skin, obstacles, planes
+        self._skin, self._obstacles, self.exact = skin, obstacles, exact
         self.reach, self.pressure, self._itself = reach, pressure, itself
         self._count = len(skin.rest)
         ends = np.cumsum([self._count, *(len(one.vertices) for one in obstacles)])
@@ -144,8 +144,8 @@ class Barrier:
         if self._has_pairs:
             vertices = self._all(points)
             found = float(self._potential(self._pairs(vertices), self._mesh, vertices))
-        for plane in self._planes:
-            found += self.pressure * self.reach * float(self._areas @ _barrier(self._to(plane, points), 0))
+        for one in self.exact:
+            found += self.pressure * self.reach * float(self._areas @ _barrier(self._to(one, points), 0))
         return found
 
     def gradient(self, points: Array) -> Array:
@@ -155,8 +155,8 @@ class Barrier:
             vertices = self._all(points)
             slopes = self._potential.gradient(self._pairs(vertices), self._mesh, vertices)
             found += np.reshape(slopes, (-1, 3))[: self._count]
-        for plane in self._planes:
-            found += self._by_plane(plane, points)
+        for one in self.exact:
+            found += self._by_exact(one, points)
         return found
 
     def hessian(self, points: Array, convex: bool = False) -> csc_matrix:
@@ -168,10 +168,28 @@ class Barrier:
             method = self._ipctk.PSDProjectionMethod.CLAMP if convex else self._ipctk.PSDProjectionMethod.NONE
             every = self._potential.hessian(self._pairs(vertices), self._mesh, vertices, method)
             found = csc_matrix(every)[:size, :size]
-        for plane in self._planes:
-            rise = self.pressure / self.reach * self._areas * _barrier(self._to(plane, points), 2)
-            found = found + kron(diags(rise), np.outer(plane.normal, plane.normal), format="csc")
+        for one in self.exact:
+            near = np.flatnonzero(self._to(one, points) < 1.0)
+            if len(near):
+                found = found + self._by_vertex(near, self._exact_blocks(one, points, near, convex))
         return csc_matrix(found)
+
+    def _exact_blocks(self, one: ExactObstacle, points: Array, near: NDArray[np.int64], convex: bool) -> Array:
+        """Second derivatives (n, 3, 3) N/m by the vertices that are near."""
+        s, areas, at = self._to(one, points)[near], self._areas[near], points[near]
+        normals = one.normals(at)
+        along = normals[:, :, None] * normals[:, None]
+        blocks = (self.pressure / self.reach * areas * _barrier(s, 2))[:, None, None] * along
+        if not convex:
+            slope = self.pressure * areas * _barrier(s, 1) * one.bends(at)
+            blocks = blocks + slope[:, None, None] * (np.eye(3) - along)
+        return np.asarray(blocks)
+
+    def _by_vertex(self, near: NDArray[np.int64], blocks: Array) -> csc_matrix:
+        """Blocks (n, 3, 3) on the diagonal of a matrix of all vertices."""
+        first = np.searchsorted(near, np.arange(self._count + 1))
+        size = 3 * self._count
+        return csc_matrix(bsr_matrix((blocks, near, first), shape=(size, size)))
 
     def free_share(self, points: Array, moved: Array) -> float:
         """Share of the way from points (P, 3) m to where they moved, (P, 3) m, that is free of collisions."""
@@ -182,17 +200,15 @@ class Barrier:
             candidates.build(self._mesh, begin, end, 0.0)
             if not candidates.empty():
                 share = float(candidates.compute_collision_free_stepsize(self._mesh, begin, end))
-        for plane in self._planes:
-            before, after = (self._to(plane, one) for one in (points, moved))
-            crossing = after <= 0.0
-            if crossing.any():
-                before, after = before[crossing], after[crossing]
-                share = min(share, _KEPT * float((before / (before - after)).min()))
+        for one in self.exact:
+            met = float(one.first_met(points, moved)[~self._skin.is_held].min())
+            if met <= 1.0:
+                share = min(share, _KEPT * met)
         return share
 
     def touches(self, points: Array) -> list[Touch]:
         """Where the skin at points (P, 3) m touches what, the hardest first."""
-        by_name = {plane.name: -self._by_plane(plane, points) for plane in self._planes}
+        by_name = {one.name: -self._by_exact(one, points) for one in self.exact}
         if self._has_pairs:
             vertices = self._all(points)
             pairs = self._pairs(vertices)
@@ -219,10 +235,14 @@ class Barrier:
 
     def wrong(self, points: Array) -> str:
         """What is impossible about the skin at points (P, 3) m, with the place; else empty."""
-        for plane in self._planes:
-            away = self._to(plane, points)
+        for exact in self.exact:
+            away = self._to(exact, points)
             if away.min() <= 0.0:
-                return f"the body lies behind plane '{plane.name}' at {place(points[int(away.argmin())])}"
+                return f"the body lies {exact.told} at {place(points[int(away.argmin())])}"
+            corners = points[self._skin.faces]
+            is_ball = isinstance(exact, ExactBall) and self._skin.is_closed
+            if is_ball and lies_within(corners, exact.centre[None])[0]:
+                return f"obstacle '{exact.name}' lies in the body at {place(exact.centre)}"
         for one in self._obstacles:
             low, high = one.vertices.min(axis=0), one.vertices.max(axis=0)
             near = np.flatnonzero(((points >= low) & (points <= high)).all(axis=1))
@@ -243,7 +263,7 @@ class Barrier:
         """What the skin passes through, and where about."""
         for one in self._obstacles:
             alone = Barrier.__new__(Barrier)
-            alone.__dict__.update(self.__dict__, _obstacles=[one], _planes=[], _itself=False, _still=one.vertices)
+            alone.__dict__.update(self.__dict__, _obstacles=[one], exact=[], _itself=False, _still=one.vertices)
             alone.__dict__["_mesh"] = alone._meshed(
                 np.concatenate([self._skin.faces, one.faces + self._count]).astype(np.int32)
             )
@@ -273,14 +293,13 @@ class Barrier:
                 f"At rest {wrong}.", "Move the obstacle away: where the body rests, nothing else can be."
             )
 
-    def _to(self, plane: Plane, points: Array) -> Array:
-        """Distances (P,) of points from a plane, in reaches; without end of those that are held."""
-        away = (points - plane.point) @ plane.normal / self.reach
-        return np.where(self._skin.is_held, np.inf, away)
+    def _to(self, one: ExactObstacle, points: Array) -> Array:
+        """Distances (P,) of points, in reaches; without end of those that are held."""
+        return np.where(self._skin.is_held, np.inf, one.away(points) / self.reach)
 
-    def _by_plane(self, plane: Plane, points: Array) -> Array:
-        slope = self.pressure * self._areas * _barrier(self._to(plane, points), 1)
-        return np.asarray(slope[:, None] * plane.normal)
+    def _by_exact(self, one: ExactObstacle, points: Array) -> Array:
+        slope = self.pressure * self._areas * _barrier(self._to(one, points), 1)
+        return np.asarray(slope[:, None] * one.normals(points))
 
 
 def _barrier(s: Array, derivative: int) -> Array:

@@ -1,6 +1,6 @@
 """Described obstacles as closed meshes and planes, in metres, checked: what is touched has an inside."""
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,16 @@ from softform_core.shapes.read import read_shape
 from softform_core.surface.closed import Closed, closed_parts
 from softform_core.surface.mesh import directed_edges
 
-__all__ = ["Obstacle", "Plane", "ball_mesh", "obstacles_of", "planes_of"]
+__all__ = [
+    "ExactBall",
+    "ExactObstacle",
+    "Obstacle",
+    "Plane",
+    "ball_mesh",
+    "exact_balls_of",
+    "obstacles_of",
+    "planes_of",
+]
 
 _MOST_DIVISIONS = 5  # of an icosahedron: 20 thousand triangles
 
@@ -39,12 +48,82 @@ class Plane(NamedTuple):
     point: Array
     normal: Array
 
+    @property
+    def told(self) -> str:
+        """Where a body is that passed it."""
+        return f"behind plane '{self.name}'"
 
-def obstacles_of(contact: Contact, reach: float) -> list[Obstacle]:
+    def away(self, points: Array) -> Array:
+        """Distances (P,) m of points (P, 3) m, below 0 within."""
+        return np.asarray((points - self.point) @ self.normal)
+
+    def normals(self, points: Array) -> Array:
+        """Gradients (P, 3) of the distances."""
+        return np.broadcast_to(self.normal, points.shape)
+
+    def bends(self, points: Array) -> Array:
+        """Curvatures (P,) 1/m of the distance across its gradient."""
+        return np.zeros(len(points))
+
+    def first_met(self, points: Array, moved: Array) -> Array:
+        """Share (P,) of the way from points to where they moved at which each comes to it; 1 or more if none does."""
+        before, after = self.away(points), self.away(moved)
+        return np.where(after <= 0.0, before / np.where(after < before, before - after, 1.0), np.inf)
+
+
+class ExactBall(NamedTuple):
+    """A ball that the vertices of a skin meet, as large as keeps the facets between them out of it."""
+
+    name: str
+    centre: Array
+    radius: float
+
+    @property
+    def told(self) -> str:
+        """As of a plane."""
+        return f"in obstacle '{self.name}'"
+
+    def away(self, points: Array) -> Array:
+        """As of a plane."""
+        return np.asarray(np.linalg.norm(points - self.centre, axis=1) - self.radius)
+
+    def normals(self, points: Array) -> Array:
+        """As of a plane."""
+        return np.asarray((points - self.centre) / np.linalg.norm(points - self.centre, axis=1, keepdims=True))
+
+    def bends(self, points: Array) -> Array:
+        """As of a plane."""
+        return np.asarray(1.0 / np.linalg.norm(points - self.centre, axis=1))
+
+    def first_met(self, points: Array, moved: Array) -> Array:
+        """As of a plane."""
+        way, out = moved - points, points - self.centre
+        a, b = np.einsum("pi,pi->p", way, way), np.einsum("pi,pi->p", way, out)
+        inner = b * b - a * (np.einsum("pi,pi->p", out, out) - self.radius**2)
+        met = (inner > 0.0) & (b < 0.0)
+        shares = np.full(len(points), np.inf)
+        shares[met] = (-b[met] - np.sqrt(inner[met])) / a[met]
+        return shares
+
+
+ExactObstacle: TypeAlias = Plane | ExactBall
+
+
+def exact_balls_of(contact: Contact, longest: float) -> list[ExactBall]:
+    """The balls of a description, for a skin whose edges are no longer than `longest`, m."""
+    return [
+        ExactBall(one.name, np.array(one.centre), one.radius + longest**2 / (8.0 * one.radius))
+        for one in contact.obstacles
+        if isinstance(one, Ball)
+    ]
+
+
+def obstacles_of(contact: Contact, reach: float, balls: bool = True) -> list[Obstacle]:
     """The obstacles of a description but for its planes.
 
     Args:
         contact: The description.
+        balls: Whether balls are among them.
         reach: The facets of a ball deviate from it by less than half of this, m, as far as 20 thousand can.
 
     Raises:
@@ -52,7 +131,7 @@ def obstacles_of(contact: Contact, reach: float) -> list[Obstacle]:
     """
     found = []
     for one in contact.obstacles:
-        if isinstance(one, Ball):
+        if isinstance(one, Ball) and balls:
             vertices, faces = ball_mesh(one.radius, 0.5 * reach)
             found.append(Obstacle(one.name, vertices + one.centre, faces))
         elif isinstance(one, Block):

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import splu
 
 from softform_core.arrays import Array
 from softform_core.contact.barrier import Barrier, Skin, Touch
-from softform_core.contact.obstacles import obstacles_of, planes_of
+from softform_core.contact.obstacles import ExactObstacle, exact_balls_of, obstacles_of, planes_of
 from softform_core.errors import SoftformError
 from softform_core.robots.contact import Contact
 from softform_core.simulation.block_tridiagonal import BlockTridiagonalHessian
@@ -22,7 +22,7 @@ from softform_core.simulation.hessian import Hessian, SparseFactor, SparseHessia
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
 from softform_core.simulation.problem import MixedProblem, ShapeProblem
 from softform_core.simulation.sampled_body import SampledSurface
-from softform_core.simulation.simulated_body import SimulatedBody, rest_points
+from softform_core.simulation.simulated_body import SimulatedBody, TrackedBody, rest_points
 from softform_core.surface.mesh import directed_edges, loops_along
 
 __all__ = ["TouchingBody", "touching"]
@@ -33,11 +33,13 @@ _STIFFNESS = 1.0
 _START = 0.9
 """Share of the free way from rest to where a body would begin."""
 _POWERS, _HALVINGS = 20, 12
+_LOOKED_AT, _KEPT_OFF = 12, 0.5
+"""Places of the skin nearest to an obstacle that a led step looks at, and how near it brings them, in reaches."""
 _COLUMNS = 256
 _LINEAR = 1e-9
 _CARRIED = (
     "surfaces", "tendon_loads", "wrenches", "weights_of", "stresses", "turns", "bones", "moved_bones", "line",
-    "moved_line", "along", "stations",
+    "moved_line", "along", "stations", "followed", "stretch_limits", "moved_stretch", "compliance",
 )  # fmt: skip
 """What else a body may tell, which contact changes nothing of."""
 
@@ -70,7 +72,7 @@ class TouchingBody:
         if goes_around:
             rest, faces, moves = _with_ends(rest, faces, moves)
         self._moves, self._at_rest = moves, rest
-        is_held = np.diff(csr_matrix(moves).indptr).reshape(-1, 3).sum(axis=1) == 0
+        self._is_held = is_held = np.diff(csr_matrix(moves).indptr).reshape(-1, 3).sum(axis=1) == 0
         size = float(np.ptp(rest, axis=0).max())
         reach = contact.reach or _REACH * size
         if not _LEAST_REACH * size <= reach <= _MOST_REACH * size:
@@ -82,10 +84,13 @@ class TouchingBody:
         area = 0.5 * np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
         stiffness = _typical(body.derivatives(body.rest[None], body.unloaded[None])[1])
         pressure = _STIFFNESS * stiffness * reach / (float(area.sum()) / len(rest))
-        self.barrier = Barrier(
-            Skin(rest, faces, goes_around, is_held), obstacles_of(contact, reach), planes_of(contact), reach, pressure,
-            contact.itself,
-        )  # fmt: skip
+        exact: list[ExactObstacle] = [*planes_of(contact)]
+        if is_led := isinstance(body, TrackedBody):  # pairs of facets would take longer than all else of a step
+            edges = directed_edges(faces).reshape(-1, 2)
+            exact += exact_balls_of(contact, float(np.linalg.norm(np.diff(rest[edges], axis=1), axis=2).max()))
+        others = obstacles_of(contact, reach, balls=not is_led)
+        skin = Skin(rest, faces, goes_around, is_held)
+        self.barrier = Barrier(skin, others, exact, reach, pressure, contact.itself)
         self.faces, self.frames, self.rest, self.is_slack = body.faces, body.frames, body.rest, body.is_slack
         self.unloaded, self.largest_step, self.rounding = body.unloaded, body.largest_step, body.rounding
 
@@ -181,12 +186,46 @@ class TouchingBody:
         return self.barrier.touches(self._skin(unknowns))
 
 
+class TrackedTouchingBody(TouchingBody):
+    """`TrackedBody` with contact: led along what it touches, a step at a time, none of which passes through."""
+
+    _body: TrackedBody
+
+    def clearances(self, unknowns: Array, moves: Array) -> tuple[Array, Array]:
+        """What is left, (n,) m, before places of the skin come near to planes and balls, and its derivatives (n, c).
+
+        Args:
+            unknowns: (1, m).
+            moves: (1, m, c) derivatives of the unknowns.
+        """
+        skin, moved = self._skin(unknowns[0]), (self._moves @ moves[0]).reshape(len(self._at_rest), 3, -1)
+        left, slopes = [np.zeros(0)], [np.zeros((0, moves.shape[2]))]
+        for one in self.barrier.exact:
+            away = np.where(self._is_held, np.inf, one.away(skin))
+            near = np.argsort(away)[:_LOOKED_AT]
+            left.append(np.maximum(away[near] - _KEPT_OFF * self.barrier.reach, 0.0))
+            slopes.append(np.einsum("ni,nic->nc", one.normals(skin[near]), moved[near]))
+        return np.concatenate(left), np.concatenate(slopes)
+
+    def gradient(self, unknowns: Array, actuators: Array) -> Array:
+        """As `TrackedBody`."""
+        slopes = self.barrier.gradient(self._skin(unknowns[0]))
+        return np.asarray(self._body.gradient(unknowns, actuators) + (self._moves.T @ slopes.ravel())[None])
+
+    def moved(self, unknowns: Array, step: Array) -> Array:
+        """As `TrackedBody`, most of the way as far as it is free of collisions."""
+        way = self._body.moved(unknowns, step) - unknowns
+        share = self.free_share(unknowns, way)[0]
+        return np.asarray(unknowns + (way if share >= 1.0 else _START * share * way))
+
+
 def touching(body: Any, contact: Contact | None, goes_around: bool) -> Any:
     """A body with its contact, which tells what else the body tells; the body itself where there is none."""
     if contact is None:
         return body
     carried = {name: _forwarded(name) for name in _CARRIED if hasattr(body, name)}
-    return type(f"Touching{type(body).__name__}", (TouchingBody,), carried)(body, contact, goes_around)
+    kind = TrackedTouchingBody if isinstance(body, TrackedBody) else TouchingBody
+    return type(f"Touching{type(body).__name__}", (kind,), carried)(body, contact, goes_around)
 
 
 def sampled(body: TouchingBody) -> SampledSurface:

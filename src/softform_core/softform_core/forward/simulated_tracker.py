@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from softform_core.arrays import Array
+from softform_core.contact.touching_body import TrackedTouchingBody
 from softform_core.forward.forward_model import DerivedState, Efforts, SplineModel, Tracker, batch_of
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria, newton
 from softform_core.simulation.simulated_body import TrackedBody
@@ -179,11 +180,16 @@ class SimulatedTracker(Tracker):
         lowest, highest = body.stretch_limits(loads.stretch)
         lacking = np.minimum(stretch - lowest, 0.0)
         is_slack = (lacking < 0.0)[:, None]
+        margins, by_actuation = [stretch - lowest, highest - stretch], [slopes, -slopes]
+        if isinstance(body, TrackedTouchingBody):
+            left, moved = body.clearances(joint.at.unknowns, moves)
+            margins.append(np.maximum(left + moved[:, 0], 0.0))
+            by_actuation.append(moved[:, 1:] @ self._surface.by_actuation)
         return Efforts(
             residuals=np.concatenate([_TENSION_MM * tension, _SLACKENED_MM * lacking]),
             rows=np.concatenate([_TENSION_MM * rise[:, None] * slopes, _SLACKENED_MM * is_slack * slopes]),
-            margins=np.maximum(MM_PER_M * np.concatenate([stretch - lowest, highest - stretch]), -_MADE_GOOD_MM),
-            slopes=MM_PER_M * np.concatenate([slopes, -slopes]),
+            margins=np.maximum(MM_PER_M * np.concatenate(margins), -_MADE_GOOD_MM),
+            slopes=MM_PER_M * np.concatenate(by_actuation),
         )
 
     def advance(self, actuation: Array, corrections: int = 1) -> None:
