@@ -239,9 +239,7 @@ class Barrier:
             away = self._to(exact, points)
             if away.min() <= 0.0:
                 return f"the body lies {exact.told} at {place(points[int(away.argmin())])}"
-            corners = points[self._skin.faces]
-            is_ball = isinstance(exact, ExactBall) and self._skin.is_closed
-            if is_ball and lies_within(corners, exact.centre[None])[0]:
+            if isinstance(exact, ExactBall) and self._skin.is_closed and self._encloses(points, exact.centre):
                 return f"obstacle '{exact.name}' lies in the body at {place(exact.centre)}"
         for one in self._obstacles:
             low, high = one.vertices.min(axis=0), one.vertices.max(axis=0)
@@ -258,6 +256,9 @@ class Barrier:
         if self._has_pairs and self._ipctk.has_intersections(self._mesh, self._all(points)):
             return f"the body passes through {self._crossed(points)}"
         return ""
+
+    def _encloses(self, points: Array, one: Array) -> bool:
+        return bool(lies_within(points[self._skin.faces], one[None])[0])
 
     def _crossed(self, points: Array) -> str:
         """What the skin passes through, and where about."""

@@ -33,7 +33,7 @@ _STIFFNESS = 1.0
 _START = 0.9
 """Share of the free way from rest to where a body would begin."""
 _POWERS, _HALVINGS = 20, 12
-_LOOKED_AT, _KEPT_OFF = 12, 0.5
+_LOOKED_AT, _KEPT_OFF = 200, 0.5
 """Places of the skin nearest to an obstacle that a led step looks at, and how near it brings them, in reaches."""
 _COLUMNS = 256
 _LINEAR = 1e-9
@@ -190,6 +190,10 @@ class TrackedTouchingBody(TouchingBody):
     """`TrackedBody` with contact: led along what it touches, a step at a time, none of which passes through."""
 
     _body: TrackedBody
+
+    def is_touching(self, unknowns: Array) -> bool:
+        """Whether it is pushed by what it touches at unknowns (1, m)."""
+        return bool(self.barrier.gradient(self._skin(unknowns[0])).any())
 
     def clearances(self, unknowns: Array, moves: Array) -> tuple[Array, Array]:
         """What is left, (n,) m, before places of the skin come near to planes and balls, and its derivatives (n, c).

@@ -196,8 +196,24 @@ class SimulatedTracker(Tracker):
         """See `Tracker`."""
         assert self._joint is not None
         wanted = np.asarray(actuation, dtype=np.float64)
-        self._at, gap = advanced(self._body, self._joint, self._surface.actuators_of(wanted[None]), corrections)
-        self.actuation, self.gap_mm = wanted, MM_PER_M * gap
+        values = self._surface.actuators_of(wanted[None])
+        if isinstance(self._body, TrackedTouchingBody):
+            at, gap = self._led_along(self._body, values)
+        else:
+            at, gap = advanced(self._body, self._joint, values, corrections)
+        self._at, self.actuation, self.gap_mm = at, wanted, MM_PER_M * gap
+
+    def _led_along(self, body: TrackedTouchingBody, values: Array) -> tuple[Balance, float]:
+        """Where it touches something its balance is solved for: the factor before knew nothing of that."""
+        joint = self._joint
+        assert joint is not None
+        moves = joint.step + (joint.by_actuators @ (values - joint.at.actuators)[..., None])[..., 0]
+        start = body.moved(joint.at.unknowns, moves)
+        if not (body.is_touching(start) or body.is_touching(joint.at.unknowns)):
+            return advanced(body, joint, values)
+        found = newton(body, start, values)
+        self.steps += int(found.iterations[0])
+        return Balance(found.unknowns, values), float("nan") if found.failures[0] else 0.0
 
     def go_back(self) -> bool:
         """See `Tracker`."""

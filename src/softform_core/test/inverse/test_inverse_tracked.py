@@ -47,18 +47,23 @@ class Led:
         return at.forward(actuation[None]).points[0].mean(axis=0) / MM_PER_M
 
 
-@pytest.fixture(scope="module")
-def robot(tmp_path_factory: pytest.TempPathFactory) -> Robot:
-    """The Helix, of three layers a section."""
+def small(folder: Path, **contact: object) -> Robot:
+    """The Helix, of four layers a section."""
     described = yaml.safe_load(robot_file("helix").read_text())
     body = described["body"]
     body["rings"], body["cable_circle"] = 1, 0.03
     for section in body["sections"]:
         section["layers"] = 4
     described["surfaces"][0] |= {"rows": 6, "columns": 10}
-    file: Path = tmp_path_factory.mktemp("robots") / "small.yaml"
+    body.update(contact)
+    file = folder / "small.yaml"
     file.write_text(yaml.safe_dump(described | {"name": "small"}))
     return load_robot(str(file))
+
+
+@pytest.fixture(scope="module")
+def robot(tmp_path_factory: pytest.TempPathFactory) -> Robot:
+    return small(tmp_path_factory.mktemp("robots"))
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +87,39 @@ def test_a_tip_on_a_circle_is_where_it_is_wanted_by_one_factor_a_tick(robot: Rob
     assert np.linalg.norm(led.tip(command.actuation) - places[-1]) < 1e-4  # told and true
     held = robot.body.simulator().tendon_loads(tracker._at.unknowns, tracker._at.actuators)
     assert (held.stretch > 0.0).all() and held.tension.max() < 60.0
+
+
+def led_past(tmp_path: Path, obstacle: dict, places: list, ticks: int) -> tuple[Led, list, list]:
+    """Lead the tip to places past an obstacle; returns what was commanded last at each, and all skins, m."""
+    pytest.importorskip("ipctk", reason="ipctk is not installed")
+    robot = small(tmp_path, contact={"obstacles": [obstacle]})
+    model = fem(ModelRequest(robot, 100)).current
+    led, commands, skins = Led(robot, model), [], []
+    for place in places:
+        for _ in range(ticks):
+            command = led.tick(np.array(place))
+            skins.append(model._body.points(led.servo.tracker.unknowns)[0])
+        commands.append(command)
+    assert led.servo.tracker.gap_mm < 0.1 and led.servo.tracker.is_stable
+    return led, commands, skins
+
+
+def test_an_arm_is_led_along_a_wall_and_away_from_it(tmp_path: Path):
+    """The wall is 80 mm away, the arm's radius 45 mm: its tip is to come nearer to targets behind it along the wall."""
+    wall = {"shape": "plane", "name": "wall", "point": [0.08, 0.0, 0.0], "normal": [-1.0, 0.0, 0.0]}
+    places = [(0.10, 0.0, 0.84), (0.10, 0.05, 0.84), (-0.06, 0.0, 0.86)]
+    led, commands, skins = led_past(tmp_path, wall, places, 40)
+    assert max(skin[:, 0].max() for skin in skins) < 0.08
+    assert 0.077 < skins[39][:, 0].max() and 60.0 < commands[0].errors.mean_mm < 70.0
+    assert skins[79][-1][1] > 0.03 and commands[1].errors.mean_mm < 70.0
+    assert commands[2].errors.mean_mm < 0.5
+
+
+def test_an_arm_is_led_around_a_ball(tmp_path: Path):
+    ball = {"shape": "sphere", "name": "ball", "centre": [0.14, 0.0, 0.55], "radius": 0.06}
+    _, commands, skins = led_past(tmp_path, ball, [(0.10, 0.0, 0.84)], 60)
+    away = [np.linalg.norm(skin - ball["centre"], axis=1).min() for skin in skins]
+    assert min(away) > 0.06 and commands[0].errors.mean_mm < 1.0
 
 
 def test_a_target_out_of_reach_is_rested_at_in_balance_or_told(robot: Robot, model: SimulatedSurface):
