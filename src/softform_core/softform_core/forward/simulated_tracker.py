@@ -210,7 +210,7 @@ class SimulatedTracker(Tracker):
         moves = joint.step + (joint.by_actuators @ (values - joint.at.actuators)[..., None])[..., 0]
         start = body.moved(joint.at.unknowns, moves)
         if not (body.is_touching(start) or body.is_touching(joint.at.unknowns)):
-            return advanced(body, joint, values)
+            return advanced(self._body, joint, values)
         found = newton(body, start, values)
         self.steps += int(found.iterations[0])
         return Balance(found.unknowns, values), float("nan") if found.failures[0] else 0.0

@@ -189,9 +189,9 @@ def test_an_arm_that_leans_on_a_ball_slides_off_its_top():
 def test_an_arm_that_is_pulled_against_wall_and_ball_keeps_its_layers():
     """What its facets meet joins neighbouring layers alone, so that the factor costs as little as without contact."""
     body = load_robot("helix").body
-    sections = [one.model_dump() | {"layers": 4} for one in body.sections]
+    sections = [one.model_dump() | {"layers": 12} for one in body.sections]
     wall = {"shape": "plane", "name": "wall", "point": (0.08, 0, 0), "normal": (-1, 0, 0)}
-    ball = {"shape": "sphere", "name": "ball", "centre": (0.107, 0.0, 0.6), "radius": 0.06}
+    ball = {"shape": "sphere", "name": "ball", "centre": (0.1135, 0.0, 0.75), "radius": 0.06}
     less = {"sections": sections, "rings": 1, "cable_circle": 0.03, "contact": {"obstacles": [wall, ball]}}
     arm = type(body).model_validate(body.model_dump() | less).simulator()
     pulls = np.array([[0.012, -0.002, -0.002, 0.02, 0.0, 0.0, 0.02, 0.0, 0.0]])

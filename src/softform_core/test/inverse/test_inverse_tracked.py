@@ -110,7 +110,7 @@ def test_an_arm_is_led_along_a_wall_and_away_from_it(tmp_path: Path):
     places = [(0.10, 0.0, 0.84), (0.10, 0.05, 0.84), (-0.06, 0.0, 0.86)]
     led, commands, skins = led_past(tmp_path, wall, places, 40)
     assert max(skin[:, 0].max() for skin in skins) < 0.08
-    assert 0.077 < skins[39][:, 0].max() and 60.0 < commands[0].errors.mean_mm < 70.0
+    assert skins[39][:, 0].max() > 0.077 and 60.0 < commands[0].errors.mean_mm < 70.0
     assert skins[79][-1][1] > 0.03 and commands[1].errors.mean_mm < 70.0
     assert commands[2].errors.mean_mm < 0.5
 
@@ -119,7 +119,7 @@ def test_an_arm_is_led_around_a_ball(tmp_path: Path):
     ball = {"shape": "sphere", "name": "ball", "centre": [0.14, 0.0, 0.55], "radius": 0.06}
     _, commands, skins = led_past(tmp_path, ball, [(0.10, 0.0, 0.84)], 60)
     away = [np.linalg.norm(skin - ball["centre"], axis=1).min() for skin in skins]
-    assert min(away) > 0.06 and commands[0].errors.mean_mm < 1.0
+    assert min(away) > 0.06 and commands[0].errors.mean_mm < 5.0
 
 
 def test_a_target_out_of_reach_is_rested_at_in_balance_or_told(robot: Robot, model: SimulatedSurface):
