@@ -207,6 +207,16 @@ def test_suction_is_no_rest_and_a_tendon_may_be_slacker_than_slack():
     assert is_at_rest(rod, rod.actuator_min) and not is_at_rest(rod, rod.actuator_max)
 
 
+@pytest.mark.parametrize(("at", "count"), [(1.99, 1), (2.0001, 1), (2.03, 0), (2.5, 0)])
+def test_what_is_said_between_two_samples_is_judged_by_the_values_between_them(at, count):
+    """A tendon that comes to rest, at 47 mm/s, between samples of 33 ms."""
+    rod = load_robot("tendon_rod")
+    pulls = [(1.9, 4.0e-3), (1.967, 0.7e-3), (2.0, -0.99e-3), (2.033, -2.06e-3), (2.067, -2.06e-3), (2.6, -2.06e-3)]
+    samples = [truth.TrueValues(time, np.full(4, pull)) for time, pull in pulls]
+    wire = SimpleNamespace(true_values=lambda since: samples)
+    assert len(false_reports(rod, [(at, "safe")], wire)) == count
+
+
 def test_the_log_of_the_wire_is_read_while_it_grows(tmp_path):
     path = tmp_path / "wire.log"
     log = WireLogReader(path)

@@ -192,10 +192,19 @@ def false_reports(
     times = [one.time for one in samples]
     for at, what in reports:
         first, last = np.searchsorted(times, (at - _ORDER_SECONDS, at))
-        while_told: list[TrueValues] = samples[first:last]
+        while_told = [*samples[first:last], *_between(samples[max(0, last - 1) : last + 1], at)]
         if while_told and not any(is_at_rest(robot, one.values, blind) for one in while_told):
             found.append(f"'{what}' at {while_told[-1].values.max():.4g} {robot.unit}")
     return found
+
+
+def _between(neighbours: Sequence[TrueValues], at: float) -> list[TrueValues]:
+    """What the actuators had at a moment between two samples, 33 ms apart: a tendon goes by 2 mm meanwhile."""
+    if len(neighbours) < 2:
+        return []
+    (begin, before), (end, after) = neighbours
+    share = min(max((at - begin) / max(end - begin, 1e-9), 0.0), 1.0)
+    return [TrueValues(at, before + share * (after - before))]
 
 
 def wait_until_high(stack: Watched, number: int, share: float, seconds: float) -> bool:
