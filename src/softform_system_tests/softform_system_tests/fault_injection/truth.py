@@ -192,8 +192,8 @@ def false_reports(
     times = [one.time for one in samples]
     for at, what in reports:
         first, last = np.searchsorted(times, (at - _ORDER_SECONDS, at))
-        while_told = [*samples[first:last], *_between(samples[max(0, last - 1) : last + 1], at)]
-        if while_told and not any(is_at_rest(robot, one.values, blind) for one in while_told):
+        while_told, then = samples[first:last], _between(samples[max(0, last - 1) : last + 1], at)
+        if while_told and not any(is_at_rest(robot, one.values, blind) for one in [*while_told, *then]):
             found.append(f"'{what}' at {while_told[-1].values.max():.4g} {robot.unit}")
     return found
 
