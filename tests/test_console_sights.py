@@ -1,14 +1,11 @@
 """What is looked at on the page: colours in mm, a cut, layers, plots as a table, a picture; and a point that slides."""
 
 import csv
-import os
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
-from console_browser import tab
-from test_console_page import browser, grab  # noqa: F401 - `browser` is a fixture
+from test_console_page import browser, grab, opened  # noqa: F401 - `browser` and `opened` are fixtures
 
 from softform_core.paths import models_of
 
@@ -21,24 +18,13 @@ def stack(stacks):
     stacks.close()
 
 
-@pytest.fixture
-def opened(browser, observer, address, request, tmp_path):  # noqa: F811
-    with tab(browser) as one:
-        one.open(address)
-        one.wait("document.querySelector('#status').dataset.tone !== 'unknown'", "a known state")
-        yield one
-        folder = Path(os.environ.get("SOFTFORM_SCREENSHOTS", tmp_path))
-        one.page.screenshot(path=folder / f"{request.node.name}.png")
-        assert one.outside == set() and one.complaints == []
-
-
 def pictured(one):
     """The pixels of the scene, as bytes of a PNG."""
     time.sleep(0.7)
     return one.page.locator("canvas").first.screenshot()
 
 
-def test_a_point_slides_along_the_surface_and_the_robot_follows(opened, observer):
+def test_a_point_slides_along_the_surface_and_the_robot_follows(opened, observer):  # noqa: F811
     (x, y), _ = grab(opened)
     opened.page.mouse.move(x, y - 50, steps=4)
     observer.wait_for(lambda: observer.targets and observer.targets[-1].position[-1].z > 0.01, "a lifted point")
@@ -57,7 +43,7 @@ def test_a_point_slides_along_the_surface_and_the_robot_follows(opened, observer
     assert observer.commands[-1].source == "inverse_kinematics"
 
 
-def test_colours_are_chosen_in_mm_and_the_surface_is_cut(opened, observer):
+def test_colours_are_chosen_in_mm_and_the_surface_is_cut(opened, observer):  # noqa: F811
     deformed = pictured(opened)
     opened.page.get_by_label("Colours show").select_option("uncertainty")
     opened.wait("document.querySelector('.scale') !== null", "a scale")
@@ -75,12 +61,12 @@ def test_colours_are_chosen_in_mm_and_the_surface_is_cut(opened, observer):
     assert pictured(opened) != cut
 
 
-def test_the_distance_of_the_scan_is_shown_once_something_was_scanned(opened):
+def test_the_distance_of_the_scan_is_shown_once_something_was_scanned(opened):  # noqa: F811
     opened.page.get_by_label("Colours show").select_option("distance")
     opened.wait("document.querySelector('.scale') !== null", "a scale of the scan's distance")
 
 
-def test_plots_are_saved_as_a_table_and_the_scene_as_a_picture(opened, observer, tmp_path):
+def test_plots_are_saved_as_a_table_and_the_scene_as_a_picture(opened, observer, tmp_path):  # noqa: F811
     slider = opened.page.locator(".actuator input").first
     slider.focus()
     for _ in range(60):

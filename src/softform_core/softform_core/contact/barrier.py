@@ -28,6 +28,8 @@ from softform_core.surface.closed import place
 
 __all__ = ["Barrier", "Skin", "Touch"]
 
+_LOOKED_AT, _KEPT_OFF = 200, 0.5
+"""Vertices nearest to an obstacle that a led step looks at, and how near it brings them, in reaches."""
 _KEPT = 0.8
 """Share of the way to a plane that a step may go, as of `ipctk` to all else."""
 
@@ -92,7 +94,7 @@ class Barrier:
         itself: bool,
     ) -> None:
         self._ipctk = _library()
-        self._skin, self._obstacles, self.exact = skin, obstacles, exact
+        self._skin, self._obstacles, self._exact = skin, obstacles, exact
         self.reach, self.pressure, self._itself = reach, pressure, itself
         self._count = len(skin.rest)
         ends = np.cumsum([self._count, *(len(one.vertices) for one in obstacles)])
@@ -144,7 +146,7 @@ class Barrier:
         if self._has_pairs:
             vertices = self._all(points)
             found = float(self._potential(self._pairs(vertices), self._mesh, vertices))
-        for one in self.exact:
+        for one in self._exact:
             found += self.pressure * self.reach * float(self._areas @ _barrier(self._to(one, points), 0))
         return found
 
@@ -155,7 +157,7 @@ class Barrier:
             vertices = self._all(points)
             slopes = self._potential.gradient(self._pairs(vertices), self._mesh, vertices)
             found += np.reshape(slopes, (-1, 3))[: self._count]
-        for one in self.exact:
+        for one in self._exact:
             found += self._by_exact(one, points)
         return found
 
@@ -168,7 +170,7 @@ class Barrier:
             method = self._ipctk.PSDProjectionMethod.CLAMP if convex else self._ipctk.PSDProjectionMethod.NONE
             every = self._potential.hessian(self._pairs(vertices), self._mesh, vertices, method)
             found = csc_matrix(every)[:size, :size]
-        for one in self.exact:
+        for one in self._exact:
             near = np.flatnonzero(self._to(one, points) < 1.0)
             if len(near):
                 found = found + self._by_vertex(near, self._exact_blocks(one, points, near, convex))
@@ -200,15 +202,30 @@ class Barrier:
             candidates.build(self._mesh, begin, end, 0.0)
             if not candidates.empty():
                 share = float(candidates.compute_collision_free_stepsize(self._mesh, begin, end))
-        for one in self.exact:
+        for one in self._exact:
             met = float(one.first_met(points, moved)[~self._skin.is_held].min())
             if met <= 1.0:
                 share = min(share, _KEPT * met)
         return share
 
+    def clearances(self, points: Array, moved: Array) -> tuple[Array, Array]:
+        """What is left, (n,) m, before vertices come near to planes and exact balls, and its derivatives (n, c).
+
+        Args:
+            points: (P, 3) m.
+            moved: (P, 3, c), derivatives of the points.
+        """
+        left, slopes = [np.zeros(0)], [np.zeros((0, moved.shape[2]))]
+        for one in self._exact:
+            away = self.reach * self._to(one, points)
+            near = np.argsort(away)[:_LOOKED_AT]
+            left.append(np.maximum(away[near] - _KEPT_OFF * self.reach, 0.0))
+            slopes.append(np.einsum("ni,nic->nc", one.normals(points[near]), moved[near]))
+        return np.concatenate(left), np.concatenate(slopes)
+
     def touches(self, points: Array) -> list[Touch]:
         """Where the skin at points (P, 3) m touches what, the hardest first."""
-        by_name = {one.name: -self._by_exact(one, points) for one in self.exact}
+        by_name = {one.name: -self._by_exact(one, points) for one in self._exact}
         if self._has_pairs:
             vertices = self._all(points)
             pairs = self._pairs(vertices)
@@ -235,7 +252,7 @@ class Barrier:
 
     def wrong(self, points: Array) -> str:
         """What is impossible about the skin at points (P, 3) m, with the place; else empty."""
-        for exact in self.exact:
+        for exact in self._exact:
             away = self._to(exact, points)
             if away.min() <= 0.0:
                 return f"the body lies {exact.told} at {place(points[int(away.argmin())])}"
@@ -264,7 +281,7 @@ class Barrier:
         """What the skin passes through, and where about."""
         for one in self._obstacles:
             alone = Barrier.__new__(Barrier)
-            alone.__dict__.update(self.__dict__, _obstacles=[one], exact=[], _itself=False, _still=one.vertices)
+            alone.__dict__.update(self.__dict__, _obstacles=[one], _exact=[], _itself=False, _still=one.vertices)
             alone.__dict__["_mesh"] = alone._meshed(
                 np.concatenate([self._skin.faces, one.faces + self._count]).astype(np.int32)
             )

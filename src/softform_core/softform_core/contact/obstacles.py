@@ -123,8 +123,8 @@ def obstacles_of(contact: Contact, reach: float, balls: bool = True) -> list[Obs
 
     Args:
         contact: The description.
-        balls: Whether balls are among them.
         reach: The facets of a ball deviate from it by less than half of this, m, as far as 20 thousand can.
+        balls: Whether balls are among them.
 
     Raises:
         SoftformError: If a file cannot be read, or its mesh is open; it says where.

@@ -33,8 +33,6 @@ _STIFFNESS = 1.0
 _START = 0.9
 """Share of the free way from rest to where a body would begin."""
 _POWERS, _HALVINGS = 20, 12
-_LOOKED_AT, _KEPT_OFF = 200, 0.5
-"""Places of the skin nearest to an obstacle that a led step looks at, and how near it brings them, in reaches."""
 _COLUMNS = 256
 _LINEAR = 1e-9
 _CARRIED = (
@@ -72,7 +70,7 @@ class TouchingBody:
         if goes_around:
             rest, faces, moves = _with_ends(rest, faces, moves)
         self._moves, self._at_rest = moves, rest
-        self._is_held = is_held = np.diff(csr_matrix(moves).indptr).reshape(-1, 3).sum(axis=1) == 0
+        is_held = np.diff(csr_matrix(moves).indptr).reshape(-1, 3).sum(axis=1) == 0
         size = float(np.ptp(rest, axis=0).max())
         reach = contact.reach or _REACH * size
         if not _LEAST_REACH * size <= reach <= _MOST_REACH * size:
@@ -202,14 +200,8 @@ class TrackedTouchingBody(TouchingBody):
             unknowns: (1, m).
             moves: (1, m, c) derivatives of the unknowns.
         """
-        skin, moved = self._skin(unknowns[0]), (self._moves @ moves[0]).reshape(len(self._at_rest), 3, -1)
-        left, slopes = [np.zeros(0)], [np.zeros((0, moves.shape[2]))]
-        for one in self.barrier.exact:
-            away = np.where(self._is_held, np.inf, one.away(skin))
-            near = np.argsort(away)[:_LOOKED_AT]
-            left.append(np.maximum(away[near] - _KEPT_OFF * self.barrier.reach, 0.0))
-            slopes.append(np.einsum("ni,nic->nc", one.normals(skin[near]), moved[near]))
-        return np.concatenate(left), np.concatenate(slopes)
+        moved = (self._moves @ moves[0]).reshape(len(self._at_rest), 3, -1)
+        return self.barrier.clearances(self._skin(unknowns[0]), moved)
 
     def gradient(self, unknowns: Array, actuators: Array) -> Array:
         """As `TrackedBody`."""

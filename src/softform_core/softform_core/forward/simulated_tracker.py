@@ -12,7 +12,16 @@ from softform_core.contact.touching_body import TrackedTouchingBody
 from softform_core.forward.forward_model import DerivedState, Efforts, SplineModel, Tracker, batch_of
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria, newton
 from softform_core.simulation.simulated_body import TrackedBody
-from softform_core.simulation.tracking import Balance, Joint, advanced, furthest, linearised, rebalanced
+from softform_core.simulation.tracking import (
+    Balance,
+    Joint,
+    advanced,
+    corrected,
+    furthest,
+    linearised,
+    predicted,
+    rebalanced,
+)
 from softform_core.surface.patch_set import PatchSet
 from softform_core.units import MM_PER_M
 
@@ -207,10 +216,9 @@ class SimulatedTracker(Tracker):
         """Where it touches something its balance is solved for: the factor before knew nothing of that."""
         joint = self._joint
         assert joint is not None
-        moves = joint.step + (joint.by_actuators @ (values - joint.at.actuators)[..., None])[..., 0]
-        start = body.moved(joint.at.unknowns, moves)
+        start = predicted(self._body, joint, values)
         if not (body.is_touching(start) or body.is_touching(joint.at.unknowns)):
-            return advanced(self._body, joint, values)
+            return corrected(self._body, joint, start, values)
         found = newton(body, start, values)
         self.steps += int(found.iterations[0])
         return Balance(found.unknowns, values), float("nan") if found.failures[0] else 0.0

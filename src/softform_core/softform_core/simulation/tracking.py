@@ -20,7 +20,7 @@ from softform_core.simulation.factor import Factor, LiftedFactor
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError
 from softform_core.simulation.simulated_body import TrackedBody
 
-__all__ = ["Balance", "Joint", "advanced", "furthest", "linearised", "rebalanced"]
+__all__ = ["Balance", "Joint", "advanced", "corrected", "furthest", "linearised", "predicted", "rebalanced"]
 
 _FIRST_SHIFT, _SHIFTS = 1e-4, 8  # of the mean diagonal, each ten times the one before
 _HALVINGS = 12
@@ -94,9 +94,20 @@ def advanced(body: TrackedBody, joint: Joint, actuators: Array, corrections: int
     before is not taken: the gap is its length, still open, as it is where the body is soft. Where the gap is NaN the
     step was too long, and the result is not to be used.
     """
+    return corrected(body, joint, predicted(body, joint, actuators), actuators, corrections)
+
+
+def predicted(body: TrackedBody, joint: Joint, actuators: Array) -> Array:
+    """Unknowns (1, m) where the balance under actuator values (1, k) is by the linear step alone."""
     moves = joint.step + (joint.by_actuators @ (actuators - joint.at.actuators)[..., None])[..., 0]
-    x = body.moved(joint.at.unknowns, moves)
-    gap = float("inf")
+    return body.moved(joint.at.unknowns, moves)
+
+
+def corrected(
+    body: TrackedBody, joint: Joint, unknowns: Array, actuators: Array, corrections: int = 1
+) -> tuple[Balance, float]:
+    """As `advanced`, from where the balance is predicted, unknowns (1, m)."""
+    x, gap = unknowns, float("inf")
     for _ in range(corrections):
         back = -joint.factor.solve(body.gradient(x, actuators)[..., None])[..., 0]
         if not np.isfinite(back).all():

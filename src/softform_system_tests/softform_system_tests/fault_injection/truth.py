@@ -203,7 +203,7 @@ def _between(neighbours: Sequence[TrueValues], at: float) -> list[TrueValues]:
     if len(neighbours) < 2:
         return []
     (begin, before), (end, after) = neighbours
-    share = min(max((at - begin) / max(end - begin, 1e-9), 0.0), 1.0)
+    share = float(np.interp(at, (begin, end), (0.0, 1.0)))
     return [TrueValues(at, before + share * (after - before))]
 
 

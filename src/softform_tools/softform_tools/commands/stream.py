@@ -47,9 +47,8 @@ def stream(path: Path, unit: Any, rate: float, namespace: str, frame: str, json_
     from softform_interfaces.msg import ServoState
     from softform_tools.commands.tables import read_places
 
-    is_folder = path.is_dir() or path.suffix.lower() in EXTENSIONS
-    table = None if is_folder else read_table(path)
-    named = _shapes(path, unit) if is_folder else []
+    table = None if path.is_dir() or path.suffix.lower() in EXTENSIONS else read_table(path)
+    named = _shapes(path, unit) if table is None else []
 
     def targets(bar: goals.Progress) -> Iterator[Any]:
         for number, (name, target) in enumerate(named, 1):
@@ -62,7 +61,7 @@ def stream(path: Path, unit: Any, rate: float, namespace: str, frame: str, json_
         if table is not None:
             places = read_places(table, client.robot(), rate, unit)
             named = [(f"{number / rate:.1f} s", place) for number, place in enumerate(places)]
-        with goals.Progress(len(named), "shape" if is_folder else "place") as bar:
+        with goals.Progress(len(named), "shape" if table is None else "place") as bar:
             try:
                 for state in client.stream(targets(bar), rate):
                     last = state

@@ -164,8 +164,10 @@ class ArmProblem:
     def compliance(self, unknowns: Array, actuators: Array) -> Array:
         """As `YieldingBody`: dl/dx^T H^-1 dl/dx, with the Hessian of the arm between cables of constant tension."""
         nodes = self._nodes(unknowns[0])
-        slopes = self._cable_slopes(nodes)
-        factor = self._blocks(nodes, self._tensions(nodes, actuators[0])[0]).factorised()
+        return self._yielding(nodes, self._cable_slopes(nodes), self._tensions(nodes, actuators[0])[0])
+
+    def _yielding(self, nodes: Array, slopes: Array, tension: Array) -> Array:
+        factor = self._blocks(nodes, tension).factorised()
         return np.asarray(slopes.T @ factor.solve(slopes[None])[0])
 
     def moved_stretch(self, unknowns: Array, moves: Array) -> Array:

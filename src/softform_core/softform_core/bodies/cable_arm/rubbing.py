@@ -167,9 +167,8 @@ class RubbingArm(ArmProblem):
         nodes = self._nodes(unknowns[0])
         runs = self._cable_slopes(nodes)
         slopes = runs.reshape(len(runs), self._cables, self._own).sum(axis=2)
-        factor = self._blocks(nodes, _of_runs(self._chains(nodes, actuators))).factorised()
         behind = (1.0 / self.runs.stiffness[:, 1:]).sum(axis=1)
-        return np.asarray(slopes.T @ factor.solve(slopes[None])[0] + np.diag(behind))
+        return self._yielding(nodes, slopes, _of_runs(self._chains(nodes, actuators))) + np.diag(behind)
 
     def new(self, samples: int) -> tuple[Array, RubbingState]:
         """As `PathDependentBody`, of one sample: rested, unknowns (1, m) and state."""
