@@ -107,11 +107,12 @@ def _tips_collected(request: "CollectRequest", as_json: bool) -> str:
 
     from softform_collect.tips import collect as run
 
-    path, missed = run(request, lambda line: tqdm.write(line, file=sys.stderr))
+    found = run(request, lambda line: tqdm.write(line, file=sys.stderr))
     if as_json:
-        return json.dumps({"store": str(path), "tips": request.frames - missed, "not_seen": missed})
+        figures = {"tips": found.seen, "not_seen": found.not_seen, "seconds_a_tip": round(found.seconds, 2)}
+        return json.dumps({"store": str(found.store), **figures})
     learn = f"Learn: ./softform train s2r --robot {request.robot}"
-    return f"{path}: {request.frames - missed} tips, {missed} not seen. {learn}"
+    return f"{found.store}: {found.seen} tips, {found.seconds:.1f} s each, {found.not_seen} not seen. {learn}"
 
 
 def _asked(question: str) -> bool:

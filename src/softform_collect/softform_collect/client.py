@@ -79,7 +79,8 @@ class TerminatedError(KeyboardInterrupt):
     """SIGTERM came: no user is there to ask whether to go on."""
 
 
-def _terminate(number: int, frame: FrameType | None) -> None:
+def terminate(number: int, frame: FrameType | None) -> None:
+    """Handle SIGTERM as Ctrl-C, after which nobody is asked."""
     raise TerminatedError
 
 
@@ -97,7 +98,7 @@ def collect(request: CollectRequest, say: Say, ask: Ask) -> Path:
             fails; all frames up to then are kept.
         KeyboardInterrupt: After Ctrl-C (unless `ask`) or SIGTERM, when the goal has ended; the robot vents.
     """
-    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGTERM, terminate)
     robot = load_robot(request.robot, "surface")
     asked_actuations(robot, request.frames, request.seed)
     if request.attach:

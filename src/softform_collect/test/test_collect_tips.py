@@ -44,14 +44,25 @@ class Rig:
         return (bent * 5e-7 + [0.0, 0.0, 0.116]).tolist()
 
 
+def in_turn(asked, done=()):
+    """Numbers of actuations (n, m) from rest on, each the next one in the time that the robot takes."""
+    here, left, order = ROBOT.rest_actuation, [n for n in range(len(asked)) if n not in done], []
+    while left:
+        order.append(min(left, key=lambda number: np.abs(asked[number] - here).max()))
+        here = asked[left.pop(left.index(order[-1]))]
+    return order
+
+
 def collected(rig, output, count=12, seed=0):
     return collect_tips(ROBOT, rig, output, count, seed, lambda done, note: None)
 
 
 def test_tips_come_into_a_store_with_what_was_before_them(tmp_path):
     rig = Rig(hidden={4})  # led to rest first: the fourth that is asked for
-    assert collected(rig, tmp_path / "tips.zarr") == 1
+    found = collected(rig, tmp_path / "tips.zarr")
+    assert (found.seen, found.not_seen) == (11, 1) and 0.0 < found.seconds < 1.0
     asked = halton_actuations(ROBOT.actuation_min, ROBOT.actuation_max, 12, 0)
+    asked = asked[in_turn(asked)]
     np.testing.assert_allclose(rig.led, np.concatenate([ROBOT.rest_actuation[None], asked]))
     samples, _ = read_tip_samples(tmp_path / "tips.zarr", ROBOT)
     seen = np.delete(np.arange(12), 3)
@@ -62,13 +73,15 @@ def test_tips_come_into_a_store_with_what_was_before_them(tmp_path):
 
 
 def test_what_was_interrupted_goes_on_from_rest(tmp_path):
-    with pytest.raises(SoftformError, match="at fault"):
+    with pytest.raises(SoftformError, match=r"at fault.* 6 of 12 tips are kept; the same command goes on"):
         collected(Rig(dies_at=7), tmp_path / "tips.zarr")
-    table = tmp_path / "tips.csv"
+    table, asked = tmp_path / "tips.csv", halton_actuations(ROBOT.actuation_min, ROBOT.actuation_max, 12, 0)
     with table.open("a") as file:
         file.write("6,123")  # and the process died in a row
     rig = Rig()
-    assert collected(rig, tmp_path / "tips.zarr") == 0 and len(rig.led) == 12 - 6 + 1
+    assert collected(rig, tmp_path / "tips.zarr").not_seen == 0 and len(rig.led) == 12 - 6 + 1
+    done = in_turn(asked)[:6]
+    np.testing.assert_allclose(rig.led[1:], asked[in_turn(asked, done)])
     samples, _ = read_tip_samples(tmp_path / "tips.zarr", ROBOT)
     assert len(samples.tips) == 12
     np.testing.assert_allclose(samples.past[6, -1], ROBOT.rest_actuation, atol=1e-9)
@@ -80,7 +93,7 @@ def test_what_was_interrupted_goes_on_from_rest(tmp_path):
 def test_a_marker_that_is_not_seen_ends_it_and_keeps_what_is_there(tmp_path):
     with pytest.raises(SoftformError, match="not seen 10 times in a row"):
         collected(Rig(hidden=range(3, 99)), tmp_path / "tips.zarr", 30)
-    assert TipTable(tmp_path / "tips.csv", ROBOT).count == 12 and not (tmp_path / "tips.zarr").exists()
+    assert len(TipTable(tmp_path / "tips.csv", ROBOT).numbers) == 12 and not (tmp_path / "tips.zarr").exists()
 
 
 def test_a_table_of_another_robot_or_seed_is_told(tmp_path):
@@ -90,6 +103,25 @@ def test_a_table_of_another_robot_or_seed_is_told(tmp_path):
         collected(Rig(), tmp_path / "tips.zarr", seed=1)
     with pytest.raises(SoftformError, match="no table of tips of 'planar_fingers'"):
         TipTable(tmp_path / "tips.csv", load_robot("planar_fingers"))
+
+
+@pytest.mark.parametrize("row", ["3,1,2\n", "one,1,2,3,4,5,6\n", "\n"])
+def test_a_table_that_was_edited_is_told(tmp_path, row):
+    with pytest.raises(SoftformError, match="at fault"):
+        collected(Rig(dies_at=3), tmp_path / "tips.zarr")
+    with (tmp_path / "tips.csv").open("a") as file:
+        file.write(row)
+    with pytest.raises(SoftformError, match="no table of tips of 'three_chamber'"):
+        collected(Rig(), tmp_path / "tips.zarr")
+
+
+def test_more_tips_are_added_to_those_that_are_there(tmp_path):
+    collected(Rig(), tmp_path / "tips.zarr")
+    rig = Rig()
+    assert collected(rig, tmp_path / "more.zarr", 12).seen == 12 and len(rig.led) == 13
+    (tmp_path / "tips.csv").rename(tmp_path / "most.csv")
+    rig = Rig()
+    assert collected(rig, tmp_path / "most.zarr", 20).seen == 20 and len(rig.led) == 9
 
 
 def test_only_a_marker_shows_a_tip():
