@@ -73,6 +73,8 @@ def _devices(status: StackStatus) -> list[str]:
         lines += [click.style(f"  warning   {warning}", fg="yellow") for warning in status.driver.warnings]
         lines += _rest(status.driver)
         lines.append(f"  lease     {status.driver.lease}")
+        if status.driver.past_known is False:
+            lines.append("  past      not known since the driver began; for a body that remembers: ./softform home")
     lines += [
         f"  held      {node} has held its shape for {text} s without renewal" for node, text in status.held.items()
     ]

@@ -79,6 +79,12 @@ def test_a_healthy_stack_is_reported_with_rates_and_ages():
     assert "c1, c2: asked, acknowledged, measured at rest" in text and "membrane (5f3a)" in text
 
 
+def test_a_past_that_is_not_known_is_told_with_the_way_out_of_it():
+    for known, said in ((False, True), (True, False), (None, False)):
+        told = click.unstyle(screen(replace(WELL, driver=replace(WELL.driver, past_known=known)), 100))
+        assert ("past      not known" in told and "./softform home" in told) is said and "all is well" in told
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

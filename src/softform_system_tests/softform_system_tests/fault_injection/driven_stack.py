@@ -56,6 +56,7 @@ class DrivenStack:
         rig: The rig, in this process.
         wire: Log of what arrives at its first device, and of true values.
         state: What the driver said last.
+        shares: Of the range of each degree of freedom, between which it is led.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class DrivenStack:
         self.wire = WireLogReader(log.with_name(f"{log.name}_{first}") if len(self.robot.devices) > 1 else log)
         self._may_hold = (settings or {}).get("safe_action") == "hold"
         self.state = DriverState()
+        self.shares = _LOWEST, _HIGHEST
         self._safe_reports: list[tuple[float, str]] = []
         self._launch: LaunchedStack | None = None
         self._ends = threading.Event()
@@ -177,6 +179,7 @@ class DrivenStack:
             SoftformError: If it does not come back.
         """
         self.rig.clear_faults()
+        self.shares = _LOWEST, _HIGHEST
         deadline = time.monotonic() + _BACK_SECONDS
         while not wait_for(self._moves, 1.0):
             if time.monotonic() > deadline:
@@ -229,4 +232,4 @@ class DrivenStack:
             self._lease.send(self._goal())
 
     def _goal(self) -> Array:
-        return swing(self.robot, _LOWEST, _HIGHEST, time.monotonic())
+        return swing(self.robot, *self.shares, time.monotonic())

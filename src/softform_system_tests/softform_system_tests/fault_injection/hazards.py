@@ -281,6 +281,16 @@ HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
             ("src/softform_tendons/test/test_lost_packets.py::test_whatever_is_lost_no_motor_pulls_harder_and_nothing_is_claimed",),
         ),
         Hazard(
+            "A tendon tears, comes off its drum, or hangs slack",
+            "Wear, a knot, a pull beyond what it bears",
+            "A motor that is pulled beyond `taut_from` takes less than `taut_current` for 0.5 s: the driver slackens all",
+            "A tear while it is pulled less than that, until it is pulled further; by `calibrate` at any time",
+            "The end of a tendon whips: wear goggles. The robot springs back as it tears",
+            {"torn tendon": 4},
+            (),
+            ("tests/test_tendon_bus.py::test_what_goes_wrong_while_it_is_driven_is_unsafe",),
+        ),
+        Hazard(
             "A robot that is held under power gets hot, or is held for ever",
             "`safe_action: hold`",
             "Motors at rest are looked at once a second; after `hold_limit` they are slackened, without power; by "

@@ -35,6 +35,11 @@ _LOST_SECONDS = 4.0
 _LOST_OF = 7  # instructions, one
 _CHECKED_SECONDS = 1.5  # motors at rest are looked at once a second
 _MOTOR = 2
+_TORN = 1  # its motor's id
+_TAUT = 5e-3  # m of pull: it carries something
+_FAR = 0.4, 1.0  # of the range: beyond `taut_from` of the description in part of each round
+_REACHED_SECONDS = 12.0
+_AROUND_SECONDS = 8.0  # a round takes 6
 _WARM = 69.0  # degrees Celsius: above the description's `hottest`, below where a motor shuts down by itself
 _COOL = 25.0
 _BEYOND = 1.2  # of the current limit
@@ -154,6 +159,29 @@ def _lost_packets(stack: DrivenStack, bus: MotorBus) -> Outcome:
     reset.join()
     wrong = f"a motor with power was limited to {highest:.2f} A" if highest > allowed else None
     return judged(wrong, f"limited to {highest:.2f} A at most; {stack.state.reason}")
+
+
+@injects("torn tendon", "it carries nothing", "the driver is killed then", stack="tendons")
+def _torn(stack: DrivenStack, variant: str) -> Outcome:
+    """Tear a tendon of a robot that is bent as far as it goes; what it carries is seen while it is pulled far only."""
+    stack.shares = _FAR
+    torn = _motors(stack).motors[_TORN]
+    pulled = wait_for(lambda: stack.rig.actuator_values()[_TORN - 1] > _TAUT, _REACHED_SECONDS)
+    if not pulled:
+        return judged("the tendon was not pulled far enough to tear it", hung=True)
+    torn.torn = True
+    moment = time.monotonic()
+    try:
+        if variant.endswith("killed then"):
+            stack.driver.kill()
+            return _slackened(stack, moment, _PATIENCE_SECONDS, observable=moment)
+        outcome = _slackened(stack, moment, _AROUND_SECONDS, observable=moment + _AROUND_SECONDS)
+        told = f"{stack.robot.actuators[_TORN - 1]} (motor {_TORN})"
+        if outcome.safe and told not in stack.state.reason:
+            return replace(outcome, safe=False, found=f"{outcome.found}, but the driver says: {stack.state.reason}")
+        return replace(outcome, found=f"{outcome.found}; {stack.state.reason}")
+    finally:
+        torn.torn = False
 
 
 @injects("holding", "its time is over", "a motor gets hot", "the driver is killed", stack="holding")

@@ -20,7 +20,7 @@ from rclpy.serialization import deserialize_message
 from rclpy.task import Future
 
 from softform_core.paths import data_dir, runs_dir
-from softform_interfaces.msg import BringupState, DriverState
+from softform_interfaces.msg import ActuationHistory, BringupState, DriverState
 from softform_recording.qos_profiles import reader_of
 from softform_ros.stack_state import state_in_words
 from softform_ros.timers import create_steady_timer
@@ -117,6 +117,7 @@ class StackObserver:
         self._reports: dict[str, _Report] = {}
         self._driver: DriverStatus | None = None
         self._driver_heard = 0.0
+        self._past_known: bool | None = None
         self._bringup = ""
         self._unheard: set[str] = set()
         self._began = time.monotonic()
@@ -130,7 +131,8 @@ class StackObserver:
         """Return what is known now, fit for a terminal."""
         driver = self._driver
         if driver is not None:
-            driver = replace(driver, silent_for=time.monotonic() - self._driver_heard)
+            silent_for = time.monotonic() - self._driver_heard
+            driver = replace(driver, silent_for=silent_for, past_known=self._past_known)
         present = {name for name, namespace in self._others() if namespace == self._namespace}
         manager = self._reports.get(self._full("bringup_manager"))
         managed = [] if manager is None else [one for one in manager.values.get("nodes", "").split(", ") if one]
@@ -236,6 +238,8 @@ class StackObserver:
         elif topic == self._full("driver_state"):
             self._driver = driver_status(deserialize_message(message, DriverState))
             self._driver_heard = time.monotonic()
+        elif topic == self._full("actuation_history"):
+            self._past_known = deserialize_message(message, ActuationHistory).known
         elif topic == self._full("bringup_state"):
             self._bringup = state_in_words(deserialize_message(message, BringupState))
 

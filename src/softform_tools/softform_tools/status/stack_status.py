@@ -116,6 +116,7 @@ class DriverStatus:
         faults: All faults that `reset` would clear, the first one first.
         warnings: Faults that do not stop it.
         actuators: Safety of each actuator; empty before the driver knows its robot.
+        past_known: Whether what the robot did before this driver began cannot matter any more; None if it is not told.
         silent_for: Time since it last said anything, s.
     """
 
@@ -127,6 +128,7 @@ class DriverStatus:
     faults: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     actuators: tuple[ActuatorRest, ...] = ()
+    past_known: bool | None = None
     silent_for: float = field(default=0.0, compare=False)
 
     @property
