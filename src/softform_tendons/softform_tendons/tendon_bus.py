@@ -212,6 +212,7 @@ class TendonBus:
         are without power, which `check` sees to.
         """
         self._require_known()
+        turned = self._find_turns()  # a motor that lost its turns would wind up by one on its way to what was slack
         if not self._slackens and self._held_since is None and self._found_unpowered < set(self._ids):
             self._held_since = self.clock.since_boot()
         self._driven = False
@@ -231,6 +232,8 @@ class TendonBus:
                 break
             if states:
                 self.clock.sleep(_READ_PERIOD)
+        if turned:
+            self._guard()
         if self.is_holding:
             for motor in set(self._ids) - self._found_unpowered:
                 self._told[motor][registers.TORQUE_ENABLE] = 1

@@ -1,4 +1,4 @@
-"""What the load of tendon motors says: blocked, pulled too hard, or a tendon that carries nothing."""
+"""What pulls and load of tendon motors say: blocked, pulled too hard, jumped, or a tendon that carries nothing."""
 
 import numpy as np
 
@@ -14,6 +14,7 @@ OVER_CURRENT_SECONDS = 0.2
 
 _AT_LIMIT = 0.9  # of the current limit
 _BEYOND_LIMIT = 1.2  # of the current limit: what is measured is not exact
+_FASTEST = 2.0  # times the slew rate: what a motor may turn between two readings, beside the tolerance of following
 
 
 class LoadWatch:
@@ -28,6 +29,7 @@ class LoadWatch:
         self._free_at = np.full(len(self._served.actuators), now)
         self._loaded_at = self._free_at.copy()
         self._over_since = np.full(len(self._served.actuators), np.inf)
+        self._last: tuple[Array, float] | None = None
 
     def look_at_currents(self, currents: Array, now: float) -> None:
         """Take absolute currents (k,) A of a moment, s, whether the motors are driven or not.
@@ -47,8 +49,10 @@ class LoadWatch:
         """Take pulls and goals (k,) m and absolute currents (k,) A of a moment, s.
 
         Raises:
-            UnsafeError: If a motor is blocked, pulls too hard or takes too much current, or a tendon is torn.
+            UnsafeError: If a motor is blocked, pulls too hard, takes too much current or has jumped, or a tendon is
+                torn.
         """
+        self._look_for_jumps(pulls, now)
         self.look_at_currents(currents, now)
         stuck = (currents >= _AT_LIMIT * self._settings.current_limit) & (
             np.abs(goals - pulls) > self._served.tolerances.settle
@@ -68,6 +72,18 @@ class LoadWatch:
             raise UnsafeError(
                 f"{self._name(index)} is pulled by {1000.0 * pulls[index]:.1f} mm and carries nothing.",
                 "Its tendon is slack, torn or off the drum: look at it, calibrate, then reset.",
+            )
+
+    def _look_for_jumps(self, pulls: Array, now: float) -> None:
+        last, self._last = self._last, (pulls, now)
+        if last is None:
+            return
+        moved = np.abs(pulls - last[0])
+        far = moved > _FASTEST * self._served.slew_rate * (now - last[1]) + self._served.tolerances.follow
+        for index in np.flatnonzero(far).tolist():
+            raise UnsafeError(
+                f"{self._name(index)} jumped by {1000.0 * moved[index]:.1f} mm in {1000.0 * (now - last[1]):.0f} ms.",
+                "Its gear or drum slipped, or it lost its place: look at motor and tendon, calibrate, then reset.",
             )
 
     def _name(self, index: int) -> str:

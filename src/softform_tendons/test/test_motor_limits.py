@@ -174,6 +174,37 @@ def test_a_motor_that_takes_more_than_its_limit_is_a_fault_after_a_fifth_of_a_se
     assert 0.2 <= motors.clock.now() - before < 0.3
 
 
+@pytest.mark.parametrize("ticks", [200.0, -200.0, 4096.0, -4096.0])
+def test_a_motor_that_jumps_is_a_fault_at_once_and_is_slackened_to_where_it_is_slack(motors, ticks):
+    motors.device.open()
+    motors.device.begin()
+    motors.drive(BENT, 1.0)
+    motor = motors.bus.motors[1]
+    motor.position += ticks
+    if abs(ticks) == 4096.0:  # what it says; the drum stands still
+        motor.home += ticks
+    before = motors.clock.now()
+    with pytest.raises(UnsafeError, match=r"t1 \(motor 1\) jumped by (2\.[0-9]|50\.[0-9]) mm in .*calibrate, then reset"):
+        motors.drive(BENT, 1.0)
+    assert motors.clock.now() - before < 0.1
+    highest = motors.bus.actuator_values(MOTORS)[0]
+    assert motors.device.make_safe()
+    for _ in range(6):
+        motors.clock.sleep(SLACKENED_WITHIN / 5.0)
+        assert motors.bus.actuator_values(MOTORS)[0] < highest + 1e-3, "it is not wound up"
+    np.testing.assert_allclose(motors.bus.actuator_values(MOTORS), ROBOT.safe, atol=5e-4)
+    assert motors.device.check().at_rest.all()
+
+
+def test_a_motor_that_is_led_as_fast_as_it_may_has_not_jumped(motors):
+    motors.device.open()
+    motors.device.begin()
+    for goal in (ROBOT.actuator_max, ROBOT.actuator_min):
+        motors.drive(np.clip(goal, -0.013, 0.008), 2.5)
+    motors.clock.sleep(0.3)  # the driver stood still meanwhile
+    motors.device.read(0.02)
+
+
 def test_a_calibration_winds_up_under_its_own_limit_though_a_goal_is_lost(motors):
     motors.device.open()
     seen = []

@@ -281,6 +281,16 @@ HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
             ("src/softform_tendons/test/test_lost_packets.py::test_whatever_is_lost_no_motor_pulls_harder_and_nothing_is_claimed",),
         ),
         Hazard(
+            "A motor jumps, or loses its turns",
+            "A gear that slips, an encoder, a supply that fails for a moment",
+            "Two readings that lie further apart than it can turn; the driver slackens, by the turn of the drum in range",
+            "A slip by less than the tolerance of following",
+            "The shape is another one until the tendons are calibrated",
+            {},
+            (),
+            ("src/softform_tendons/test/test_motor_limits.py::test_a_motor_that_jumps_is_a_fault_at_once_and_is_slackened_to_where_it_is_slack",),
+        ),
+        Hazard(
             "A tendon tears, comes off its drum, or hangs slack",
             "Wear, a knot, a pull beyond what it bears",
             "A motor that is pulled beyond `taut_from` takes less than `taut_current` for 0.5 s: the driver slackens all",
