@@ -120,3 +120,27 @@ def test_motors_are_told_their_own_pulls_where_the_material_plays(look):
     loads = body.tendon_loads()
     assert loads is not None
     np.testing.assert_allclose(loads.pulls, values, atol=1e-12)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "reality"), [("tendon_robot", "printed"), ("tendon_rod", "default")])
+def test_a_tendon_that_is_pulled_far_loads_its_motor_whatever_the_others_do(name, reality):
+    """What its description calls a torn tendon is none that carries a load."""
+    robot = load_robot(name)
+    body, random, here = LiveBody(robot, load_reality(reality, robot)), np.random.default_rng(3), robot.safe
+    settings, torque_constant, alone, looked = robot.devices[0].settings, 1.15, 0.015, 0  # N m/A, A
+    for _ in range(8):
+        wanted = random.uniform(robot.actuation_min, robot.actuation_max)
+        to = robot.actuators_of(np.where(random.random(len(wanted)) < 0.3, robot.actuation_max, wanted))
+        steps = np.linspace(0.0, 1.0, 2 + int(np.abs(to - here).max() / 2e-3))
+        for pulls in (1.0 - steps[1:, None]) * here + steps[1:, None] * to:
+            body.shape(pulls, 0.1)
+            assert body.failure is None
+            loads = body.tendon_loads()
+            assert loads is not None
+            current = loads.tension * settings["drum_radius"] / torque_constant
+            far = pulls > settings["taut_from"]
+            looked += int(far.sum())
+            assert (current[far] > 1.2 * settings["taut_current"]).all(), (pulls, loads.tension)
+        here = to
+    assert looked > 5 and settings["taut_current"] > alone

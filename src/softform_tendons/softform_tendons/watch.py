@@ -30,6 +30,7 @@ class LoadWatch:
         self._loaded_at = self._free_at.copy()
         self._over_since = np.full(len(self._served.actuators), np.inf)
         self._last: tuple[Array, float] | None = None
+        self._last_goals = np.full(len(self._served.actuators), -np.inf)
 
     def look_at_currents(self, currents: Array, now: float) -> None:
         """Take absolute currents (k,) A of a moment, s, whether the motors are driven or not.
@@ -64,9 +65,10 @@ class LoadWatch:
                 f"{1000.0 * abs(goals[index] - pulls[index]):.1f} mm from its goal.",
                 "It is blocked, or its tendon is pulled too hard: look at motor and tendon, then reset.",
             )
+        pays_out, self._last_goals = goals < self._last_goals, goals  # then friction carries part of the load
         if self._settings.taut_from is None:
             return
-        slack = (pulls > self._settings.taut_from) & (currents < self._settings.taut_current)
+        slack = (pulls > self._settings.taut_from) & (currents < self._settings.taut_current) & ~pays_out
         self._loaded_at[~slack] = now
         for index in np.flatnonzero(now - self._loaded_at > BLOCKED_SECONDS).tolist():
             raise UnsafeError(

@@ -1,5 +1,6 @@
 """That a motor never pulls harder than it may, and never faster: registers are read back, currents have a ceiling."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_tendons import registers
 from softform_tendons.family import FAMILY
-from softform_tendons.settings import SLACKENED_WITHIN
+from softform_tendons.settings import SLACKENED_WITHIN, tendon_settings
+from softform_tendons.watch import LoadWatch
 
 BENT = ROBOT.actuators_of(np.array([0.008, 0.0, 0.001]))
 LIMIT = 0.25
@@ -194,6 +196,17 @@ def test_a_motor_that_jumps_is_a_fault_at_once_and_is_slackened_to_where_it_is_s
         assert motors.bus.actuator_values(MOTORS)[0] < highest + 1e-3, "it is not wound up"
     np.testing.assert_allclose(motors.bus.actuator_values(MOTORS), ROBOT.safe, atol=5e-4)
     assert motors.device.check().at_rest.all()
+
+
+@pytest.mark.parametrize(("way", "torn"), [(0.0, True), (1e-5, True), (-1e-5, False)])
+def test_a_tendon_that_carries_nothing_is_torn_unless_its_motor_pays_out(motors, way, torn):
+    """Then friction carries part of the load, and the motor takes next to nothing."""
+    watch = LoadWatch(tendon_settings(motors.served), motors.served)
+    watch.restart(0.0)
+    with pytest.raises(UnsafeError, match="t1 .motor 1. is pulled by .* carries nothing") if torn else nullcontext():
+        for number in range(40):
+            pulls = np.array([0.0095 + number * way, 0.0, 0.0, 0.0])
+            watch.look(pulls, pulls, np.array([0.015, 0.0, 0.0, 0.0]), 0.02 * number)
 
 
 def test_a_motor_that_is_led_as_fast_as_it_may_has_not_jumped(motors):
