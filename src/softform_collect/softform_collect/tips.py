@@ -149,7 +149,7 @@ def collect_tips(
 def _led(
     robot: Robot, leader: Leader, rows: "TipTable", asked: Array, missing: list[int], say: Callable[[int, str], None]
 ) -> float:
-    """Lead the robot to each of the missing ones of actuations (n, m), and note its tip; returns how long it took, s."""
+    """Lead the robot to each of the missing ones of actuations (n, m), and note its tip; returns the time, s."""
     if not missing:
         return 0.0
     values = np.array([robot.actuators_of(one) for one in asked])

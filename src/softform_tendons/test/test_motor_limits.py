@@ -186,7 +186,7 @@ def test_a_motor_that_jumps_is_a_fault_at_once_and_is_slackened_to_where_it_is_s
     if abs(ticks) == 4096.0:  # what it says; the drum stands still
         motor.home += ticks
     before = motors.clock.now()
-    with pytest.raises(UnsafeError, match=r"t1 \(motor 1\) jumped by (2\.[0-9]|50\.[0-9]) mm in .*calibrate, then reset"):
+    with pytest.raises(UnsafeError, match=r"t1 \(motor 1\) jumped by (2\.\d|50\.\d) mm in .*calibrate, then reset"):
         motors.drive(BENT, 1.0)
     assert motors.clock.now() - before < 0.1
     highest = motors.bus.actuator_values(MOTORS)[0]

@@ -283,7 +283,7 @@ HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
         Hazard(
             "A motor jumps, or loses its turns",
             "A gear that slips, an encoder, a supply that fails for a moment",
-            "Two readings that lie further apart than it can turn; the driver slackens, by the turn of the drum in range",
+            "Two readings that lie further apart than it can turn; it slackens by the turn that is in its range",
             "A slip by less than the tolerance of following",
             "The shape is another one until the tendons are calibrated",
             {},
@@ -293,7 +293,7 @@ HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
         Hazard(
             "A tendon tears, comes off its drum, or hangs slack",
             "Wear, a knot, a pull beyond what it bears",
-            "A motor that is pulled beyond `taut_from` takes less than `taut_current` for 0.5 s: the driver slackens all",
+            "A motor that is pulled beyond `taut_from` takes less than `taut_current` for 0.5 s, unless it pays out",
             "A tear while it is pulled less than that, until it is pulled further; by `calibrate` at any time",
             "The end of a tendon whips: wear goggles. The robot springs back as it tears",
             {"torn tendon": 4},
