@@ -5,8 +5,8 @@ empty where it was not seen. The robot goes from one to the next, so that rows t
 interrupts, the table is there, and the same command goes on with it: from rest, which is a row of its own. When all are
 there, the table is brought into a store, as `import tips --captured --in-order` does with a table of anybody's.
 
-The next one is always the nearest of those that are missing, in the time that the actuators take: in the order of the
-sequence a robot is on its way for most of the time.
+The next one is always that of those that are missing where the robot is soonest: in the order of the sequence it is on
+its way for most of the time, or waits for a chamber to be empty.
 """
 
 import csv
@@ -40,6 +40,8 @@ from softform_ros.stack_state import wait_while_starting
 _COORDINATES = ("x", "y", "z")
 _MOST_IN_A_ROW = 10
 """Tips in a row that are not seen, after which something is wrong with cameras or marker."""
+_EMPTIES_SECONDS = 5.0
+"""What it takes until the last of its air has left a chamber that is to be empty, beyond the way there."""
 _CAPTURES = 10
 """Frames of markers whose mean is one tip."""
 
@@ -159,8 +161,7 @@ def _led(
         rows.add(robot.rest_actuation, np.full(robot.tip_dimensions, np.nan))
         begun = time.monotonic()
         while missing:
-            ways = np.abs(values[missing] - here) / robot.slew_rate
-            number = missing.pop(int(ways.max(axis=1).argmin()))
+            number = missing.pop(int(_durations(robot, here, values[missing]).argmin()))
             here = values[number]
             leader.follow(ActuatorPath(here[None]))
             tip = tip_of(leader.capture(via="mocap", captures=_CAPTURES).markers, robot)
@@ -176,6 +177,12 @@ def _led(
         kept = f"{len(rows.numbers)} of {len(asked)} tips are kept; the same command goes on with them."
         raise SoftformError(str(error), kept) from error
     return time.monotonic() - begun
+
+
+def _durations(robot: Robot, here: Array, there: Array) -> Array:
+    """Return about how long a robot takes from actuator values (k,) to others (n, k), s."""
+    empties = (there == robot.safe) & (here != robot.safe)
+    return np.asarray((np.abs(there - here) / robot.slew_rate).max(axis=1) + _EMPTIES_SECONDS * empties.any(axis=1))
 
 
 def tip_of(markers: MarkerFrame, robot: Robot) -> Array:

@@ -124,6 +124,19 @@ def test_more_tips_are_added_to_those_that_are_there(tmp_path):
     assert collected(rig, tmp_path / "most.zarr", 20).seen == 20 and len(rig.led) == 9
 
 
+def test_chambers_are_seldom_emptied_on_the_way(tmp_path):
+    """Each finger that bends to the other side waits for the last of the air of one of its chambers."""
+    fingers, rig = load_robot("planar_fingers", "tip"), Rig()
+    rig.tip = lambda actuation: [0.2, 0.0, 0.0]
+    led: list[np.ndarray] = []
+    rig.follow = lambda path: (led.append(fingers.actuation_of(path.values[0])), rig.led.append(led[-1]))
+    asked = halton_actuations(fingers.actuation_min, fingers.actuation_max, 200, 0)
+    collecting._led(fingers, rig, TipTable(tmp_path / "t.csv", fingers), asked, list(range(200)), lambda *_: None)
+    sides = np.sign(np.array(led)[1:])
+    turned = int((sides[1:] != sides[:-1]).any(axis=1).sum())
+    assert len(led) == 201 and turned < 30 < (np.diff(np.sign(asked), axis=0) != 0).any(axis=1).sum()
+
+
 def test_only_a_marker_shows_a_tip():
     request = CollectRequest("three_chamber", 5, "scanner", None, 0, False, "default", "softform", 0, False)
     with pytest.raises(SoftformError, match="marker alone"):
