@@ -22,10 +22,12 @@ _SHARP = np.radians(40.0)
 """Turn between two triangles at which a surface has an edge."""
 _AROUND = 24
 """Triangles of a solid of CAD around a full turn."""
+_SHORTEST = 0.1
+"""Their shortest edges over the longest: a solid may be bent without bound, as at the tip of a cone."""
 
 
 def read_cad(path: Path, mesh_size: float | None) -> tuple[Array, NDArray[np.int64]]:
-    """Points (V, 3) m and triangles (F, 3) of the solids of a STEP file, finer than `mesh_size`, m.
+    """Points (V, 3) m and triangles (F, 3) of the solids of a STEP file, finer than `mesh_size`, m, where that may be.
 
     Raises:
         SoftformError: If it holds no solid, or gmsh is not installed.
@@ -37,8 +39,12 @@ def read_cad(path: Path, mesh_size: float | None) -> tuple[Array, NDArray[np.int
         gmsh.model.occ.synchronize()
         if not gmsh.model.getEntities(3):
             raise SoftformError(f"{path} holds no solid.", "Export a solid body, not surfaces or curves.")
-        size = float(np.ptp(np.reshape(gmsh.model.getBoundingBox(-1, -1), (2, 3)), axis=0).max())
-        gmsh.option.setNumber("Mesh.MeshSizeMax", min(0.5 * (mesh_size or size), 0.1 * size))
+        extent = np.ptp(np.reshape(gmsh.model.getBoundingBox(-1, -1), (2, 3)), axis=0)
+        size = float(extent.max())
+        # No finer than any mesh of the body may be: a file in a wrong unit is read, and then told to be too large.
+        longest = np.clip(0.5 * (mesh_size or size), 0.5 * least_size(extent), 0.1 * size)
+        gmsh.option.setNumber("Mesh.MeshSizeMax", longest)
+        gmsh.option.setNumber("Mesh.MeshSizeMin", _SHORTEST * longest)
         gmsh.option.setNumber("Mesh.MeshSizeFromCurvature", _AROUND)
         gmsh.model.mesh.generate(2)
         points, number = _nodes(gmsh)
@@ -109,7 +115,7 @@ def mesh_between(parts: list[Closed], mesh_size: float) -> tuple[Array, NDArray[
     Raises:
         SoftformError: If there would be too many, gmsh fails, or is not installed.
     """
-    if mesh_size < (least := least_size(parts[0])):
+    if mesh_size < (least := least_size(np.ptp(parts[0].bounds, axis=0))):
         raise SoftformError(
             f"mesh_size {mesh_size:g} m is too small for {parts[0].name}: it would have too many cells.",
             f"Choose {1.01 * least:.2g} m at least.",
