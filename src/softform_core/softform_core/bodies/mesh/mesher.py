@@ -102,8 +102,8 @@ def mesh_between(parts: list[Closed], mesh_size: float) -> tuple[Array, NDArray[
     """Straight tetrahedra between closed surfaces that are clear of each other.
 
     gmsh splits each surface where it is sharp, lays the pieces flat, and meshes them anew, so that triangles of any
-    form will do. Its curved elements are not asked for: mending those on such surfaces may take forever, or end the
-    process; see `curved`.
+    form will do. Some it cannot lay flat, such as a palm with three fingers: there the triangles are kept. Its curved
+    elements are not asked for: mending those on such surfaces may take forever, or end the process; see `curved`.
 
     Args:
         parts: The outside, then what it encloses.
@@ -120,16 +120,27 @@ def mesh_between(parts: list[Closed], mesh_size: float) -> tuple[Array, NDArray[
             f"mesh_size {mesh_size:g} m is too small for {parts[0].name}: it would have too many cells.",
             f"Choose {1.01 * least:.2g} m at least.",
         )
+    try:
+        return _meshed_anew(parts, mesh_size, sharp=_SHARP)
+    except SoftformError:
+        return _meshed_anew(parts, mesh_size, sharp=None)
+
+
+def _meshed_anew(parts: list[Closed], mesh_size: float, sharp: float | None) -> tuple[Array, NDArray[np.int64]]:
+    """As `mesh_between`: with surfaces split where they turn by `sharp`, or with their triangles as they are."""
     with started_gmsh() as gmsh:
+        tags = []
         for number, part in enumerate(parts):
-            tag = gmsh.model.addDiscreteEntity(2)
+            tags.append([gmsh.model.addDiscreteEntity(2)])
             first = 1 + sum(len(one.points) for one in parts[:number])
             nodes = np.arange(first, first + len(part.points))
-            gmsh.model.mesh.addNodes(2, tag, nodes, part.points.ravel())
-            gmsh.model.mesh.addElementsByType(tag, _TRIANGLE, [], (part.faces + first).ravel())
-        gmsh.model.mesh.classifySurfaces(_SHARP, True, True, np.pi)
-        gmsh.model.mesh.createGeometry()
-        volume = gmsh.model.geo.addVolume([gmsh.model.geo.addSurfaceLoop(piece) for piece in _pieces(gmsh, parts)])
+            gmsh.model.mesh.addNodes(2, tags[-1][0], nodes, part.points.ravel())
+            gmsh.model.mesh.addElementsByType(tags[-1][0], _TRIANGLE, [], (part.faces + first).ravel())
+        if sharp is not None:
+            gmsh.model.mesh.classifySurfaces(sharp, True, True, np.pi)
+            gmsh.model.mesh.createGeometry()
+            tags = _pieces(gmsh, parts)
+        volume = gmsh.model.geo.addVolume([gmsh.model.geo.addSurfaceLoop(pieces) for pieces in tags])
         gmsh.model.geo.synchronize()
         gmsh.option.setNumber("Mesh.MeshSizeMax", mesh_size)
         gmsh.option.setNumber("Mesh.MeshSizeMin", 0.5 * mesh_size)
