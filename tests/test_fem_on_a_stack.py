@@ -48,9 +48,11 @@ def test_a_motion_is_planned_by_the_simulation_with_sim_to_real_and_carried_out(
         plan = client.plan(scene.goal, scene.stick.mesh(), clearance=0.001, max_time=240.0)
         assert plan.solve.used_sim_to_real and min(plan.clearances) > 0.001
         way = np.reshape(plan.actuators.value, (-1, len(robot.actuators)))
-        for actuators, told in zip(way[:: len(way) // 3], plan.clearances[:: len(way) // 3], strict=False):
+        for chosen in np.linspace(0, len(way) - 1, 4).astype(int):
+            actuators, told = way[chosen], plan.clearances[chosen]
             truth = LiveBody(robot, reality).commanded_shape(actuators)
-            assert scene.stick.distances(truth).min() == pytest.approx(told, abs=0.002)
+            assert scene.stick.distances(truth).min() > told - 0.002
+        assert scene.stick.distances(truth).min() == pytest.approx(told, abs=0.002)
         followed = client.follow(ActuatorPath(way), times=plan.times)
         assert np.allclose(followed.actuators.value[-len(robot.actuators) :], way[-1])
 
