@@ -71,7 +71,7 @@ def helix(
     for radius, depth in CIRCLES[1:]:
         arm.begin()
         other = tracked(arm, circle(length, turns=turns, radius=radius, depth=depth), every, real(), closed=True)
-        others[f"{radius:g}, {depth:g}"] = told(other, length)
+        others[f"r{radius:g}_d{depth:g}"] = told(other, length)
         say(f"  of {radius:g} of the length, {depth:g} below the base, by its marker: {other.real_mm.mean():.1f} mm")
     arm.begin()
     fast = tracked(arm, circle(length, speed=_FAST / (length / 6.0)), 4)
