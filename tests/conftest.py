@@ -57,7 +57,9 @@ def started_stack(run_dir: Path, arguments: dict[str, str]) -> Iterator[RunningS
     ):
         stack = RunningStack(launch, run_dir)
         try:
-            wait_until_active("softform", 90.0, lambda: launch.exit_code is not None)
+            # Each node that opens a simulation as its model solves shapes first.
+            patience = 300.0 if given.get("model") == "fem" else 90.0
+            wait_until_active("softform", patience, lambda: launch.exit_code is not None)
         except Exception as error:
             raise AssertionError(f"{error}\n{stack.log}") from error
         yield stack

@@ -122,6 +122,14 @@ def test_moves_of_stations_are_differences():
         np.testing.assert_allclose((both[0] - both[1]) / 2e-5, moves[..., column], atol=1e-6)
 
 
+def test_a_metric_tells_how_far_bends_move_a_line():
+    shapes, bends = remembered()
+    metric, change = lines().metric(bends[:1]), 1e-3 * np.random.default_rng(3).standard_normal(bends.shape[1])
+    off = lines().lines(bends[:1] + change).points - lines().lines(bends[:1]).points
+    square = (off[0] ** 2).sum(axis=1)
+    assert np.sum((change @ metric) ** 2) == pytest.approx(square.mean() + 0.3 * square[-1], rel=0.02)
+
+
 def test_a_centre_line_is_fitted_to_a_cloud():
     shapes, bends = remembered()
     shapes, bends = shapes.of(np.arange(30, 38)), bends[30:38]
@@ -190,7 +198,7 @@ def test_a_play_is_found_by_its_few_parameters():
     random = np.random.default_rng(5)
     paths = random.uniform(0.0, 0.01, (400, 5, 2))
     bends = 100.0 * (paths[:, -1] + memories.plays(paths, ((0.0, 0.002),))[:, 0])
-    known = Known(paths[:300], bends[:300], paths[300:], bends[300:], 600)
+    known = Known(paths[:300], bends[:300], paths[300:], bends[300:], np.eye(bends.shape[1]), 600)
     torch.manual_seed(0)
     found = Felt(lambda configurations: 100.0 * configurations, known)
     wrong = np.abs(found.bends(paths[300:]) - bends[300:]).mean()

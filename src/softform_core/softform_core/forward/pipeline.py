@@ -16,7 +16,15 @@ from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import SurfaceModel, batch_of
 from softform_core.forward.memory import Memory
 from softform_core.forward.mlp import AffineLayers, fold
-from softform_core.forward.rbf_warp import SimToReal, WarpInputs, gaussians, warp, warp_jacobian_along, warp_tangents
+from softform_core.forward.rbf_warp import (
+    SimToReal,
+    WarpInputs,
+    gaussians,
+    jacobian_along,
+    warp,
+    warp_jacobian,
+    warp_tangents,
+)
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.bspline import apply, unit_normals
 from softform_core.surface.patch_set import SHEET, PatchSet
@@ -232,19 +240,15 @@ class ForwardPipeline(SurfaceModel):
     def jacobian(self, state: Forward) -> Array:
         """Return the derivative of `state.points` with respect to the actuation (Eq. 17), (n, P, 3, k) mm/Pa."""
         motion = self._hidden_motion(state)
-        jacobian = self._surface.jacobian(motion)
-        if self.sim_to_real is not None:
-            inputs, axes = self._warp_inputs(state, motion), np.eye(3, dtype=motion.dtype)
-            shape = (*motion.shape[:1], 3, state.points.shape[1])
-            along = [_along(jacobian, inputs, np.broadcast_to(axis[:, None], shape)) for axis in axes]
-            jacobian = np.stack(along, axis=2)
+        inputs = None if self.sim_to_real is None else self._warp_inputs(state, motion)
+        jacobian = warp_jacobian(self._surface.jacobian(motion), inputs)
         return jacobian.transpose(0, 3, 2, 1).astype(np.float64, copy=False)
 
     def jacobian_along(self, state: Forward, directions: Array) -> Array:
         """Return each point's derivative along a unit direction (P, 3), d . dp*/da, (P, k) mm/Pa; batch of one."""
         motion, along = self._hidden_motion(state), directions.T[None]
         inputs = None if self.sim_to_real is None else self._warp_inputs(state, motion)
-        jacobian = _along(self._surface.jacobian(motion), inputs, along.astype(motion.dtype))
+        jacobian = jacobian_along(self._surface.jacobian(motion), inputs, along.astype(motion.dtype))
         return jacobian[0].T.astype(np.float64, copy=False)
 
     def _hidden_motion(self, state: Forward) -> Floats:
@@ -269,11 +273,3 @@ class ForwardPipeline(SurfaceModel):
             gamma.reshape(*motion.shape[:2], -1, 3),
             self.sim_to_real.width,
         )
-
-
-def _along(simulated: Floats, inputs: WarpInputs | None, directions: Floats) -> Floats:
-    """Eq. 17 along directions (n, 3, P), (n, k, P), from the simulated points' Jacobian (n, k, 3, P)."""
-    if inputs is None:
-        return np.einsum("nkxp,nxp->nkp", simulated, directions)
-    jacobian, slope = warp_jacobian_along(inputs, directions)
-    return jacobian + np.einsum("nkxp,nxp->nkp", simulated, slope)

@@ -217,3 +217,25 @@ def warp_jacobian_along(at: WarpInputs, directions: Floats) -> tuple[Floats, Flo
     moved = sums[:, 4 : 4 + 3 * k].reshape(batch, k, 3, count) + alpha[:, :, 1:]
     jacobian += np.einsum("nkxp,nxp->nkp", moved, points) - sums[:, 4 + 3 * k :]
     return jacobian, slope
+
+
+def warp_jacobian(simulated: Floats, at: WarpInputs | None) -> Floats:
+    """Return Eq. 17, (n, k, 3, P), from the simulated points' derivative (n, k, 3, P); without a warp that is it.
+
+    Args:
+        simulated: mm per unit of the actuation.
+        at: Inputs of the warp and their derivatives.
+    """
+    if at is None:
+        return simulated
+    shape = (*simulated.shape[:1], 3, simulated.shape[3])
+    axes = (np.broadcast_to(axis[:, None], shape) for axis in np.eye(3, dtype=simulated.dtype))
+    return np.stack([jacobian_along(simulated, at, axis) for axis in axes], axis=2)
+
+
+def jacobian_along(simulated: Floats, at: WarpInputs | None, directions: Floats) -> Floats:
+    """Return Eq. 17 along directions (n, 3, P), (n, k, P); arguments as of `warp_jacobian`."""
+    if at is None:
+        return np.einsum("nkxp,nxp->nkp", simulated, directions)
+    jacobian, slope = warp_jacobian_along(at, directions)
+    return jacobian + np.einsum("nkxp,nxp->nkp", simulated, slope)

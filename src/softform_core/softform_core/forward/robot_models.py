@@ -166,14 +166,27 @@ class TipModels(RobotModels):
 
 
 class FixedSurface(SurfaceModels):
-    """One model of a surface that nothing is learned about, such as a simulation."""
+    """One model of a surface that is not learned anew while it is in use, such as a simulation.
 
-    def __init__(self, model: SurfaceModel, kind: str) -> None:
-        self.models, self.simulated, self._kind = LiveModels(model, None, None, datetime.now(UTC)), model, kind
+    Args:
+        model: The model.
+        kind: Its kind, for diagnostics.
+        real: The same with what was learned of the real robot; nothing by default.
+    """
+
+    def __init__(self, model: SurfaceModel, kind: str, real: LiveModels | None = None) -> None:
+        self.models = LiveModels(model, None, None, datetime.now(UTC)) if real is None else real
+        self.simulated, self._kind = model, kind
+
+    def mean_error_mm(self, model: ForwardModel) -> float:
+        """See `RobotModels.mean_error_mm`; known of what was learned."""
+        card = self.models.card
+        return 0.0 if card is None or model is self.simulated else card.errors_mm.after_mean
 
     def description(self) -> dict[str, str]:
         """See `RobotModels.description`."""
-        return {"model": self._kind, "sim-to-real": NONE}
+        card = self.models.card
+        return {"model": self._kind, "sim-to-real": NONE if card is None else card.weights_sha256[:12]}
 
 
 def kind_of_models(kind: str, request: ModelRequest) -> str:

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,8 +18,20 @@ from softform_core.errors import SoftformError
 from softform_core.forward.centre_line import CentreLine
 from softform_core.forward.forward_model import ForwardModel, SplineModel, batch_of
 from softform_core.forward.memory import NO_MEMORY
-from softform_core.forward.robot_models import AUTO, NONE, SIMULATED, FixedSurface, ModelRequest, RobotModels, TipModels
+from softform_core.forward.robot_models import (
+    AUTO,
+    NONE,
+    SIMULATED,
+    FixedSurface,
+    LiveModels,
+    ModelRequest,
+    RobotModels,
+    TipModels,
+)
+from softform_core.forward.sim_to_real_store import load_sim_to_real
 from softform_core.forward.simulated_tracker import SimulatedTracker
+from softform_core.forward.surface_uncertainty import SurfaceUncertainty
+from softform_core.forward.warped_surface import WarpedSurface
 from softform_core.halton import halton_actuations
 from softform_core.robots import TIP, Robot
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
@@ -356,13 +370,13 @@ class SimulatedTip:
 
 
 def fem(request: ModelRequest) -> RobotModels:
-    """Return the simulator of a robot with surfaces, or with a tip.
+    """Return the simulator of a robot with surfaces, with a sim-to-real model where its folder is given, or with a tip.
 
     Raises:
-        SoftformError: If the body has no physics, or a sim-to-real model is asked for.
+        SoftformError: If the body has no physics, or the sim-to-real model cannot be used, or is that of a tip.
     """
-    robot = request.robot
-    if request.sim_to_real not in (AUTO, NONE):
+    robot, learned = request.robot, request.sim_to_real not in (AUTO, NONE)
+    if learned and not robot.surfaces:
         raise SoftformError(
             f"sim-to-real {request.sim_to_real} corrects the learned model of '{robot.name}', not its simulator.",
             "Leave sim_to_real out, or take model:=learned.",
@@ -372,6 +386,15 @@ def fem(request: ModelRequest) -> RobotModels:
             f"'{robot.name}' is known by data alone: it has no simulator.", "Take model:=learned for it."
         )
     if robot.surfaces:
-        return FixedSurface(SimulatedSurface(robot, robot.patches.samples(request.points)), SIMULATED)
+        surface = SimulatedSurface(robot, robot.patches.samples(request.points))
+        return FixedSurface(surface, SIMULATED, _with_sim_to_real(surface, request) if learned else None)
     line = SimulatedLine(robot) if robot.learns_line else None
     return TipModels(SimulatedTip.of(robot), NONE, line, bones=SimulatedBones(robot) if has_bones(robot) else None)
+
+
+def _with_sim_to_real(surface: SimulatedSurface, request: ModelRequest) -> LiveModels:
+    """Return a simulation with the sim-to-real model that is asked for behind it."""
+    model = load_sim_to_real(request.robot, Path(request.sim_to_real))
+    warped = WarpedSurface(surface, model.sim_to_real)
+    uncertainty = SurfaceUncertainty(warped, model.members, model.spread_factor, model.spread_floor_mm)
+    return LiveModels(warped, uncertainty, model.card, datetime.now(UTC))

@@ -17,6 +17,7 @@ from softform_core.errors import SoftformError
 from softform_core.forward.mlp import fold
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal, gaussians, warp
+from softform_core.forward.warped_surface import WarpedSurface
 
 
 def members_spread(predictions: Array, normals: Array) -> Array:
@@ -35,7 +36,9 @@ class SurfaceUncertainty:
         SoftformError: If the members' kernels are not those of the pipeline.
     """
 
-    def __init__(self, pipeline: ForwardPipeline, members: Sequence[SimToReal], factor: float, floor_mm: float) -> None:
+    def __init__(
+        self, pipeline: ForwardPipeline | WarpedSurface, members: Sequence[SimToReal], factor: float, floor_mm: float
+    ) -> None:
         mean = pipeline.sim_to_real
         if mean is None or any(
             member.width != mean.width or not np.array_equal(member.kernel_uv, mean.kernel_uv) for member in members

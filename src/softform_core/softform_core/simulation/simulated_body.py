@@ -236,13 +236,13 @@ def rest_points(body: SimulatedBody) -> Array:
     return np.asarray(body.points(body.rest[None])[0])
 
 
-def equilibrium_unknowns(body: SimulatedBody, actuators: Array) -> Array:
-    """Unknowns (n, m) at equilibrium under actuator values (n, k).
+def equilibrium_unknowns(body: SimulatedBody, actuators: Array, near: Array | None = None) -> Array:
+    """Unknowns (n, m) at equilibrium under actuator values (n, k), sought from unknowns (n, m) if any are given.
 
     Raises:
         NoEquilibriumError: If one of them has no equilibrium.
     """
-    found = find_equilibria(body, actuators)
+    found = find_equilibria(body, actuators, near)
     if reason := next(filter(None, found.failures), ""):
         raise NoEquilibriumError(reason, NO_EQUILIBRIUM_ADVICE)
     return found.unknowns

@@ -1,10 +1,12 @@
 """An arm's tip led by its servo a tick at a time, and the real arm that follows the same commands."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
@@ -17,8 +19,7 @@ from softform_core.robots import TIP, Robot
 from softform_core.robots.actuators import each
 from softform_core.robots.devices import Device
 from softform_core.shapes.features import FeaturePoints
-from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
-from softform_core.simulation.simulated_body import PathDependentBody, equilibrium_unknowns
+from softform_core.simulation.simulated_body import PathDependentBody, SimulatedBody, equilibrium_unknowns
 from softform_core.units import MM_PER_M
 from softform_rig.motor_emulation import EMULATION, HOME, MotorErrors, make_motors
 from softform_rig.reality import Reality
@@ -66,8 +67,19 @@ class LedArm:
         self._model, self._tip, self._body = model, model.at(robot.point_parameters(TIP)), robot.body.simulator()
         if self._model.tracker(robot.safe) is None:
             raise SoftformError(f"The simulator of '{robot.name}' solves each shape anew.", "Take a cable_arm.")
-        self._features = FeaturePoints.of(np.zeros((1, 2)), np.zeros((1, 3)), output=[TIP]).on(robot)
+        self._features = self.points_on([TIP])
         self.begin()
+
+    @property
+    def faces(self) -> NDArray[np.int32]:
+        """Triangles (F, 3) of its outside, over the first vertices of `outside`."""
+        return self._body.faces
+
+    def points_on(self, outputs: Sequence[str], along: Sequence[float] = ()) -> FeaturePoints:
+        """Points that may be led, one for each output: a frame, or a patch, there on its line u = 0 at v of `along`."""
+        uv = np.zeros((len(outputs), 2))
+        uv[: len(along), 1] = along
+        return FeaturePoints.of(uv, np.zeros((len(outputs), 3)), output=outputs).on(self.robot)
 
     def begin(self, actuation: Array | None = None) -> None:
         """Begin anew from an actuation (k,), slack by default: in balance there, whatever was before.
@@ -88,11 +100,15 @@ class LedArm:
 
     def tick(self, target: Array) -> Tick:
         """Follow a target for the tip, (3,) m, for one tick."""
+        return self.lead(self._features, target[None])
+
+    def lead(self, points: FeaturePoints, targets: Array) -> Tick:
+        """Follow targets (M, 3) m for points of `points_on`, for one tick."""
         servo = self._servo
         assert servo is not None
         begun, before, known = time.process_time(), servo.iterations, servo.tracker
         factors = 0 if known is None else known.steps
-        features = replace(self._features, positions=target[None])
+        features = replace(points, positions=targets)
         servo.aim(ServoTarget(servo.iterations, self._now(), features=features, accept_unreachable=True))
         servo.refine(self._model, self._now() + 0.9 / RATE)
         self._idle += servo.iterations == before
@@ -111,10 +127,27 @@ class LedArm:
         Raises:
             NoEquilibriumError: If there is none.
         """
-        tracker = None if self._servo is None else self._servo.tracker
-        if isinstance(tracker, SimulatedTracker):
-            self._tip.seek_from(tracker.unknowns)
+        if self._near is not None:
+            self._tip.seek_from(self._near)
         return np.asarray(self._tip.forward(command[None]).points[0].mean(axis=0)) / MM_PER_M
+
+    def at_rest(self) -> Array:
+        """Vertices (V, 3) m of the model's outside at rest."""
+        return outside_of(self._body, self._body.rest[None])
+
+    def outside(self, command: Array) -> Array:
+        """The same vertices (V, 3) m of the model in balance under a command (k,).
+
+        Raises:
+            NoEquilibriumError: If there is none.
+        """
+        return outside_of(self._body, equilibrium_unknowns(self._body, command[None], self._near))
+
+    @property
+    def _near(self) -> Array | None:
+        """Unknowns (1, m) to which its tracker has come."""
+        tracker = None if self._servo is None else self._servo.tracker
+        return tracker.unknowns if isinstance(tracker, SimulatedTracker) else None
 
     def _now(self) -> float:
         iterations = 0 if self._servo is None else self._servo.iterations
@@ -168,19 +201,36 @@ class RealArm:
         Raises:
             NoEquilibriumError: If there is none.
         """
-        values = self._way[-1][None]
+        self._come_to_balance()
+        tip = self._body.points(self._unknowns)[0, self._body.frames[TIP]]
+        return np.asarray(tip + self._noise * self._draw.standard_normal(3))
+
+    @property
+    def faces(self) -> NDArray[np.int32]:
+        """Triangles (F, 3) of its outside."""
+        return self._body.faces
+
+    def outside(self) -> Array:
+        """Vertices (V, 3) m of its outside in balance; errors as of `marker`."""
+        self._come_to_balance()
+        return outside_of(self._body, self._unknowns)
+
+    def at_rest(self) -> Array:
+        """The same vertices (V, 3) m of the arm at rest."""
+        return outside_of(self._body, self._body.rest[None])
+
+    def _come_to_balance(self) -> None:
         if isinstance(self._body, PathDependentBody):
             for pulls in self._way:
                 self._unknowns, self._state = self._body.advance(self._unknowns, pulls[None], self._state, 1.0 / RATE)
-            values = self._body.in_balance(self._unknowns, self._state)
         else:
-            found = find_equilibria(self._body, values, self._unknowns)
-            if found.failures[0]:
-                raise NoEquilibriumError(found.failures[0], NO_EQUILIBRIUM_ADVICE)
-            self._unknowns = found.unknowns
+            self._unknowns = equilibrium_unknowns(self._body, self._way[-1][None], self._unknowns)
         self._way = self._way[-1:]
-        tip = self._body.points(self._unknowns)[0, self._body.frames[TIP]]
-        return np.asarray(tip + self._noise * self._draw.standard_normal(3))
+
+
+def outside_of(body: SimulatedBody, unknowns: Array) -> Array:
+    """Vertices (V, 3) m of a body's outside at unknowns (1, m)."""
+    return body.points(unknowns)[0, : body.faces.max() + 1]
 
 
 class _Bus:

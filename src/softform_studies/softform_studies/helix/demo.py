@@ -1,4 +1,4 @@
-"""The demo of an arm with cables: its tip on a circle and in abrupt drags, led by physics, against a reality.
+"""The demo of an arm with cables: circle, abrupt drags and poses, led by physics, against a reality.
 
 It leads the reality itself, without the stack: what it shows is how far physics alone comes, and what a marker at the
 tip adds.
@@ -16,12 +16,13 @@ from softform_core.units import MM_PER_M
 from softform_rig.reality import load_reality
 from softform_studies.helix.arms import RATE, LedArm, RealArm
 from softform_studies.helix.experiments import Tracked, circle, drags, tracked
+from softform_studies.helix.poses import Posed, posed
 from softform_studies.helix.report import draw_report
 
 __all__ = ["Shown", "show"]
 
 _TURNS, _SAMPLES, _DRAGS = 0.25, 24, 4
-"""Of the circle, places at which a marker is looked at, and drags: a minute or two."""
+"""Of the circle, places at which a marker is looked at, and drags: some minutes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +32,13 @@ class Shown:
     Attributes:
         report: Picture.
         runs: Runs by name.
+        poses: Poses by physics alone.
         length: Of the arm, m.
     """
 
     report: Path
     runs: dict[str, Tracked]
+    poses: list[Posed]
     length: float
 
     def figures(self) -> dict[str, object]:
@@ -47,6 +50,8 @@ class Shown:
             "tick_ms_p95": float(np.percentile(milliseconds, 95)),
             "model_mm": {name: float(run.model_mm.mean()) for name, run in self.runs.items()},
             "reality_share": {name: float(run.real_mm.mean()) / size for name, run in self.runs.items()},
+            "poses_iou": {one.pose.name: one.iou for one in self.poses},
+            "poses_nodes_mm": {one.pose.name: float(one.node_mm.mean()) for one in self.poses},
             "report": str(self.report),
         }
 
@@ -74,7 +79,10 @@ def show(robot_name: str, reality_name: str, seed: int, say: Callable[[str], Non
         runs[name] = tracked(arm, targets, often, RealArm(robot, reality, seed), closed)
         milliseconds = 1e3 * float(np.median([tick.seconds for tick in runs[name].ticks]))
         say(f"{name}: {runs[name].real_mm.mean():.1f} mm off in the mean, {milliseconds:.0f} ms a tick")
+    poses = posed(arm, lambda: RealArm(robot, reality, seed))
+    for pose in poses:
+        say(f"pose, {pose.pose.name}: overlap {pose.iou:.2f}, nodes {pose.node_mm.mean():.1f} mm apart")
     report = new_run_folder("demo") / "report.png"
-    draw_report(report, runs, length)
+    draw_report(report, runs, poses, length)
     say(f"report: {report}")
-    yield Shown(report, runs, length)
+    yield Shown(report, runs, poses, length)

@@ -11,15 +11,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from softform_core.arrays import Array
-from softform_core.robots import Robot
+from softform_core.robots import TIP, Robot
 from softform_core.simulation.newton import find_equilibria
 from softform_core.units import MM_PER_M
 from softform_studies.helix.arms import RATE, LedArm, RealArm, Tick
+from softform_studies.helix.poses import node_errors
 
 SPEED = 0.17
 """Of the paper's circle, rad/s (Fig. 7)."""
 RADIUS, DEPTH = 1.0 / 6.0, 8.0 / 9.0
 """Of the circle, over the arm's length: the paper prints neither."""
+CIRCLES = ((RADIUS, DEPTH), (0.25, 0.8), (0.1, 0.94))
+"""Radii and depths over the length."""
+HALFWAY = 0.5
+"""Where the second hand holds the side, 0 at the base ... 1."""
+BALLOON = 0.05
+"""Radius of a balloon, m."""
+_POPPING = 2.5  # s that the needle has
 _FEEDBACK = 0.7
 """Share of what is newly seen of the marker's distance from the model's tip."""
 _APPROACH = 2.0  # s to the first target
@@ -39,6 +47,7 @@ class Tracked:
         ticks: n of them.
         seen: (s,) ticks at which the tip was looked at.
         model: (s, 3) m, tip of the model in balance there.
+        reached: (s, 3) m, the same under the pulls to which the motors have come; NaN without a reality.
         real: (s, 3) m, marker of the reality there; NaN without one.
     """
 
@@ -47,12 +56,23 @@ class Tracked:
     ticks: list[Tick]
     seen: Array
     model: Array
+    reached: Array
     real: Array
 
     @property
     def model_mm(self) -> Array:
-        """Errors of the model's tip, (s,) mm."""
+        """Errors of the model's tip, (s,) mm: what inverse kinematics leaves."""
         return MM_PER_M * np.linalg.norm(self.model - self.aims[self.seen], axis=1)
+
+    @property
+    def lag_mm(self) -> Array:
+        """By how much the model's tip is behind for motors that are late, (s,) mm."""
+        return MM_PER_M * np.linalg.norm(self.reached - self.model, axis=1)
+
+    @property
+    def sim_to_real_mm(self) -> Array:
+        """Distance of the marker from the model's tip under the pulls that motors have come to, (s,) mm."""
+        return MM_PER_M * np.linalg.norm(self.real - self.reached, axis=1)
 
     @property
     def real_mm(self) -> Array:
@@ -60,11 +80,12 @@ class Tracked:
         return MM_PER_M * np.linalg.norm(self.real - self.targets[self.seen], axis=1)
 
 
-def circle(length: float, speed: float = SPEED, turns: float = 1.0) -> Array:
-    """Targets (n, 3) m on a circle below the base of a hanging arm, for each tick."""
+def circle(
+    length: float, speed: float = SPEED, turns: float = 1.0, radius: float = RADIUS, depth: float = DEPTH
+) -> Array:
+    """Targets (n, 3) m on a circle below the base of a hanging arm, for each tick; radius and depth over its length."""
     angle = speed * np.arange(round(turns * 2.0 * np.pi / speed * RATE)) / RATE
-    radius = RADIUS * length
-    return np.stack([radius * np.cos(angle), radius * np.sin(angle), np.full(len(angle), DEPTH * length)], axis=1)
+    return length * np.stack([radius * np.cos(angle), radius * np.sin(angle), np.full(len(angle), depth)], axis=1)
 
 
 def drags(length: float, count: int, seed: int, move: float = 0.6, hold: float = 0.4) -> Array:
@@ -99,7 +120,7 @@ def tracked(arm: LedArm, targets: Array, every: int, real: RealArm | None = None
             for _ in range(round(0.3 * RATE)):
                 tick = arm.tick(targets[0] + offset)
                 real.follow(tick.command)
-    ticks, aims, seen, model, marked = [], [], [], [], []
+    ticks, aims, seen, model, reached, marked = [], [], [], [], [], []
     for number, target in enumerate(targets):
         aims.append(target + offset)
         ticks.append(arm.tick(aims[-1]))
@@ -108,10 +129,77 @@ def tracked(arm: LedArm, targets: Array, every: int, real: RealArm | None = None
         if number % every == every - 1:
             seen.append(number)
             model.append(arm.tip(ticks[-1].command))
+            reached.append(np.full(3, np.nan) if real is None else arm.tip(real.readings()))
             marked.append(np.full(3, np.nan) if real is None else real.marker())
-            if real is not None and closed:
-                offset = offset + _FEEDBACK * (arm.tip(real.readings()) - marked[-1] - offset)
-    return Tracked(targets, np.array(aims), ticks, np.array(seen), np.array(model), np.array(marked))
+            if closed:
+                offset = offset + _FEEDBACK * (reached[-1] - marked[-1] - offset)
+    places = [np.array(each) for each in (model, reached, marked)]
+    return Tracked(targets, np.array(aims), ticks, np.array(seen), *places)
+
+
+def two_hands(length: float, count: int, seed: int) -> Array:
+    """Targets (n, 2, 3) m for a point halfway and the tip, dragged by two hands at once, abruptly and held by turns."""
+    tip = drags(length, count, seed)
+    middle = drags(length, count, seed + 1) * [0.4, 0.4, 0.45 / 0.9]
+    return np.stack([middle, tip], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Dragged:
+    """Several points led at once, against a reality; means over what was looked at, mm.
+
+    Attributes:
+        model_mm: What inverse kinematics leaves of the points' distances from their targets, root mean square.
+        node_mm: Distance of all of the real outside from the model's under the commands: lag and sim-to-real.
+    """
+
+    model_mm: float
+    node_mm: float
+
+
+def dragged_by_two_hands(arm: LedArm, targets: Array, every: int, real: RealArm) -> Dragged:
+    """Lead a point halfway and the tip through targets (n, 2, 3) m, looked at each `every` ticks, by physics alone.
+
+    Raises:
+        NoEquilibriumError: If model or reality has no balance on the way.
+    """
+    points, missed, apart = arm.points_on(["", TIP], [HALFWAY]), [], []
+    for number, target in enumerate(targets):
+        tick = arm.lead(points, target)
+        real.follow(tick.command)
+        if number % every == every - 1:
+            missed.append(tick.error_mm)
+            apart.append(node_errors(arm.outside(tick.command), arm, real.outside(), real).mean())
+    return Dragged(float(np.mean(missed)), float(np.mean(apart)))
+
+
+@dataclass(frozen=True)
+class Balloon:
+    """A balloon at a place that was measured, and a needle at the tip (paper 002, Fig. 9).
+
+    Attributes:
+        seconds: Until the needle was in it; NaN if it never was.
+        missed_mm: Least distance of the needle from its middle.
+    """
+
+    seconds: float
+    missed_mm: float
+
+
+def pop(arm: LedArm, real: RealArm, middle: Array, every: int) -> Balloon:
+    """Lead the needle to the middle (3,) m of a balloon by physics alone, looked at each `every` ticks.
+
+    Raises:
+        NoEquilibriumError: If the reality has no balance on the way.
+    """
+    seconds, least = np.nan, np.inf
+    for number in range(round(_POPPING * RATE)):
+        real.follow(arm.tick(middle).command)
+        if number % every == every - 1:
+            least = min(least, float(np.linalg.norm(real.marker() - middle)))
+            if least < BALLOON and np.isnan(seconds):
+                seconds = (number + 1) / RATE
+    return Balloon(seconds, MM_PER_M * least)
 
 
 def jumps(arm: LedArm, count: int, seed: int) -> Array:
@@ -170,12 +258,19 @@ def converged(robot: Robot, count: int, seed: int) -> float:
 
 
 __all__ = [
+    "BALLOON",
+    "CIRCLES",
+    "Balloon",
+    "Dragged",
     "OutOfReach",
     "Tracked",
     "circle",
     "converged",
+    "dragged_by_two_hands",
     "drags",
     "jumps",
     "out_of_reach",
+    "pop",
     "tracked",
+    "two_hands",
 ]

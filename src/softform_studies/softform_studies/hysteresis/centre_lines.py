@@ -29,6 +29,9 @@ _STIFF = 0.3
 _ROUGH = 3.0
 """Weight of differences between neighbouring sections in that change, mm / rad."""
 
+_TIP, _FIRM = 0.3, 0.05
+"""Weight of the tip, and mm^2 for a bend's own change, of a metric."""
+
 
 @dataclass(frozen=True, eq=False)
 class Line:
@@ -76,6 +79,17 @@ class CentreLines:
         """Return the lines of bends (n, 2 C + 1)."""
         placed = place(self._elements, self._full(bends))
         return self._line(placed, *ends(self._elements, placed))
+
+    def metric(self, bends: Array) -> Array:
+        """Return L (2 C + 1, 2 C + 1), mm, by which small changes of bends are moves of the line.
+
+        |change L|^2 is about the mean square of the moves of its stations, and of the tip's with a weight of `_TIP`:
+        bends near the base move all beyond them, and what a cloud leaves open moves little. Of lines (n, 2 C + 1).
+        """
+        moves = self._placed(bends)[1]
+        square = np.einsum("nsxw,nsxv->wv", moves, moves) / (moves.shape[0] * moves.shape[1])
+        square += _TIP * np.einsum("nxw,nxv->wv", moves[:, -1], moves[:, -1]) / len(moves)
+        return np.asarray(np.linalg.cholesky(square + _FIRM * np.eye(self.width)))
 
     def _line(self, placed: Placed, element_end: Array, link_end: Array) -> Line:
         points = np.zeros((len(element_end), len(self._station_element), 3))

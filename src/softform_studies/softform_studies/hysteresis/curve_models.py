@@ -1,11 +1,12 @@
 """Models of bends by paths: memory-free, play, Prandtl-Ishlinskii, recurrent, convolutional, turning points.
 
 All learn the bends (n, 2 C + 1) of centre lines that were fitted to clouds, from paths (n, h, k) m of configurations.
+What is least squares of is by how much wrong bends move the line (`CentreLines.metric`): one near the base counts more.
 """
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol
 
@@ -23,6 +24,8 @@ _RATE = 2e-3
 _STEPS = 800
 """Steps of the fit of a play."""
 _LOOK = 10
+_NARROW = -4.0
+"""Logarithm of growth, and of the width over the full pull, from which plays are fitted."""
 _PLAY_WIDTHS = (0.0, 0.0005, 0.001, 0.002, 0.003, 0.005)
 _HIDDEN = 64
 FULL = 0.01
@@ -41,6 +44,7 @@ class Known:
     """Paths (n, h, k) m and bends (n, 2 C + 1) to learn from, others to validate by, and how long a network may learn.
 
     Attributes:
+        metric: (2 C + 1, 2 C + 1) mm, by which differences of bends are moves of the line.
         steps: Of its optimiser, whatever the number of shapes.
     """
 
@@ -48,13 +52,26 @@ class Known:
     bends: Array
     other_paths: Array
     other_bends: Array
+    metric: Array
     steps: int
 
     @property
     def from_home(self) -> "Known":
         """Those whose prior configuration is home."""
         one, other = ((paths[:, -2] == 0.0).all(axis=1) for paths in (self.paths, self.other_paths))
-        return Known(self.paths[one], self.bends[one], self.other_paths[other], self.other_bends[other], self.steps)
+        return replace(
+            self,
+            paths=self.paths[one],
+            bends=self.bends[one],
+            other_paths=self.other_paths[other],
+            other_bends=self.other_bends[other],
+        )
+
+    @property
+    def whole(self) -> "Known":
+        """All of them to learn from, those to validate by as well."""
+        paths, bends = [self.paths, self.other_paths], [self.bends, self.other_bends]
+        return replace(self, paths=np.concatenate(paths), bends=np.concatenate(bends))
 
 
 class Scaled(nn.Module):
@@ -110,7 +127,7 @@ def trained(net: nn.Module, known: tuple[Array, Array], other: tuple[Array, Arra
 
 
 class Network:
-    """A network over features of paths; bends are standardised.
+    """A network over features of paths, whose outputs are moves of the line over their spread.
 
     Args:
         features: Of paths (n, h, k) m.
@@ -128,18 +145,20 @@ class Network:
     ) -> None:
         torch.manual_seed(seed)
         self._features = features
-        self._mean, self._spread = known.bends.mean(axis=0), float(known.bends.std()) + 1e-9
+        self._mean, spread = known.bends.mean(axis=0), float((known.bends @ known.metric).std()) + 1e-9
+        self._in, self._out = known.metric / spread, spread * np.linalg.inv(known.metric)
         inputs = features(known.paths)
         other = features(known.other_paths), self._standard(known.other_bends)
         net = make(inputs.shape[1:], known.bends.shape[1])
         self.net = trained(net, (inputs, self._standard(known.bends)), other, seed, known.steps)
 
     def _standard(self, bends: Array) -> Array:
-        return (bends - self._mean) / self._spread
+        return np.asarray((bends - self._mean) @ self._in)
 
     def of_features(self, features: Tensor) -> Tensor:
         """Return bends of features, for gradients by these."""
-        return torch.as_tensor(self._mean, dtype=torch.float32) + self._spread * self.net(features)
+        mean, out = (torch.as_tensor(one, dtype=torch.float32) for one in (self._mean, self._out))
+        return mean + self.net(features) @ out
 
     def of_configurations(self, configurations: Tensor) -> Tensor:
         """Return bends of present configurations (n, k) m, of a network of these alone."""
@@ -222,7 +241,6 @@ class Felt:
         base: Bends of configurations (n, k) m.
         known: What its few parameters are fitted to; those that fit the others best are kept.
         widths: Of several plays, m; of none, one play.
-        residual: A network of what the base lacks of what is felt, over the full pull, that is learned with the plays.
     """
 
     def __init__(
@@ -230,44 +248,40 @@ class Felt:
         base: Callable[[Tensor], Tensor],
         known: Known,
         widths: tuple[float, ...] = (),
-        residual: nn.Module | None = None,
     ) -> None:
-        self._base, self._residual = base, residual
+        self._base = base
         inputs = known.paths.shape[2]
         self._widths = torch.as_tensor(widths, dtype=torch.float32) if widths else None
-        self._free = [torch.zeros(inputs) - 1.0, torch.zeros(inputs) - 2.5]
+        # From narrow plays on: what begins with wide ones may stay where none fits.
+        self._free = [torch.full((inputs,), _NARROW), torch.full((inputs,), _NARROW)]
         if widths:
-            self._free = [torch.zeros(inputs) - 1.0, torch.zeros(len(widths), inputs)]
+            self._free[1] = torch.zeros(len(widths), inputs)
         for one in self._free:
             one.requires_grad_(True)
-        paths, target, other_paths, other = (
+        paths, target, other_paths, other, metric = (
             torch.as_tensor(one, dtype=torch.float32)
-            for one in (known.paths, known.bends, known.other_paths, known.other_bends)
+            for one in (known.paths, known.bends, known.other_paths, known.other_bends, known.metric)
         )
-        weights = [] if residual is None else list(residual.parameters())
-        optimiser = torch.optim.AdamW(
-            [{"params": self._free, "lr": 0.02, "weight_decay": 0.0}, {"params": weights, "lr": 2.0 * _RATE}]
-        )
+        optimiser = torch.optim.Adam(self._free, lr=0.02)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, _STEPS)
-        best, kept = np.inf, copy.deepcopy([*self._free, *weights])
+        best, kept = np.inf, copy.deepcopy(self._free)
         for step in range(_STEPS):
             rows = torch.randperm(len(paths))[:256]
             optimiser.zero_grad()
-            ((self._at(paths[rows]) - target[rows]) ** 2).mean().backward()
+            (((self._at(paths[rows]) - target[rows]) @ metric) ** 2).mean().backward()
             optimiser.step()
             schedule.step()
             if step % _LOOK == 0:
                 with torch.inference_mode():
-                    wrong = float(((self._at(other_paths) - other) ** 2).mean())
+                    wrong = float((((self._at(other_paths) - other) @ metric) ** 2).mean())
                 if wrong < best:
-                    best, kept = wrong, copy.deepcopy([*self._free, *weights])
+                    best, kept = wrong, copy.deepcopy(self._free)
         with torch.no_grad():
-            for one, value in zip([*self._free, *weights], kept, strict=True):
+            for one, value in zip(self._free, kept, strict=True):
                 one.requires_grad_(False).copy_(value)
 
     def _at(self, paths: Tensor) -> Tensor:
-        felt = self.felt(paths)
-        return self._base(felt) if self._residual is None else self._base(felt) + self._residual(felt / FULL)
+        return self._base(self.felt(paths))
 
     @property
     def parameters(self) -> int:

@@ -1,9 +1,8 @@
 """Ours: a physics prior, a state, and a learned residual, over centre lines.
 
-Plays, one for each tendon, tell what the tendons feel; the rod without friction tells the bends of that, and a network
-what the rod lacks of it, learned with the plays; and what these leave is a Gaussian process over what is felt, the last
-move, and how far plays of several kinds stay behind (`memories.plays`). It learns from clouds as all others do, through
-the centre lines that were fitted to them.
+Plays, one for each tendon, tell what the tendons feel; the rod without friction tells the bends of that; and what these
+leave is a Gaussian process over what is felt, the last move, and how far plays of several kinds stay behind
+(`memories.plays`). It learns from clouds as all others do, through the centre lines that were fitted to them.
 """
 
 from collections.abc import Callable
@@ -139,17 +138,15 @@ class Ours:
 
     def __init__(self, prior: Callable[[Tensor], Tensor], known: Known, seed: int = 0) -> None:
         torch.manual_seed(seed)
-        inputs, outputs = known.paths.shape[2], known.bends.shape[1]
-        residual = perceptron(inputs, outputs)
-        for last in residual[-1].parameters():
-            nn.init.zeros_(last)  # the rod's own, to begin with
-        self._felt = Felt(prior, known, residual=residual)
-        features, groups = self._features(known.paths)
-        self._process = Process(features, groups, inputs, known.bends - self._felt.bends(known.paths))
+        self._felt, whole = Felt(prior, known), known.whole
+        self._back = np.linalg.inv(known.metric)
+        features, groups = self._features(whole.paths)
+        left = (whole.bends - self._felt.bends(whole.paths)) @ known.metric
+        self._process = Process(features, groups, known.paths.shape[2], left)
 
     def bends(self, paths: Array) -> Array:
         """Return the bends (n, 2 C + 1) at the end of paths (n, h, k) m."""
-        return self._felt.bends(paths) + self._process.mean(self._features(paths)[0])
+        return self._felt.bends(paths) + self._process.mean(self._features(paths)[0]) @ self._back
 
     def deviation(self, paths: Array) -> Array:
         """Return how little is known (n,) at the end of paths (n, h, k) m: 0 where it was learned from."""

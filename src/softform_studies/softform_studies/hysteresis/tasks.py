@@ -24,6 +24,9 @@ Rows = NDArray[np.int64]
 PAPER_WEIGHT = 1000.0
 """lambda = 1 of the paper, whose lengths are in metres, in mm."""
 
+_METRIC = 100
+"""Lines about which it is told how far bends move a line."""
+
 CURVES: dict[str, Callable[[Known], CurveModel]] = {
     "memory_free_curve": curve_models.memory_free,
     "play": curve_models.play,
@@ -139,7 +142,9 @@ class Runner:
         """Return what a model that tells centre lines learns from, and is validated by."""
         learned, validated, _ = self._rows(task)
         paths, bends = self._paths, self._prepared.bends
-        return Known(paths[learned], bends[learned], paths[validated], bends[validated], self._prepared.plan.steps)
+        metric = self.lines.metric(bends[learned[:_METRIC]])
+        steps = self._prepared.plan.steps
+        return Known(paths[learned], bends[learned], paths[validated], bends[validated], metric, steps)
 
     def carrier(self, learned: Rows) -> Carrier:
         """Return what makes clouds about lines, of the shapes that a model learned from."""

@@ -168,6 +168,7 @@ def _from_gmsh(
 
     def make(folder: Path) -> Fields:
         with started_gmsh() as gmsh:
+            gmsh.option.setString("Geometry.OCCTargetUnit", "MM")  # who read a file before may have left another one
             draw(gmsh.model.occ)
             gmsh.model.occ.synchronize()
             if size:

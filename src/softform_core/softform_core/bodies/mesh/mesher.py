@@ -22,10 +22,12 @@ _SHARP = np.radians(40.0)
 """Turn between two triangles at which a surface has an edge."""
 _AROUND = 24
 """Triangles of a solid of CAD around a full turn."""
+_SHORTEST = 0.1
+"""Their shortest edges over the longest: a solid may be bent without bound, as at the tip of a cone."""
 
 
 def read_cad(path: Path, mesh_size: float | None) -> tuple[Array, NDArray[np.int64]]:
-    """Points (V, 3) m and triangles (F, 3) of the solids of a STEP file, finer than `mesh_size`, m.
+    """Points (V, 3) m and triangles (F, 3) of the solids of a STEP file, finer than `mesh_size`, m, where that may be.
 
     Raises:
         SoftformError: If it holds no solid, or gmsh is not installed.
@@ -37,8 +39,12 @@ def read_cad(path: Path, mesh_size: float | None) -> tuple[Array, NDArray[np.int
         gmsh.model.occ.synchronize()
         if not gmsh.model.getEntities(3):
             raise SoftformError(f"{path} holds no solid.", "Export a solid body, not surfaces or curves.")
-        size = float(np.ptp(np.reshape(gmsh.model.getBoundingBox(-1, -1), (2, 3)), axis=0).max())
-        gmsh.option.setNumber("Mesh.MeshSizeMax", min(0.5 * (mesh_size or size), 0.1 * size))
+        extent = np.ptp(np.reshape(gmsh.model.getBoundingBox(-1, -1), (2, 3)), axis=0)
+        size = float(extent.max())
+        # No finer than any mesh of the body may be: a file in a wrong unit is read, and then told to be too large.
+        longest = np.clip(0.5 * (mesh_size or size), 0.5 * least_size(extent), 0.1 * size)
+        gmsh.option.setNumber("Mesh.MeshSizeMax", longest)
+        gmsh.option.setNumber("Mesh.MeshSizeMin", _SHORTEST * longest)
         gmsh.option.setNumber("Mesh.MeshSizeFromCurvature", _AROUND)
         gmsh.model.mesh.generate(2)
         points, number = _nodes(gmsh)
@@ -96,8 +102,8 @@ def mesh_between(parts: list[Closed], mesh_size: float) -> tuple[Array, NDArray[
     """Straight tetrahedra between closed surfaces that are clear of each other.
 
     gmsh splits each surface where it is sharp, lays the pieces flat, and meshes them anew, so that triangles of any
-    form will do. Its curved elements are not asked for: mending those on such surfaces may take forever, or end the
-    process; see `curved`.
+    form will do. Some it cannot lay flat, such as a palm with three fingers: there the triangles are kept. Its curved
+    elements are not asked for: mending those on such surfaces may take forever, or end the process; see `curved`.
 
     Args:
         parts: The outside, then what it encloses.
@@ -109,21 +115,32 @@ def mesh_between(parts: list[Closed], mesh_size: float) -> tuple[Array, NDArray[
     Raises:
         SoftformError: If there would be too many, gmsh fails, or is not installed.
     """
-    if mesh_size < (least := least_size(parts[0])):
+    if mesh_size < (least := least_size(np.ptp(parts[0].bounds, axis=0))):
         raise SoftformError(
             f"mesh_size {mesh_size:g} m is too small for {parts[0].name}: it would have too many cells.",
             f"Choose {1.01 * least:.2g} m at least.",
         )
+    try:
+        return _meshed_anew(parts, mesh_size, sharp=_SHARP)
+    except SoftformError:
+        return _meshed_anew(parts, mesh_size, sharp=None)
+
+
+def _meshed_anew(parts: list[Closed], mesh_size: float, sharp: float | None) -> tuple[Array, NDArray[np.int64]]:
+    """As `mesh_between`: with surfaces split where they turn by `sharp`, or with their triangles as they are."""
     with started_gmsh() as gmsh:
+        tags = []
         for number, part in enumerate(parts):
-            tag = gmsh.model.addDiscreteEntity(2)
+            tags.append([gmsh.model.addDiscreteEntity(2)])
             first = 1 + sum(len(one.points) for one in parts[:number])
             nodes = np.arange(first, first + len(part.points))
-            gmsh.model.mesh.addNodes(2, tag, nodes, part.points.ravel())
-            gmsh.model.mesh.addElementsByType(tag, _TRIANGLE, [], (part.faces + first).ravel())
-        gmsh.model.mesh.classifySurfaces(_SHARP, True, True, np.pi)
-        gmsh.model.mesh.createGeometry()
-        volume = gmsh.model.geo.addVolume([gmsh.model.geo.addSurfaceLoop(piece) for piece in _pieces(gmsh, parts)])
+            gmsh.model.mesh.addNodes(2, tags[-1][0], nodes, part.points.ravel())
+            gmsh.model.mesh.addElementsByType(tags[-1][0], _TRIANGLE, [], (part.faces + first).ravel())
+        if sharp is not None:
+            gmsh.model.mesh.classifySurfaces(sharp, True, True, np.pi)
+            gmsh.model.mesh.createGeometry()
+            tags = _pieces(gmsh, parts)
+        volume = gmsh.model.geo.addVolume([gmsh.model.geo.addSurfaceLoop(pieces) for pieces in tags])
         gmsh.model.geo.synchronize()
         gmsh.option.setNumber("Mesh.MeshSizeMax", mesh_size)
         gmsh.option.setNumber("Mesh.MeshSizeMin", 0.5 * mesh_size)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from softform_core.arrays import Array
 from softform_core.bodies.freeform.description import MOST_CELLS
 from softform_core.errors import SoftformError
 from softform_core.geometry.crossings import crossings, distances_along
@@ -71,8 +72,8 @@ def check_walls(parts: Sequence[Closed], mesh_size: float) -> None:
     thickness = np.where((met >= 0) & opposite, thickness, np.inf)
     thinnest = int(np.argmin(thickness))
     if thickness[thinnest] < _SHORTEST_WALL * mesh_size:
-        largest = 0.99 * thickness[thinnest] / _SHORTEST_WALL
-        finer = f"Choose a mesh_size of {largest:.2g} m at most, or make" if largest > least_size(outside) else "Make"
+        largest, least = 0.99 * thickness[thinnest] / _SHORTEST_WALL, least_size(np.ptp(outside.bounds, axis=0))
+        finer = f"Choose a mesh_size of {largest:.2g} m at most, or make" if largest > least else "Make"
         raise SoftformError(
             f"The wall of {outside.name} is {MM_PER_M * thickness[thinnest]:.3g} mm thick at "
             f"{place(middles[thinnest])}, too thin for cells of {MM_PER_M * mesh_size:.3g} mm.",
@@ -80,6 +81,6 @@ def check_walls(parts: Sequence[Closed], mesh_size: float) -> None:
         )
 
 
-def least_size(outside: Closed) -> float:
-    """The shortest edges, m, by which a body with this outside is meshed."""
-    return float(np.cbrt(np.prod(np.ptp(outside.bounds, axis=0)) / MOST_CELLS))
+def least_size(extent: Array) -> float:
+    """The shortest edges, m, by which a body of an extent (3,) m is meshed."""
+    return float(np.cbrt(np.prod(extent) / MOST_CELLS))
