@@ -99,6 +99,8 @@ const CROSS = [
 ]
 
 function TargetShape({ frame }: { frame: SceneFrame }) {
+  // What lies in an object that is nearly there must not hide its colours.
+  const wireframe = useStore((store) => robotInfo(store)?.holds)
   const geometry = useMemo(() => {
     const made = new THREE.BufferGeometry()
     made.setAttribute('position', new THREE.BufferAttribute(frame.positions, 3))
@@ -112,6 +114,7 @@ function TargetShape({ frame }: { frame: SceneFrame }) {
     <mesh geometry={geometry} frustumCulled={false} raycast={() => undefined}>
       <meshStandardMaterial
         color="#ff9d2e"
+        wireframe={wireframe}
         transparent
         opacity={frame.preview ? 0.45 : 0.6}
         roughness={0.35}
