@@ -126,7 +126,10 @@ class ConsoleNode(SoftformLifecycleNode):
         if port == 0:
             return None
         seat = self._seats[0]
-        bridge = FoxgloveBridge(self._store, lambda: seat.desk.state().model_dump_json(), seat.robot.base_frame, port)
+        scalar = "von_mises" if seat.desk.info.holds else "sigma"
+        bridge = FoxgloveBridge(
+            self._store, lambda: seat.desk.state().model_dump_json(), seat.robot.base_frame, port, scalar
+        )
         self.get_logger().info(f"for Foxglove: ws://127.0.0.1:{bridge.port}")
         return bridge
 

@@ -1,5 +1,6 @@
 """Topics of what is shown, subscribed to while somebody looks: nothing is predicted or sent for nobody."""
 
+import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -41,6 +42,9 @@ _LINGER_SECONDS = 10.0
 
 _MOST_POINTS = 20_000
 
+_TRUTH_SECONDS = 3.0
+"""Age from which a true object is not shown any more, s: the rig tells none where it is not the one described."""
+
 GRIPPERS = "left", "right"
 """Frames of grippers that hold an object, as `object_shaper` tells TF."""
 
@@ -64,7 +68,7 @@ class SceneTopics:
         self._skin = skin_of(robot)
         self._grid: MeshGrid | SkinGrid | ObjectGrid | None = None
         self._early: PredictedMesh | None = None
-        self._foreseen = 0
+        self._foreseen, self._cloud_at = 0, math.inf
         self._wanted_at = time.monotonic()
         self._open: list[Any] = []
         self._predictions = node.create_client(PredictShape, "predict_shape")
@@ -79,6 +83,9 @@ class SceneTopics:
             self._subscribe()
         elif not wanted:
             self._unsubscribe()
+        if self._holds and now - self._cloud_at > _TRUTH_SECONDS:
+            self._cloud_at = math.inf
+            self._store.put(SceneItem(Kind.GONE, self._index, time.time(), gone=Kind.CLOUD))
 
     def close(self) -> None:
         """Close the topics."""
@@ -213,6 +220,7 @@ class SceneTopics:
             self._store.put(replace(item), REST)
 
     def _on_cloud(self, message: PointCloud2) -> None:
+        self._cloud_at = time.monotonic()
         self._put_cloud(Kind.CLOUD, message)
 
     def _on_target_cloud(self, message: PointCloud2) -> None:

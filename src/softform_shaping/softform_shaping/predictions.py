@@ -19,7 +19,7 @@ _MOST_POINTS = 200
 
 
 class ObjectPredictions:
-    """Predicts targets; each begins at the last one, which while a point is dragged is near.
+    """Predicts targets; while the same points are led, each begins at the last one, which is near.
 
     Args:
         model: Of the object; of nobody else while `predict` is at work.
@@ -29,7 +29,7 @@ class ObjectPredictions:
 
     def __init__(self, model: HeldModel, frame: str, stress_limit: float) -> None:
         self._model, self._frame, self._limit = model, frame, stress_limit
-        self._last: HeldShape = model.rest
+        self._last: tuple[bytes, HeldShape] = b"", model.rest
 
     def predict(self, request: PredictObject.Request, response: PredictObject.Response) -> PredictObject.Response:
         """Fill an answer.
@@ -44,10 +44,11 @@ class ObjectPredictions:
                 "Give x, y, z in m and a rotation vector in rad of each, relative to the grasp.",
             )
         weights, places, importance = self._points(request)
-        shape = self._model.shape(base, self._last if len(places) else None)
+        led = base.tobytes() + weights.indices.tobytes() + weights.data.tobytes()
+        shape = self._last[1] if led == self._last[0] else self._model.shape(base)
         if len(places):
             shape = led_shape(self._model, weights, places, importance, base, shape)
-        self._last = shape
+        self._last = led, shape
         stress = self._model.nodal_stresses(shape)
         off = np.linalg.norm(places - weights @ shape.nodes, axis=1)
         response.success = True
