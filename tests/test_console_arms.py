@@ -1,4 +1,4 @@
-"""Two arms on the operator's page: a target is drawn, looked at and sent; whoever falls silent midway, the arms hold."""
+"""Two arms on the operator's page: targets are drawn, looked at and sent; who falls silent midway leaves held arms."""
 
 import os
 import signal

@@ -181,6 +181,11 @@ class ConsoleNode(SoftformLifecycleNode):
 
     def _check_may_move(self, epoch: int) -> None:
         self._seats[0].link.check_epoch(epoch)
+        if self._seats[0].robot.body.held is not None:
+            raise SoftformError(
+                "These arms hold an object, and no job that moves them looks at its stress.",
+                "Take the object out, and run the command at a terminal.",
+            )
         if any(seat.steering.mode != "none" for seat in self._seats):
             raise SoftformError("The robot is steered from here.", "Let go of it first.")
 

@@ -96,10 +96,6 @@ class ObjectGoals:
 
         def note(feedback: Any) -> None:
             nonlocal look
-            if not look:  # it is shown as the target of a goal from now on
-                self._store.put(
-                    SceneItem(Kind.GONE, self._index, time.time(), flags=PREVIEW, gone=Kind.TARGET), PREVIEWS
-                )
             look = feedback.iteration
             self._tell(feedback.stage, look, feedback, "")
 
@@ -120,10 +116,18 @@ class ObjectGoals:
             raise
 
     def _tell(self, stage: Any, look: int, told: Any, text: str) -> None:
-        values = {
-            name: _finite(getattr(told, name, math.nan)) for name in ("reported_rms", "true_rms", "true_max", "stress")
-        }
-        self._runner.tell(Shaping(robot=self._index, stage=stage, look=look, text=text, **values))
+        self._runner.tell(
+            Shaping(
+                robot=self._index,
+                stage=stage,
+                look=look,
+                reported_rms=_finite(getattr(told, "reported_rms", math.nan)),
+                true_rms=_finite(getattr(told, "true_rms", math.nan)),
+                true_max=_finite(getattr(told, "true_max", math.nan)),  # of a result
+                stress=_finite(getattr(told, "stress", math.nan)),
+                text=text,
+            )
+        )
 
     def _request(self, message: PreviewObject) -> PredictObject.Request:
         """Say a target as the service wants it.

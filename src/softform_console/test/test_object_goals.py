@@ -116,7 +116,6 @@ def test_of_targets_that_wait_the_newest_is_asked_for_and_only_what_was_seen_is_
     moving, ended = held.told[-2:]
     assert (moving.stage, moving.look, moving.reported_rms, moving.true_rms) == ("moving", 2, 0.004, None)
     assert (ended.stage, ended.look, ended.true_rms) == ("ended", 3, 0.002) and ended.text
-    assert {key.kind for key, entry in held.store.entries().items() if entry.item.kind == Kind.GONE} == {Kind.TARGET}
 
 
 def test_numbers_of_a_goal_that_never_looked_are_not_told(held):

@@ -7,25 +7,22 @@ import { useStore } from './store'
 const BEGIN = {
   /** Poses of both grippers from which points lead them away, as in the protocol. */
   base: Array.from({ length: 12 }, () => 0),
+  /** Whether this page has drawn a target; until then it goes on from that of another one. */
+  drawn: false,
   preview: null as ObjectPreviewed | null,
   state: null as Shaping | null,
   /** Looks at most, and stress at most, Pa; 0: the usual. */
   looks: 0,
   limit: 0,
 }
-type ShapingStore = typeof BEGIN
 
-export const useShaping = create<ShapingStore>(() => BEGIN)
-
-/** Poses of the target that is shown. */
-export function posesOf({ base, preview }: ShapingStore): number[] {
-  return preview?.poses ?? base
-}
+export const useShaping = create<typeof BEGIN>(() => BEGIN)
 
 /** Take what the server says of the object of the robot that is looked at. */
 export function takeShaping(message: ObjectPreviewed | Shaping): void {
   if (message.robot !== useStore.getState().robot) return
-  useShaping.setState(message.type === 'shaping' ? { state: message } : { preview: message })
+  if (message.type === 'shaping') useShaping.setState({ state: message })
+  else useShaping.setState(({ base, drawn }) => ({ preview: message, base: drawn ? base : message.poses }))
 }
 
 /** Begin anew, with another robot. */

@@ -3,7 +3,7 @@
 import { send } from './control'
 import { pacer } from './pace'
 import { showRobot } from './robots'
-import { posesOf, useShaping } from './shaping'
+import { useShaping } from './shaping'
 import { note, robotInfo, robotState, useStore, valuesNow, type Pin } from './store'
 
 /** Least time between two sets of points or values, ms. */
@@ -65,7 +65,7 @@ function previewObject(): void {
 /** Set a number of the grippers' poses in the target; what points had made of the others is kept, and they go. */
 export function setPoses(poses: number[]): void {
   if (!mayOperate()) return
-  useShaping.setState(({ preview }) => ({ base: poses, preview: preview && { ...preview, poses } }))
+  useShaping.setState({ base: poses, drawn: true })
   useStore.setState({ pins: [], selected: null })
   paced(previewObject)
 }
@@ -80,7 +80,7 @@ export function shapeObject(): void {
 }
 
 function setPins(pins: Pin[], selected: number | null): void {
-  if (!useStore.getState().pins.length) useShaping.setState((shaping) => ({ base: posesOf(shaping) }))
+  useShaping.setState({ drawn: true })
   useStore.setState({ pins, selected, manual: null })
   paced(sendPins)
 }

@@ -1,7 +1,7 @@
 import { send } from '../control'
 import type { ObjectPreviewed, Shaping } from '../protocol'
 import { millimetres, shown } from '../quantities'
-import { posesOf, useShaping } from '../shaping'
+import { useShaping } from '../shaping'
 import { setPoses, shapeObject } from '../steering'
 import { robotInfo, robotState, useStore } from '../store'
 import { ActuatorRow } from './Actuators'
@@ -20,8 +20,9 @@ export function ObjectSection() {
   const running = useStore((store) => robotState(store)?.steering === 'goal')
   const watching = useStore((store) => store.state?.operator === 'other')
   const robot = useStore((store) => store.robot)
-  const { preview, state, looks, limit } = useShaping()
-  const poses = useShaping(posesOf)
+  const led = useStore((store) => store.pins.length > 0)
+  const { base, preview, state, looks, limit } = useShaping()
+  const poses = led && preview ? preview.poses : base // the newest may not be answered yet
   return (
     <section className="section" aria-label="Target">
       <h2>

@@ -16,15 +16,22 @@ export function Captured() {
   const size = useStore((store) => robotInfo(store)?.size ?? 0.3)
   const target = usePicture(robot, 'target')
   const preview = usePicture(robot, 'preview')
+  // What was previewed is not drawn anew as its goal begins: on a slow computer that would silence the page's beats.
+  const isPreviewed = useMemo(() => preview !== null && target !== null && isAlike(preview, target), [preview, target])
   return (
     <>
       {layers.cloud && cloud && <Dots frame={cloud} size={distances ? 3 : 1.8} colour="#4fc3d9" values={distances} />}
       {layers.markers && markers && <Dots frame={markers} size={9} colour="#e6f4ff" />}
       {layers.markers && markers && <Missing frame={markers} seen={seen} size={0.02 * size} />}
-      {layers.target && target && <TargetShape frame={target} />}
+      {layers.target && target && !isPreviewed && <TargetShape frame={target} />}
       {layers.target && preview && <TargetShape frame={preview} />}
     </>
   )
+}
+
+function isAlike(one: SceneFrame, other: SceneFrame): boolean {
+  const [a, b] = [one.positions, other.positions]
+  return a.length === b.length && a.every((value, i) => value === b[i])
 }
 
 /** Points of fixed size on the screen; those that were not seen (NaN) are left out. */
