@@ -3,7 +3,7 @@
 import { send } from './control'
 import { pacer } from './pace'
 import { showRobot } from './robots'
-import { useShaping } from './shaping'
+import { posesOf, useShaping } from './shaping'
 import { note, robotInfo, robotState, useStore, valuesNow, type Pin } from './store'
 
 /** Least time between two sets of points or values, ms. */
@@ -59,13 +59,14 @@ function sendPins(): void {
 /** Show the target that points and poses make; nothing moves. */
 function previewObject(): void {
   const { robot, pins } = useStore.getState()
+  useShaping.setState({ led: pins.length > 0 })
   send({ type: 'preview_object', robot, poses: useShaping.getState().base, points: pins })
 }
 
 /** Set a number of the grippers' poses in the target; what points had made of the others is kept, and they go. */
 export function setPoses(poses: number[]): void {
   if (!mayOperate()) return
-  useShaping.setState({ base: poses, drawn: true })
+  useShaping.setState({ base: poses, drawn: true, led: false })
   useStore.setState({ pins: [], selected: null })
   paced(previewObject)
 }
@@ -80,7 +81,8 @@ export function shapeObject(): void {
 }
 
 function setPins(pins: Pin[], selected: number | null): void {
-  useShaping.setState({ drawn: true })
+  const isFirst = !useStore.getState().pins.length
+  useShaping.setState((shaping) => ({ drawn: true, ...(isFirst && { base: posesOf(shaping) }) }))
   useStore.setState({ pins, selected, manual: null })
   paced(sendPins)
 }

@@ -1,7 +1,7 @@
 import { send } from '../control'
 import type { ObjectPreviewed, Shaping } from '../protocol'
 import { millimetres, shown } from '../quantities'
-import { useShaping } from '../shaping'
+import { posesOf, useShaping } from '../shaping'
 import { setPoses, shapeObject } from '../steering'
 import { robotInfo, robotState, useStore } from '../store'
 import { ActuatorRow } from './Actuators'
@@ -20,9 +20,8 @@ export function ObjectSection() {
   const running = useStore((store) => robotState(store)?.steering === 'goal')
   const watching = useStore((store) => store.state?.operator === 'other')
   const robot = useStore((store) => store.robot)
-  const led = useStore((store) => store.pins.length > 0)
-  const { base, preview, state, looks, limit } = useShaping()
-  const poses = led && preview ? preview.poses : base // the newest may not be answered yet
+  const { preview, state, looks, limit } = useShaping()
+  const poses = useShaping(posesOf)
   return (
     <section className="section" aria-label="Target">
       <h2>
