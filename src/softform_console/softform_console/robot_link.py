@@ -220,11 +220,11 @@ class RobotLink:
         return answer
 
     def rest(self, since: float) -> bool | None:
-        """Return whether all is measured at rest, as the driver has said since."""
+        """Return whether all is measured at rest, as the driver has said since; arms with an object: to stand still."""
         message = self._view.driver
         if message is None or self._view.driver_heard_at < since:
             return None
-        return len(message.at_rest) > 0 and all(message.at_rest)
+        return self._view.stands_still(since) or (len(message.at_rest) > 0 and all(message.at_rest))
 
     def acknowledged(self, since: float) -> bool:
         """Return whether each device has acknowledged that it was made safe, as the driver has said since."""

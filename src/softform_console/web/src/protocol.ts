@@ -65,7 +65,8 @@ export interface Contact {
 
 /** What the driver says; `age` s since it said it. `epoch` goes back with `reset`. `all_at_rest`: as measured.
  *
- * `stopped`: it is at fault for nothing but a stop by request.
+ * `stopped`: it is at fault for nothing but a stop by request. `stands_still`: arms that hold an object, which brake where
+ * others come to rest, do so and stand still, as measured.
  */
 export interface DriverInfo {
   state: 'safe' | 'running' | 'fault' | 'offline' | 'holding' | 'making_safe' | 'silent'
@@ -76,6 +77,7 @@ export interface DriverInfo {
   epoch: string
   age: number
   all_at_rest: boolean
+  stands_still: boolean
   stopped: boolean
 }
 
