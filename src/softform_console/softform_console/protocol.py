@@ -303,8 +303,8 @@ class Contact(Message):
 class DriverInfo(Message):
     """What the driver says; `age` s since it said it. `epoch` goes back with `reset`. `all_at_rest`: as measured.
 
-    `stopped`: it is at fault for nothing but a stop by request. `stands_still`: arms that hold an object, which brake where
-    others come to rest, do so and stand still, as measured.
+    `stopped`: it is at fault for nothing but a stop by request. `stands_still`: arms that hold an object, which brake
+    where others come to rest, do so and stand still, as measured.
     """
 
     state: Literal["safe", "running", "fault", "offline", "holding", "making_safe", "silent"]

@@ -69,7 +69,7 @@ def test_arms_that_hold_an_object_are_stopped_once_they_have_braked_and_stand_st
     assert [told() for _ in range(4)][-1]
     assert not told(acknowledged=[True] * 11 + [False]) and not told()
     values[0] = math.nan
-    assert not any([told() for _ in range(4)])
+    assert not any(told() for _ in range(4))
     values[0] = 0.0
     assert [told() for _ in range(4)][-1]
     assert not told(DriverState.RUNNING)

@@ -65,8 +65,8 @@ export interface Contact {
 
 /** What the driver says; `age` s since it said it. `epoch` goes back with `reset`. `all_at_rest`: as measured.
  *
- * `stopped`: it is at fault for nothing but a stop by request. `stands_still`: arms that hold an object, which brake where
- * others come to rest, do so and stand still, as measured.
+ * `stopped`: it is at fault for nothing but a stop by request. `stands_still`: arms that hold an object, which brake
+ * where others come to rest, do so and stand still, as measured.
  */
 export interface DriverInfo {
   state: 'safe' | 'running' | 'fault' | 'offline' | 'holding' | 'making_safe' | 'silent'
