@@ -100,7 +100,7 @@ def test_a_point_is_dragged_and_the_true_object_comes_where_its_target_is(opened
 
 def test_the_stop_latches_the_driver_midway_and_nothing_goes_on_after_the_reset(opened, watching, heard):
     opened.page.get_by_text("The right gripper").click()
-    slider = opened.page.get_by_label("right turn x, from")
+    slider = opened.page.get_by_role("group", name="The right gripper").get_by_label("turn x, from")
     slider.focus()
     for _ in range(12):
         opened.page.keyboard.press("ArrowRight")

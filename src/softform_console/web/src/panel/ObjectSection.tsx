@@ -28,7 +28,7 @@ export function ObjectSection() {
         Target <span className="muted">points lead the grippers, or sliders set them</span>
       </h2>
       {SIDES.map((side, gripper) => (
-        <details key={side}>
+        <details key={side} aria-label={`The ${side} gripper`}>
           <summary>The {side} gripper</summary>
           <div className="actuators">
             {NUMBERS.map((name, k) => {
@@ -37,7 +37,7 @@ export function ObjectSection() {
               return (
                 <ActuatorRow
                   key={name}
-                  actuator={{ name: `${side} ${name}`, unit, low: -high, high, safe: 0, slew: 0 }}
+                  actuator={{ name, unit, low: -high, high, safe: 0, slew: 0 }}
                   value={poses[at]}
                   measured={poses[at]}
                   blocked={watching || running}
