@@ -89,8 +89,7 @@ class ObjectShaperNode(SoftformLifecycleNode):
         self._workers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="shape")
         self._stopping = self.create_client(Trigger, "stop")
         self.opened.callback(self.destroy_client, self._stopping)
-        usual = self.parameters["stress_limit"] or self._described.yield_stress or np.inf
-        self._predictions = ObjectPredictions(self._model, self._robot.base_frame, usual)
+        self._predictions = ObjectPredictions(self._model, self._robot.base_frame, self._usual_limit)
         self.opened.callback(self.destroy_service, self.create_service(PredictObject, "predict_object", self._predict))
         self._topics = ObjectTopics(self, self._robot, self._model, self._arms)
         self.opened.callback(self._topics.close)
@@ -124,6 +123,11 @@ class ObjectShaperNode(SoftformLifecycleNode):
         values = {"active": self.is_active, "shaping": self._accepted is not None, **self._ledger.values()}
         return self._ledger.health(values)
 
+    @property
+    def _usual_limit(self) -> float:
+        """Von Mises stress that the guard allows if a goal says nothing, Pa; infinite for none."""
+        return float(self.parameters["stress_limit"] or self._described.yield_stress or np.inf)
+
     def _request_stop(self, code: GoalCode) -> None:
         if self._accepted is not None and self._stop_code is GoalCode.NONE:
             self._stop_code = code
@@ -135,9 +139,8 @@ class ObjectShaperNode(SoftformLifecycleNode):
             )
         with in_code(GoalCode.DRIVER_NOT_READY):
             require_just_asked(message.asked, self, "The goal")
-        usual = self.parameters["stress_limit"] or self._described.yield_stress or np.inf
         nodes = len(self._model.rest_nodes)
-        return goal_from_message(message, nodes, self.parameters["iterations"], usual)
+        return goal_from_message(message, nodes, self.parameters["iterations"], self._usual_limit)
 
     def _begin(self, goal: ShapeGoal, handle: ServerGoalHandle) -> None:
         client = handle.request.asked.client
