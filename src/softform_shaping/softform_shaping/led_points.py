@@ -18,11 +18,11 @@ from softform_shaping.poses import limited, moved, pose_variation
 
 __all__ = ["led_shape"]
 
-_ROUNDS, _SHIFT, _TURN = 12, 0.02, 0.2
+_ROUNDS, _SHIFT, _TURN = 16, 0.012, 0.12
 """Steps at most, and how far one goes, m and rad."""
-_SHORTER, _SHORTEST = 0.25, 0.1
+_SHORTER, _SHORTEST = 0.25, 0.05
 """What a step that leads nowhere is shortened by, and the share of it from which no shorter one is tried."""
-_SECONDS = 1.0
+_SECONDS = 2.0
 """Processor time from which no further step is begun: who drags a point waits for the answer."""
 _TURNED = 0.15
 """Of the size, which a turn of a gripper by 1 rad counts as: it rather turns than moves, so that the object bends."""
@@ -71,7 +71,7 @@ def led_shape(
             found = model.shape(moved(here.poses, step), here, finest=1)
             now = residual(found)
             if now @ now < left @ left:
-                here, left = found, now
+                here, left, share = found, now, min(1.0, 2.0 * share)
                 continue
         share *= _SHORTER
     return here
