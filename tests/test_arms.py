@@ -5,72 +5,30 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray
+from held_arms import STILL, Heard, heard, ready
 
 from softform_client.client import GoalFailedError
 from softform_client.object_client import ObjectClient, ShapeCode
 from softform_core.paths import config_dir
 from softform_core.robots import load_robot
-from softform_interfaces.msg import ActuatorState, DriverState
-from softform_interfaces.srv import InjectFault
+from softform_interfaces.msg import DriverState
 from softform_ros.action_caller import NotConnectedError
-from softform_ros.background_node import BackgroundNode
-from softform_ros.qos import ACTUATOR_STATE_READER, DIAGNOSTICS, LATCHED_STATE
-from softform_ros.service_calls import call_driver, call_service
 
 STACK = {"launch": "shaping"}
 START = np.array(load_robot(config_dir() / "arms" / "two_arms.yaml").devices[0].settings["start"])
 BEND = np.array([0.0, 0.0, 0.012, -0.3, 0.0, 0.0, 0.0, 0.0, -0.012, 0.3, 0.0, 0.0])
 MOVED = 0.01  # rad
-STILL = 2e-4  # rad
 EXAMPLE = Path(__file__).parents[1] / "examples" / "shape_object.py"
 
+__all__ = ["heard"]
+
 pytestmark = [pytest.mark.long, pytest.mark.timeout(240)]
-
-
-class Heard:
-    """What the stack has said last, and where the arms truly are."""
-
-    def __init__(self, node) -> None:
-        self.node, self.driver, self.measured = node, DriverState(), np.full(12, np.nan)
-        self.truth: list[tuple[float, np.ndarray]] = []
-        node.create_subscription(DriverState, "driver_state", lambda told: setattr(self, "driver", told), LATCHED_STATE)
-        node.create_subscription(ActuatorState, "actuator_state", self._note, ACTUATOR_STATE_READER)
-        node.create_subscription(DiagnosticArray, "/diagnostics", self._note_truth, DIAGNOSTICS)
-
-    def _note(self, told) -> None:
-        self.measured = np.array(told.value)
-
-    def _note_truth(self, told) -> None:
-        for pair in (pair for status in told.status for pair in status.values):
-            if pair.key.startswith("true rotations"):
-                self.truth.append((time.monotonic(), np.array(pair.value.split(), dtype=float)))
-
-    def wait_until(self, condition: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, f"waited in vain for {what}: {self.driver}"
-            time.sleep(0.02)
-
-    def wait_for_rest(self, seconds: float = 20.0) -> None:
-        """Until the driver has made the arms safe, and they truly stand still, and go on doing so."""
-        resting = (DriverState.HOLDING, DriverState.FAULT)
-        self.wait_until(lambda: self.driver.state in resting, "the arms to be held", seconds)
-        since = time.monotonic() + 0.5
-        self.wait_until(lambda: sum(at > since for at, _ in self.truth) >= 2, "the rig to tell where they are")
-        places = np.array([place for at, place in self.truth if at > since])
-        assert np.ptp(places, axis=0).max() < STILL
-
-    def inject(self, fault: str) -> None:
-        request = InjectFault.Request(fault=fault)
-        answer = call_service(self.node, "rig", InjectFault, "rig/inject_fault", request, 10.0)
-        assert answer is not None and answer.success, answer
 
 
 class Shaping(threading.Thread):
@@ -106,23 +64,6 @@ class Shaping(threading.Thread):
         before = np.where(np.isfinite(begun), begun, START)
         is_running = self._heard.driver.state == DriverState.RUNNING
         return is_running and np.abs(self._heard.measured - before).max() > MOVED
-
-
-@pytest.fixture
-def heard(stack) -> Iterator[Heard]:
-    """At rest, ready for a goal."""
-    with BackgroundNode("listener", "/softform") as node:
-        heard = Heard(node)
-        heard.wait_until(lambda: heard.driver.epoch, "the driver")
-        ready(heard)
-        yield heard
-
-
-def ready(heard: Heard) -> None:
-    if heard.driver.state == DriverState.FAULT:
-        answer = call_driver(heard.node, "reset", 20.0)
-        assert answer is not None and answer.success, answer
-    heard.wait_until(lambda: heard.driver.state == DriverState.HOLDING, "the arms to be held")
 
 
 def test_a_node_that_is_late_by_a_moment_goes_on(stack, heard):

@@ -21,6 +21,7 @@ from softform_core.errors import SoftformError
 from softform_interfaces.action import ShapeObject
 from softform_ros.action_caller import ActionCaller
 from softform_ros.action_goals import NO_ERROR
+from softform_ros.asked import asked_now
 from softform_ros.conversions import cloud_from_points
 
 __all__ = ["ObjectClient", "ShapeCode"]
@@ -37,9 +38,13 @@ class ObjectClient:
     Args:
         namespace: ROS namespace of the stack.
         timeout: Time to wait for the node, s.
+        permit: Called right before each goal is sent, which is not sent if this raises.
     """
 
-    def __init__(self, namespace: str = "/softform", timeout: float = 10.0) -> None:
+    def __init__(
+        self, namespace: str = "/softform", timeout: float = 10.0, permit: Callable[[], None] = lambda: None
+    ) -> None:
+        self._permit = permit
         own = f"shape_object_client_{os.getpid()}_{next(_NUMBERS)}"
         self._shaping = ActionCaller(ShapeObject, "shape_object", "object_shaper", own, namespace, timeout)
 
@@ -74,6 +79,7 @@ class ObjectClient:
         controller: str = "",
         iterations: int = 0,
         stress_limit: float = 0.0,
+        epoch: int = 0,
         on_feedback: Callable[[ShapeObject.Feedback], None] | None = None,
     ) -> ShapeObject.Result:
         """Bring the object into a shape, and wait until the controller is content or its looks are used up.
@@ -85,6 +91,7 @@ class ObjectClient:
             controller: `ours` or `printed`; empty: ours.
             iterations: Looks at the object, at most; 0: the node's default.
             stress_limit: Von Mises stress, Pa, before which the arms are stopped; 0: the usual one.
+            epoch: `epoch` of the driver at the time at which this was meant: it is rejected if that is over; 0: now.
             on_feedback: Called with each feedback message, from the client's thread.
 
         Returns:
@@ -102,7 +109,9 @@ class ObjectClient:
             goal.target = cloud_from_points(np.asarray(nodes, dtype=np.float64), "", Time())
         else:
             goal.gripper_poses = np.asarray(poses, dtype=np.float64).ravel().tolist()
-        result = self._shaping.call(goal, on_feedback)
+        if epoch:
+            goal.asked = asked_now(self._shaping.node, epoch)
+        result = self._shaping.call(goal, on_feedback, self._permit)
         if result.error_code != NO_ERROR:
             raise GoalFailedError(result.error_msg, result.error_code, result)
         return result

@@ -126,7 +126,10 @@ class ConsoleNode(SoftformLifecycleNode):
         if port == 0:
             return None
         seat = self._seats[0]
-        bridge = FoxgloveBridge(self._store, lambda: seat.desk.state().model_dump_json(), seat.robot.base_frame, port)
+        scalar = "von_mises" if seat.desk.info.holds else "sigma"
+        bridge = FoxgloveBridge(
+            self._store, lambda: seat.desk.state().model_dump_json(), seat.robot.base_frame, port, scalar
+        )
         self.get_logger().info(f"for Foxglove: ws://127.0.0.1:{bridge.port}")
         return bridge
 
@@ -178,6 +181,11 @@ class ConsoleNode(SoftformLifecycleNode):
 
     def _check_may_move(self, epoch: int) -> None:
         self._seats[0].link.check_epoch(epoch)
+        if self._seats[0].robot.body.held is not None:
+            raise SoftformError(
+                "These arms hold an object, and no job that moves them looks at its stress.",
+                "Take the object out, and run the command at a terminal.",
+            )
         if any(seat.steering.mode != "none" for seat in self._seats):
             raise SoftformError("The robot is steered from here.", "Let go of it first.")
 

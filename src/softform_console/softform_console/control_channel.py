@@ -20,7 +20,14 @@ STATE_SECONDS = 0.1
 _MOST_WAITING = 200
 """Messages that wait for a page at most; one that takes so few is left without."""
 
-_KEPT = (protocol.ProgramRead, protocol.ProgramState, protocol.Motion, protocol.MotionState)
+_KEPT = (
+    protocol.ProgramRead,
+    protocol.ProgramState,
+    protocol.Motion,
+    protocol.MotionState,
+    protocol.ObjectPreviewed,
+    protocol.Shaping,
+)
 """What a page that comes later is told, too: the newest of each kind and robot."""
 
 _FOR_ANYBODY = (protocol.Stop, protocol.Preview)

@@ -34,12 +34,15 @@ class FoxgloveBridge:
         state: Returns the state as JSON.
         frame: The robot's frame.
         port: TCP port on this computer; 0: any.
+        scalar: Name of what the vertices of the shape have.
 
     Raises:
         SoftformError: If foxglove-sdk is not installed (requirements-foxglove.txt), or the port is taken.
     """
 
-    def __init__(self, store: SceneStore, state: Callable[[], str], frame: str, port: int) -> None:
+    def __init__(
+        self, store: SceneStore, state: Callable[[], str], frame: str, port: int, scalar: str = "sigma"
+    ) -> None:
         try:
             import foxglove
             from foxglove import channels, messages
@@ -49,6 +52,7 @@ class FoxgloveBridge:
                 "Install it: .venv/bin/pip install --no-deps -r requirements-foxglove.txt; or set foxglove_port to 0.",
             ) from error
         self._store, self._state_text, self._frame, self._messages = store, state, frame, messages
+        self._scalar = scalar
         context = self._context = foxglove.Context()  # which channels and server do not keep
         self._clouds = {
             kind: channels.PointCloudChannel(f"/{topic}", context=context) for kind, topic in _TOPICS.items()
@@ -107,7 +111,7 @@ class FoxgloveBridge:
         made, is_float = self._messages, self._messages.PackedElementFieldNumericType.Float32
         scalar = [] if item.scalar is None else [item.scalar[:, None]]
         packed = np.hstack([item.points, *scalar]).astype("<f4")
-        names = ["x", "y", "z", "sigma"][: packed.shape[1]]
+        names = ["x", "y", "z", self._scalar][: packed.shape[1]]
         fields = [made.PackedElementField(name=name, offset=4 * at, type=is_float) for at, name in enumerate(names)]
         return made.PointCloud(
             timestamp=self._time(item),

@@ -4,6 +4,7 @@ import math
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 from softform_client.client import ShapeClient
 from softform_console.protocol import FromServer, Notice
@@ -36,7 +37,7 @@ class GoalRunner:
     ) -> None:
         self._clock = clock
         self._namespace, self._frame, self.tell, self._on_end = namespace, frame, tell, on_end
-        self._client: ShapeClient | None = None
+        self._client: Any = None
         self._connecting, self._is_closed = threading.Lock(), False
         self._thread: threading.Thread | None = None
         self._is_unwanted, self._until = threading.Event(), math.inf
@@ -61,7 +62,13 @@ class GoalRunner:
 
         threading.Thread(target=connect, name="connect", daemon=True).start()
 
-    def begin(self, work: Callable[[ShapeClient], None], about: str, moves: bool = True) -> None:
+    def open_client(self, permit: Callable[[], None]) -> Any:
+        """Connect a client of all that moves the robot, which asks `permit` right before it sends a goal."""
+        client = ShapeClient(self._namespace, self._frame, permit=permit)
+        client.connect_moving()
+        return client
+
+    def begin(self, work: Callable[[Any], None], about: str, moves: bool = True) -> None:
         """Do work with the client; returns at once. An error is told as a notice `about` a message.
 
         What `moves` the robot is not begun where connection or target were so long in coming that it is too old.
@@ -109,18 +116,16 @@ class GoalRunner:
         self._permit()
         self._until = math.inf
 
-    def _connected(self) -> ShapeClient:
+    def _connected(self) -> Any:
         with self._connecting:
             if self._client is None:
-                client = ShapeClient(self._namespace, self._frame, permit=self._permit_goal)
-                client.connect_moving()
-                self._client = client
+                self._client = self.open_client(self._permit_goal)
                 if self._is_closed:
                     self.close()
                     raise SoftformError("The console ends.")
             return self._client
 
-    def _carry_out(self, work: Callable[[ShapeClient], None], about: str) -> None:
+    def _carry_out(self, work: Callable[[Any], None], about: str) -> None:
         try:
             client = self._connected()
             self._permit()

@@ -23,3 +23,14 @@ class Message(BaseModel):
     """A message or a part of one."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True)
+
+
+class Point(Message):
+    """A point of the robot, by patch and (u, v) or by frame, and where it is wanted, m in the robot's frame."""
+
+    id: Annotated[int, Field(ge=1, le=1_000_000)]
+    output: Name
+    u: Unit = 0.0
+    v: Unit = 0.0
+    target: Place
+    weight: Annotated[float, Field(gt=0.0, le=1000.0)] = 1.0

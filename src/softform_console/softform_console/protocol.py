@@ -12,12 +12,11 @@ from softform_console.message import (
     Message,
     Name,
     Operator,
-    Place,
+    Point,
     Pose,
     RobotIndex,
     Stamp,
     TargetId,
-    Unit,
     Values,
     Vector,
 )
@@ -32,6 +31,7 @@ from softform_console.motion_messages import (
     PlanPath,
     RunMotion,
 )
+from softform_console.object_messages import ObjectPreviewed, PreviewObject, ShapeObject, Shaping
 
 VERSION = 2
 """Grows with each change that an older page would not understand."""
@@ -59,17 +59,6 @@ class Operate(Message):
 
     type: Literal["operate"] = "operate"
     take: bool
-
-
-class Point(Message):
-    """A point of the robot, by patch and (u, v) or by frame, and where it is wanted, m in the robot's frame."""
-
-    id: Annotated[int, Field(ge=1, le=1_000_000)]
-    output: Name
-    u: Unit = 0.0
-    v: Unit = 0.0
-    target: Place
-    weight: Annotated[float, Field(gt=0.0, le=1000.0)] = 1.0
 
 
 class Points(Message):
@@ -208,6 +197,8 @@ ToServer = Annotated[
     | RunMotion
     | GoHome
     | Foresee
+    | PreviewObject
+    | ShapeObject
     | Program
     | Cancel
     | Reset
@@ -244,7 +235,10 @@ class Output(Message):
 
 
 class RobotInfo(Message):
-    """A robot; `index` is that of the other messages and of scene frames. `size` m is its largest dimension."""
+    """A robot; `index` is that of the other messages and of scene frames. `size` m is its largest dimension.
+
+    `holds`: arms that hold an object, which is what is shown, and shaped; `size` is the object's then.
+    """
 
     index: int
     name: str
@@ -255,6 +249,7 @@ class RobotInfo(Message):
     actuators: list[Actuator]
     outputs: list[Output]
     has_surface: bool
+    holds: bool
 
 
 class Hello(Message):
@@ -308,7 +303,8 @@ class Contact(Message):
 class DriverInfo(Message):
     """What the driver says; `age` s since it said it. `epoch` goes back with `reset`. `all_at_rest`: as measured.
 
-    `stopped`: it is at fault for nothing but a stop by request.
+    `stopped`: it is at fault for nothing but a stop by request. `stands_still`: arms that hold an object, which brake
+    where others come to rest, do so and stand still, as measured.
     """
 
     state: Literal["safe", "running", "fault", "offline", "holding", "making_safe", "silent"]
@@ -319,6 +315,7 @@ class DriverInfo(Message):
     epoch: str
     age: float
     all_at_rest: bool
+    stands_still: bool
     stopped: bool
 
 
@@ -479,6 +476,8 @@ FromServer = Annotated[
     | GoalResult
     | Motion
     | MotionState
+    | ObjectPreviewed
+    | Shaping
     | ProgramRead
     | ProgramState,
     Field(discriminator="type"),

@@ -11,13 +11,14 @@ from softform_console import protocol
 from softform_console.goal_runner import GoalRunner
 from softform_console.model_choice import ModelChoice
 from softform_console.motions import Motions
+from softform_console.object_goals import ObjectGoals
 from softform_console.program_runs import ProgramRuns
 from softform_console.reach_goals import begin_reaching
 from softform_console.robot_info import info_of
 from softform_console.robot_link import RobotLink
 from softform_console.robot_view import RobotView
 from softform_console.scene_frames import PREVIEW, Kind, SceneItem
-from softform_console.scene_store import SceneStore
+from softform_console.scene_store import PREVIEWS, SceneStore
 from softform_console.steering import Steering
 from softform_console.target_files import TargetFiles, scene_item
 from softform_core.arrays import Array
@@ -31,8 +32,8 @@ _END_SECONDS = 2.0
 
 _POLL_SECONDS = 0.05
 
-PREVIEWS = 1
-"""Variant of the scene's key of a target that is previewed."""
+_OF_ANY = protocol.Cancel | protocol.Release | protocol.Reset
+"""What is asked of arms that hold an object, too: how else they are moved nobody would look at its stress."""
 
 
 class RobotDesk:
@@ -52,6 +53,7 @@ class RobotDesk:
         targets: Target files.
         store: What is shown.
         tell: Takes messages for all pages.
+        objects: Targets of the object that it holds; None if it holds none.
 
     Attributes:
         info: What pages are told of it.
@@ -72,7 +74,9 @@ class RobotDesk:
         targets: TargetFiles,
         store: SceneStore,
         tell: Callable[[protocol.FromServer], None],
+        objects: ObjectGoals | None = None,
     ) -> None:
+        self._objects = objects
         self._robot, self._index, self._view, self._steering, self._link = robot, index, view, steering, link
         self._goals, self._motions, self._foresee = goals, motions, foresee
         self._programs, self._models, self._targets = programs, models, targets
@@ -106,6 +110,15 @@ class RobotDesk:
             SoftformError: If it cannot be done.
         """
         moves = protocol.Points | protocol.Actuators | protocol.Reach | protocol.RunMotion | protocol.GoHome
+        moves |= protocol.ShapeObject
+        is_of_object = isinstance(message, protocol.PreviewObject | protocol.ShapeObject)
+        if not isinstance(message, _OF_ANY) and is_of_object == (self._objects is None):
+            raise SoftformError(
+                "This robot holds no object."
+                if is_of_object
+                else "These arms hold an object, whose shape is asked for.",
+                "Look at another robot." if is_of_object else "Lead points of it, or set poses of the grippers.",
+            )
         if isinstance(message, moves) or (isinstance(message, protocol.Program) and message.run):
             self._link.check_epoch(int(message.epoch))
             if self._steering.mode == "none":
@@ -139,6 +152,11 @@ class RobotDesk:
             self._as_goal(lambda: self._motions.go_home(message))
         elif isinstance(message, protocol.Foresee):
             self._foresee(None if message.values is None else self._robot.check_commands(np.asarray(message.values)))
+        elif isinstance(message, protocol.PreviewObject):
+            self._check_free()
+            self._of_object.preview(message)
+        elif isinstance(message, protocol.ShapeObject):
+            self._as_goal(lambda: self._of_object.begin(message))
         elif isinstance(message, protocol.Program):
             self._program(message)
         elif isinstance(message, protocol.UseModel):
@@ -150,6 +168,11 @@ class RobotDesk:
             self._link.cancel_goal()
         elif isinstance(message, protocol.Reset):
             self._link.reset(int(message.epoch))
+
+    @property
+    def _of_object(self) -> ObjectGoals:
+        assert self._objects is not None
+        return self._objects
 
     def _steer(self, message: protocol.Points) -> None:
         self._check_outputs({point.output for point in message.points})

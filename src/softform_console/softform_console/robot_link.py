@@ -61,6 +61,7 @@ class RobotLink:
     ) -> None:
         self._node, self._robot, self._view, self._tell, self._cancel = node, robot, view, tell, cancel_goal
         self._lease = CommandLease(node, robot)
+        self._has_servo = robot.body.held is None
         self._epoch, self._over, self._gave_up_at = 0, 0, -float("inf")
         self._quiet_until = self._streamed_at = self._followed_at = -float("inf")
         self._targets = node.create_publisher(TargetPoints, "target_points", qos.TARGET_SHAPE)
@@ -164,8 +165,13 @@ class RobotLink:
         self._lease.release()
 
     def let_go(self, released: Callable[[], None] = lambda: None) -> None:
-        """Let the servo give up what it holds; `released` is called once it says that it has."""
+        """Let the servo give up what it holds; `released` is called once it says that it has.
+
+        Arms that hold an object have none: they hold it with brakes, and a goal ends as it is cancelled.
+        """
         self._gave_up_at = time.monotonic()
+        if not self._has_servo:
+            return
         self._call(self._release, Trigger.Request(), "The robot could not be let go of", released)
 
     def cancel_goal(self) -> None:
@@ -214,11 +220,11 @@ class RobotLink:
         return answer
 
     def rest(self, since: float) -> bool | None:
-        """Return whether all is measured at rest, as the driver has said since."""
+        """Return whether all is measured at rest, as the driver has said since; arms with an object: to stand still."""
         message = self._view.driver
         if message is None or self._view.driver_heard_at < since:
             return None
-        return len(message.at_rest) > 0 and all(message.at_rest)
+        return self._view.stands_still(since) or (len(message.at_rest) > 0 and all(message.at_rest))
 
     def acknowledged(self, since: float) -> bool:
         """Return whether each device has acknowledged that it was made safe, as the driver has said since."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from softform_console.goal_runner import GoalRunner
 from softform_console.model_choice import ModelChoice
 from softform_console.motions import Motions
+from softform_console.object_goals import ObjectGoals, ObjectRunner
 from softform_console.operator_role import OperatorRole
 from softform_console.program_runs import PageFiles, ProgramRuns
 from softform_console.protocol import FromServer, Notice
@@ -57,11 +58,15 @@ class RobotSeat:
         self.link = RobotLink(node, robot, self.view, self._warn, self.cancel)
         self.steering = Steering(self.link, role, self._warn)
         namespace = node.get_namespace()
-        self._goals = GoalRunner(namespace, robot.base_frame, tell, self.steering.end_goal)
+        goals = (namespace, robot.base_frame, tell, self.steering.end_goal)
+        self._goals = GoalRunner(*goals) if robot.body.held is None else ObjectRunner(*goals)
         files = PageFiles(self.targets, captures)
         self._programs = ProgramRuns(namespace, robot, files, tell, self.steering.end_goal)
         self._topics = SceneTopics(node, robot, store, self.view, index)
         self._choice = ModelChoice(node, tell)
+        self._objects: ObjectGoals | None = None
+        if isinstance(self._goals, ObjectRunner):
+            self._objects = ObjectGoals(node, index, self._goals, self._topics.triangles, store)
         self.desk = RobotDesk(
             robot,
             index,
@@ -76,6 +81,7 @@ class RobotSeat:
             self.targets,
             store,
             tell,
+            self._objects,
         )
         self._states = node.create_subscription(DriverState, "driver_state", self._on_driver, qos.LATCHED_STATE)
         self._histories = node.create_subscription(
@@ -89,6 +95,8 @@ class RobotSeat:
         self.node.destroy_subscription(self._states)
         self.node.destroy_subscription(self._histories)
         self._choice.close()
+        if self._objects is not None:
+            self._objects.close()
         self._topics.close()
         self.desk.close()
         self.steering.close()
@@ -110,6 +118,8 @@ class RobotSeat:
     def _on_driver(self, message: DriverState) -> None:
         self.view.note_driver(message)
         is_over = self.link.note_driver(message)
+        if self.robot.body.held is not None:
+            is_over = False  # each goal ends with an epoch: the arms hold, and who carries it out says how it ended
         if (is_over or message.state in (DriverState.FAULT, DriverState.OFFLINE)) and self.steering.forget():
             self._warn(f"Nothing moves the robot from here any more: {message.reason or 'it was stopped'}.")
 

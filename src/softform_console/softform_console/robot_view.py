@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import numpy as np
 from geometry_msgs.msg import Transform
+from numpy.typing import NDArray
 from visualization_msgs.msg import MarkerArray
 
 from softform_console.contacts import contacts_of
@@ -25,6 +26,9 @@ SILENT_SECONDS = 1.0
 
 _FRESH_SECONDS = 1.0
 """Age up to which commands, measured values and the servo's state are shown, s."""
+
+_STILL, _STILL_SECONDS = 1e-3, 0.5
+"""rad that a joint may waver, and s that it must not move by more, until it counts as standing still."""
 
 _CONTACT_SECONDS = 3.0
 """Age up to which contacts are shown, s: as long as other viewers show their markers."""
@@ -64,11 +68,18 @@ class RobotView:
         self._servo: tuple[ServoState, float] | None = None
         self._frames: dict[str, Transform] = {}
         self._contacts: tuple[list[Contact], float] = [], -math.inf
+        self._rest: tuple[NDArray[np.float64], float] = np.zeros(0), math.inf
         self.history = History()
 
     def note_driver(self, message: DriverState) -> None:
         """Take a `driver_state`."""
-        self._driver = message, self._clock()
+        self._driver = now = message, self._clock()
+        before, values = self._rest[0], np.array(message.rest_value)
+        braked = message.state != DriverState.RUNNING and 0 < len(values) == sum(message.acknowledged)
+        if not braked:
+            self._rest = np.zeros(0), math.inf
+        elif not (before.shape == values.shape and np.abs(values - before).max() < _STILL):  # NaN, too
+            self._rest = values, now[1]
 
     def note_measured(self, message: ActuatorState) -> None:
         """Take an `actuator_state`."""
@@ -113,6 +124,12 @@ class RobotView:
         """When it came, s of the steady clock."""
         return -math.inf if self._driver is None else self._driver[1]
 
+    def stands_still(self, since: float = -math.inf) -> bool:
+        """Return whether arms that hold an object have braked, and were measured to stand still for some time since."""
+        if self._robot.body.held is None or self._clock() - self.driver_heard_at > SILENT_SECONDS:
+            return False
+        return self.driver_heard_at - max(self._rest[1], since) > _STILL_SECONDS
+
     def state(
         self,
         index: int,
@@ -151,6 +168,7 @@ class RobotView:
                 epoch="0",
                 age=0.0,
                 all_at_rest=False,
+                stands_still=False,
                 stopped=False,
             )
         message, at = self._driver
@@ -165,6 +183,7 @@ class RobotView:
             epoch=str(message.epoch),
             age=age,
             all_at_rest=not is_silent and len(message.at_rest) > 0 and all(message.at_rest),
+            stands_still=self.stands_still(),
             stopped=not is_silent and message.state == DriverState.FAULT and is_stopped(message.faults),
         )
 

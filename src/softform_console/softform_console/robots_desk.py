@@ -9,7 +9,13 @@ from softform_console.stop_request import StopRequests
 from softform_core.errors import SoftformError
 
 _MOVING = (
-    protocol.Points | protocol.Actuators | protocol.Reach | protocol.RunMotion | protocol.GoHome | protocol.Program
+    protocol.Points
+    | protocol.Actuators
+    | protocol.Reach
+    | protocol.RunMotion
+    | protocol.GoHome
+    | protocol.ShapeObject
+    | protocol.Program
 )  # a program that is only read is not in the way of what moves another robot, and can wait
 
 

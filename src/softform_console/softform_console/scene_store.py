@@ -11,6 +11,10 @@ REST, FORESEEN = 1, 2
 """Variants of the key of a mesh: the shape at rest, which a page has for each topology, and one that was asked for."""
 
 
+PREVIEWS = 1
+"""Variant of the scene's key of a target that is previewed."""
+
+
 class Key(NamedTuple):
     """What a newer item takes the place of: kind, robot, and a variant (`REST`, previews)."""
 

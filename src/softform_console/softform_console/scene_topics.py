@@ -1,11 +1,14 @@
 """Topics of what is shown, subscribed to while somebody looks: nothing is predicted or sent for nobody."""
 
+import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rclpy.task import Future
 from sensor_msgs.msg import PointCloud2
 from tf2_msgs.msg import TFMessage
@@ -16,7 +19,7 @@ from softform_console.robot_info import outputs_of, skin_of
 from softform_console.robot_view import RobotView
 from softform_console.scene_frames import PREVIEW, STALE, Kind, SceneItem
 from softform_console.scene_store import FORESEEN, REST, SceneStore
-from softform_console.scene_topology import MeshGrid, SkinGrid
+from softform_console.scene_topology import MeshGrid, ObjectGrid, SkinGrid
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import ELEMENTS, Robot
@@ -39,6 +42,12 @@ _LINGER_SECONDS = 10.0
 
 _MOST_POINTS = 20_000
 
+_TRUTH_SECONDS = 3.0
+"""Age from which a true object is not shown any more, s: the rig tells none where it is not the one described."""
+
+GRIPPERS = "left", "right"
+"""Frames of grippers that hold an object, as `object_shaper` tells TF."""
+
 
 class SceneTopics:
     """Subscriptions of a robot's scene and state.
@@ -54,10 +63,12 @@ class SceneTopics:
     def __init__(self, node: GuardedNode, robot: Robot, store: SceneStore, view: RobotView, index: int = 0) -> None:
         self._node, self._robot, self._store, self._view, self._index = node, robot, store, view, index
         self._names = [output.name for output in outputs_of(robot)]
-        self._frames = {robot.frame_of(name): name for name in robot.frames}
+        self._holds = robot.body.held is not None
+        self._frames = {robot.frame_of(name): name for name in (GRIPPERS if self._holds else robot.frames)}
         self._skin = skin_of(robot)
-        self._grid: MeshGrid | SkinGrid | None = None
-        self._foreseen = 0
+        self._grid: MeshGrid | SkinGrid | ObjectGrid | None = None
+        self._early: PredictedMesh | None = None
+        self._foreseen, self._cloud_at = 0, math.inf
         self._wanted_at = time.monotonic()
         self._open: list[Any] = []
         self._predictions = node.create_client(PredictShape, "predict_shape")
@@ -72,6 +83,9 @@ class SceneTopics:
             self._subscribe()
         elif not wanted:
             self._unsubscribe()
+        if self._holds and now - self._cloud_at > _TRUTH_SECONDS:
+            self._cloud_at = math.inf
+            self._store.put(SceneItem(Kind.GONE, self._index, time.time(), gone=Kind.CLOUD))
 
     def close(self) -> None:
         """Close the topics."""
@@ -92,6 +106,12 @@ class SceneTopics:
         listen(MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS)
         if self._frames:
             listen(TFMessage, "/tf", self._on_transforms, qos.TF)
+        if self._holds:
+            listen(MeshTopology, "predicted_topology", self._on_topology, qos.LATCHED_STATE)
+            listen(PredictedMesh, "predicted_mesh", self._on_mesh, qos.LATCHED_STATE)
+            listen(TargetMesh, "object_target", self._on_target_mesh, qos.LATCHED_STATE)
+            listen(PointCloud2, "rig/true_object", self._on_cloud, qos.TRUE_SURFACE)
+            return
         if self._robot.surfaces or self._skin is not None:
             listen(MeshTopology, "predicted_topology", self._on_topology, qos.LATCHED_STATE)
             listen(PredictedMesh, "predicted_mesh", self._on_mesh, qos.PREDICTED_SURFACE)
@@ -106,6 +126,11 @@ class SceneTopics:
         triangles = np.frombuffer(message.triangles, dtype=np.uint32).reshape(-1, 3)
         count = int(sum(message.vertices))
         number = message.id & 0xFFFFFFFF
+        if self._holds:
+            self._grid = ObjectGrid(number, count, triangles)
+            if self._early is not None:
+                self._on_mesh(self._early)
+            return
         self._grid = self._skin_grid(number, count, ELEMENTS not in message.output)
         if self._grid is None and self._robot.surfaces:
             self._grid = MeshGrid(self._robot, number, count, triangles, self._names)
@@ -118,6 +143,10 @@ class SceneTopics:
             rest = self._robot.actuators_of(self._robot.rest_actuation)
             asked = PredictShape.Request(actuators=values_to_message(rest, self._robot))
             self._predictions.call_async(asked).add_done_callback(self._on_rest)
+
+    def triangles(self) -> NDArray[np.uint32] | None:
+        """Return the triangles (t, 3) of what is shown; None before anything is."""
+        return None if self._grid is None else self._grid.topology.triangles
 
     def foresee(self, values: Array | None) -> None:
         """Show the shape that is predicted at values (k,) as a preview; None: no more.
@@ -170,6 +199,7 @@ class SceneTopics:
         )
 
     def _on_mesh(self, message: PredictedMesh) -> None:
+        self._early = message if self._holds else None  # of an object none may come after it for long
         grid = self._grid
         points = np.frombuffer(message.vertices, dtype=np.float32).reshape(-1, 3)
         if grid is None or message.topology & 0xFFFFFFFF != grid.source or len(points) != grid.count:
@@ -186,8 +216,11 @@ class SceneTopics:
             coarse=grid.coarse,
         )
         self._store.put(item)
+        if message.stale and self._holds:
+            self._store.put(replace(item), REST)
 
     def _on_cloud(self, message: PointCloud2) -> None:
+        self._cloud_at = time.monotonic()
         self._put_cloud(Kind.CLOUD, message)
 
     def _on_target_cloud(self, message: PointCloud2) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from softform_console.scene_frames import Topology
 from softform_core.robots import Robot
 from softform_core.surface.patch_set import PatchSet
-from softform_core.surface.skin import Skin
+from softform_core.surface.skin import Skin, cells_of
 
 COARSE_FROM = 20
 """Points a side from which a grid has a coarser one; less has little to save."""
@@ -68,6 +68,27 @@ class SkinGrid:
         if values.ndim == 1:
             return np.asarray(self._means @ values, dtype=np.float32)
         return self._skin.points(values.astype(np.float64)).astype(np.float32)
+
+
+class ObjectGrid:
+    """The mesh of an object that arms hold, with the nodes within it; picked as a skin is.
+
+    Args:
+        topology: Id of its topology.
+        count: Nodes.
+        triangles: (t, 3) of them.
+    """
+
+    coarse = None
+
+    def __init__(self, topology: int, count: int, triangles: NDArray[np.uint32]) -> None:
+        self.source, self.count = topology, count
+        uv, outputs = np.zeros((count, 2), np.float32), np.zeros(count, dtype=np.uint8)
+        self.topology = Topology(topology, triangles, uv, outputs, 1, cells_of(len(triangles)))
+
+    def shown(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return what the nodes have: the values themselves."""
+        return values
 
 
 def _topology(

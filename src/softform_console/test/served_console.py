@@ -49,6 +49,7 @@ class Desk:
             epoch="7",
             age=0.1,
             all_at_rest=True,
+            stands_still=False,
             stopped=False,
         )
         return [

@@ -9,6 +9,7 @@ from std_msgs.msg import Header
 from softform_console.robot_info import info_of
 from softform_console.robot_view import RobotView
 from softform_core.contact.barrier import Touch
+from softform_core.paths import config_dir
 from softform_core.robots import load_robot
 from softform_core.robots.contact import ITSELF
 from softform_interfaces.msg import ActuatorCommand, ActuatorState, DriverState, ServoState
@@ -44,6 +45,37 @@ def test_a_driver_that_says_nothing_more_is_not_at_rest(seen):
     assert state(view).driver.all_at_rest and state(view).driver.epoch == str(2**63 + 7)
     clock.now += 1.1
     assert state(view).driver.state == "silent" and not state(view).driver.all_at_rest
+
+
+def test_arms_that_hold_an_object_are_stopped_once_they_have_braked_and_stand_still(seen):
+    clock, _, sheet = seen
+    view = RobotView(load_robot(config_dir() / "arms" / "two_arms.yaml"), clock)
+    values, braked = np.zeros(12), [True] * 12
+
+    def told(state=DriverState.FAULT, acknowledged=braked, since=-math.inf):
+        for one in (view, sheet):
+            one.note_driver(DriverState(state=state, acknowledged=acknowledged, rest_value=values.tolist()))
+            clock.now += 0.2
+        return view.stands_still(since)
+
+    asked = clock.now
+    assert [told() for _ in range(4)] == [False, False, True, True]
+    assert state(view).driver.stands_still and not sheet.stands_still() and not state(view).driver.all_at_rest
+    assert not view.stands_still(clock.now - 0.5) and view.stands_still(asked)
+    for _ in range(3):
+        values[3] += 4e-4  # a brake that slips: little between two messages
+        told()
+    assert not view.stands_still()
+    assert [told() for _ in range(4)][-1]
+    assert not told(acknowledged=[True] * 11 + [False]) and not told()
+    values[0] = math.nan
+    assert not any(told() for _ in range(4))
+    values[0] = 0.0
+    assert [told() for _ in range(4)][-1]
+    assert not told(DriverState.RUNNING)
+    assert [told() for _ in range(4)][-1]
+    clock.now += 1.1
+    assert not view.stands_still()
 
 
 @pytest.mark.parametrize(

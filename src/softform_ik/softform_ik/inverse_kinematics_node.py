@@ -4,13 +4,13 @@ from std_srvs.srv import Trigger
 
 from softform_client.driver_watch import DriverWatch
 from softform_client.held_command import HeldCommand
+from softform_client.steering_watch import LOOK_SECONDS, SteeringWatch
 from softform_core import priority
 from softform_core.errors import SoftformError
 from softform_core.forward.robot_models import SurfaceModels, TipModels, open_models
 from softform_core.robots import load_robot
 from softform_ik.goals.reach_limit import REACH_PARAMETER, TIP_REACH_PARAMETER, ReachSettings
 from softform_ik.robot.commander import Commander
-from softform_ik.robot.steering_watch import LOOK_SECONDS, SteeringWatch
 from softform_ik.surface_servers import SurfaceServers
 from softform_ik.tip_servers import TipServers
 from softform_ik.warm_up import warm_up

@@ -7,10 +7,14 @@ import numpy as np
 from softform_core.arrays import Array
 from softform_core.robots.body import Body, Outline
 
-__all__ = ["JOINTS", "TwoArmsBody"]
+__all__ = ["GRIPPER_FRAMES", "JOINTS", "OBJECT", "TwoArmsBody"]
 
 JOINTS = 6
 """Of each arm."""
+GRIPPER_FRAMES = "left", "right"
+"""Names of both grippers' frames, which TF knows while `object_shaper` runs."""
+OBJECT = "object"
+"""Name of what they hold, as an output of `predicted_topology`."""
 
 
 class TwoArmsBody(Body):
@@ -34,6 +38,13 @@ class TwoArmsBody(Body):
     def size(self) -> float:
         """About the reach of an arm, m."""
         return 1.0
+
+    @property
+    def held(self) -> Body:
+        """The object's own."""
+        from softform_shaping.objects import load_object  # the driver has no use for what it loads
+
+        return load_object(self.object).body
 
     @property
     def box(self) -> tuple[Array, Array]:

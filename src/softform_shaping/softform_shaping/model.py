@@ -150,8 +150,12 @@ class HeldModel:
         """As it was grasped."""
         return HeldShape(self.body.rest, self.rest_nodes, np.zeros(12))
 
-    def shape(self, poses: Array, start: HeldShape | None = None, pins: Pins | None = None) -> HeldShape:
+    def shape(
+        self, poses: Array, start: HeldShape | None = None, pins: Pins | None = None, finest: int = _FINEST
+    ) -> HeldShape:
         """The shape in balance between grippers at `poses` (12,), found from `start`, by default from rest.
+
+        Where a step fails it is parted in up to `finest`, which takes long where there is no shape.
 
         Raises:
             NoEquilibriumError: If there is none.
@@ -173,7 +177,7 @@ class HeldModel:
             found = self._balanced(here, start.poses + share * way, pins)
             if found is None:
                 step *= 0.5
-                if step < 1.0 / (_FINEST * count):
+                if step < 1.0 / (finest * count):
                     raise NoEquilibriumError(
                         "The object finds no shape between the grippers there.", "Move them less, or less far apart."
                     )
@@ -275,6 +279,12 @@ class HeldModel:
     def stresses(self, shape: HeldShape) -> Array:
         """Eq. 9: von Mises stress (E,) Pa of each tetrahedron."""
         return np.asarray(self.body.stresses(shape.unknowns))
+
+    def nodal_stresses(self, shape: HeldShape) -> Array:
+        """The same at the nodes (V,) Pa: the largest of the tetrahedra around each, so that none looks harmless."""
+        found = np.zeros(len(self.rest_nodes))
+        np.maximum.at(found, self.tetrahedra, self.stresses(shape)[:, None])
+        return found
 
     def pinned(self, nodes: NDArray[np.integer], places: Array, firmness: float = _FIRM) -> Pins:
         """Pins that lead nodes (B,) to places (B, 3) m; `firmness` over the stiffness of the material around a node."""

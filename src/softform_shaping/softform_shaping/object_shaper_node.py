@@ -11,13 +11,19 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_srvs.srv import Trigger
 
 from softform_client.capture_watch import CaptureWatch
+from softform_client.driver_watch import DriverWatch
 from softform_client.robot_link import RobotLink
+from softform_client.steering_watch import LOOK_SECONDS, SteeringWatch
 from softform_core.arrays import Array
+from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.threads import one_thread
 from softform_core.units import MM_PER_M
 from softform_interfaces.action import ShapeObject
+from softform_interfaces.msg import DriverState, SteeringBeat
+from softform_interfaces.srv import PredictObject
+from softform_ros import qos
 from softform_ros.action_goals import GoalLedger
 from softform_ros.asked import require_just_asked
 from softform_ros.checked_action import CheckedAction, in_worker
@@ -27,12 +33,13 @@ from softform_ros.goal_client import GoalClient
 from softform_ros.goal_error import GoalCode, GoalError, Outcome, in_code
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.parameters import Parameter, settings_from
-from softform_ros.qos import CAMERA_INPUT, TRUE_SURFACE
 from softform_ros.timers import create_steady_timer
 from softform_shaping.arms_of import arms_of, object_of
 from softform_shaping.controllers import Task
 from softform_shaping.guard import StressGuard
+from softform_shaping.object_topics import ObjectTopics
 from softform_shaping.pictures import Pair, PictureWatch
+from softform_shaping.predictions import ObjectPredictions
 from softform_shaping.preparation import CONTROLLERS, prepared
 from softform_shaping.remote_rig import RemoteRig, RemoteSettings, Topics
 from softform_shaping.session import Iteration, Shaped, shape_object
@@ -53,7 +60,9 @@ PARAMETERS = (
 _FEEDBACK = 0.05
 """Least time between two messages of feedback, s."""
 _STOP_SECONDS = 5.0
-_LOOK_SECONDS = 0.2
+_GRIPPERS_SECONDS = 0.1
+"""Period of telling where the grippers are, s."""
+_STATE_TIMEOUT = 1.0
 
 
 class ObjectShaperNode(SoftformLifecycleNode):
@@ -80,7 +89,17 @@ class ObjectShaperNode(SoftformLifecycleNode):
         self._workers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="shape")
         self._stopping = self.create_client(Trigger, "stop")
         self.opened.callback(self.destroy_client, self._stopping)
-        self.opened.callback(self.destroy_timer, create_steady_timer(self, _LOOK_SECONDS, self._look_for_client))
+        self._predictions = ObjectPredictions(self._model, self._robot.base_frame, self._usual_limit)
+        self.opened.callback(self.destroy_service, self.create_service(PredictObject, "predict_object", self._predict))
+        self._topics = ObjectTopics(self, self._robot, self._model, self._arms)
+        self.opened.callback(self._topics.close)
+        self._driver = DriverWatch(self._robot, _STATE_TIMEOUT)
+        self._driver.listen(self, self.opened)
+        self.subscribe(DriverState, "driver_state", self._note_driver, qos.LATCHED_STATE)
+        self._watch = SteeringWatch(self._end_unsteered, lambda: self._accepted is not None, lambda: True)
+        self.subscribe(SteeringBeat, "steering_beat", self._on_beat, qos.STEERING_BEAT)
+        for period, look in ((LOOK_SECONDS, self._look_for_client), (_GRIPPERS_SECONDS, self._show_grippers)):
+            self.opened.callback(self.destroy_timer, create_steady_timer(self, period, look))
         self._server = CheckedAction(
             self, ShapeObject, "shape_object", self._ledger, self._check, self._begin, self._carry_out, self._cancel
         )
@@ -104,6 +123,11 @@ class ObjectShaperNode(SoftformLifecycleNode):
         values = {"active": self.is_active, "shaping": self._accepted is not None, **self._ledger.values()}
         return self._ledger.health(values)
 
+    @property
+    def _usual_limit(self) -> float:
+        """Von Mises stress that the guard allows if a goal says nothing, Pa; infinite for none."""
+        return float(self.parameters["stress_limit"] or self._described.yield_stress or np.inf)
+
     def _request_stop(self, code: GoalCode) -> None:
         if self._accepted is not None and self._stop_code is GoalCode.NONE:
             self._stop_code = code
@@ -115,17 +139,49 @@ class ObjectShaperNode(SoftformLifecycleNode):
             )
         with in_code(GoalCode.DRIVER_NOT_READY):
             require_just_asked(message.asked, self, "The goal")
-        usual = self.parameters["stress_limit"] or self._described.yield_stress or np.inf
         nodes = len(self._model.rest_nodes)
-        return goal_from_message(message, nodes, self.parameters["iterations"], usual)
+        return goal_from_message(message, nodes, self.parameters["iterations"], self._usual_limit)
 
     def _begin(self, goal: ShapeGoal, handle: ServerGoalHandle) -> None:
         client = handle.request.asked.client
         self._accepted, self._stop_code = goal, GoalCode.NONE
         self._goal_client = GoalClient(self, "shape_object", client)
 
+    def _predict(self, request: PredictObject.Request, response: PredictObject.Response) -> PredictObject.Response:
+        """Predict a target in the executor's thread; the model is that of the goals, whose worker rests meanwhile."""
+        if self._accepted is not None:
+            response.message = "The arms shape the object. Wait until that is done, or cancel it."
+            return response
+        try:
+            with one_thread():
+                return self._predictions.predict(request, response)
+        except SoftformError as error:
+            response.message = str(error)
+            return response
+
+    def _note_driver(self, message: DriverState) -> None:
+        self._driver.note_driver(message)
+
+    def _show_grippers(self) -> None:
+        self._topics.show_grippers(self._driver.values)
+
+    def _on_beat(self, message: SteeringBeat) -> None:
+        try:
+            self._watch.note(message.sender, message.dead_man, message.of_goal)
+        except SoftformError as error:
+            self.get_logger().warning(f"a beat was rejected: {error}", throttle_duration_sec=5.0)
+
+    def _end_unsteered(self, reason: str) -> bool:
+        """End a goal of somebody who said by beats that they are there, and is not any more."""
+        is_shaping = self._accepted is not None
+        if is_shaping:
+            self.get_logger().warning(f"{reason} Shaping ends")
+        self._request_stop(GoalCode.CANCELLED)
+        return is_shaping
+
     def _look_for_client(self) -> None:
-        """End a goal whose client is gone."""
+        """End a goal whose client is gone, or silent where it promised beats."""
+        self._watch.look()
         if self._accepted is not None and self._goal_client is not None and self._goal_client.is_gone():
             self.get_logger().warning("the client of the goal is gone: shaping ends")
             self._request_stop(GoalCode.CANCELLED)
@@ -157,12 +213,18 @@ class ObjectShaperNode(SoftformLifecycleNode):
             controller = CONTROLLERS[goal.controller](task, 0)
             link = opened.enter_context(RobotLink(self._robot, self, self.frames, handle.request.asked.epoch))
             feedback = _Feedback(handle)
+            self._topics.show_target(task.target)
+
+            def note(iteration: Iteration) -> None:
+                feedback.note(iteration)
+                self._topics.show(iteration.estimate.nodes, iteration.estimate.shape)
+
             rig = RemoteRig(
                 self._robot, self._arms, link, self._listen(opened), StressGuard(self._model, goal.stress_limit),
                 lambda: self._stop_driver(link), lambda: self._stop_code, self._settings(), feedback.say,
             )  # fmt: skip
             with in_code(GoalCode.CAPTURE_INVALID):  # the first look; later ones end the loop in order
-                return shape_object(controller, rig, goal.iterations, goal.stress_limit, feedback.note)
+                return shape_object(controller, rig, goal.iterations, goal.stress_limit, note)
 
     def _target(self, goal: ShapeGoal) -> Array:
         if goal.nodes is not None:
@@ -183,12 +245,12 @@ class ObjectShaperNode(SoftformLifecycleNode):
             truth.note(points_from_cloud(message), seconds_from_stamp(message.header.stamp))
 
         for subscription in (
-            self.create_subscription(CameraInfo, "camera/color/camera_info", pictures.take_info, CAMERA_INPUT),
-            self.create_subscription(Image, "camera/color/image_raw", pictures.taker("colour"), CAMERA_INPUT),
+            self.create_subscription(CameraInfo, "camera/color/camera_info", pictures.take_info, qos.CAMERA_INPUT),
+            self.create_subscription(Image, "camera/color/image_raw", pictures.taker("colour"), qos.CAMERA_INPUT),
             self.create_subscription(
-                Image, "camera/aligned_depth_to_color/image_raw", pictures.taker("depth"), CAMERA_INPUT
+                Image, "camera/aligned_depth_to_color/image_raw", pictures.taker("depth"), qos.CAMERA_INPUT
             ),
-            self.create_subscription(PointCloud2, "rig/true_object", take_truth, TRUE_SURFACE),
+            self.create_subscription(PointCloud2, "rig/true_object", take_truth, qos.TRUE_SURFACE),
         ):
             opened.callback(self.destroy_subscription, subscription)
         return Topics(pictures, self._place, truth, lambda: self.count_publishers("rig/true_object") > 0)

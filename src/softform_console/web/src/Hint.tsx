@@ -1,13 +1,13 @@
 import { useMotion } from './motion'
 import { clearFaults } from './steering'
-import { robotState, useStore } from './store'
+import { robotInfo, robotState, useStore } from './store'
 
 /** One sentence that says what to do now; gone as soon as it is done. */
 export function Hint({ picture }: { picture: boolean }) {
   const drawing = useMotion((motion) => motion.drawing)
   const hint = useStore((store) => (drawing ? DRAW : hintOf(store)))
-  const text = picture || (hint !== TEACH && hint !== TEACH_TIP) ? hint : 'Move a slider, or add a point by numbers.'
-  const teaches = text === TEACH || text === TEACH_TIP
+  const text = picture || !TEACHING.includes(hint ?? '') ? hint : 'Move a slider, or add a point by numbers.'
+  const teaches = TEACHING.includes(text ?? '')
   if (!text) return null
   return (
     <p className="hint" data-teaches={teaches || undefined} role="status">
@@ -24,6 +24,8 @@ export function Hint({ picture }: { picture: boolean }) {
 
 const TEACH = 'Press a point of the robot and drag it.'
 const TEACH_TIP = 'Press the tip of the robot and drag it.'
+const TEACH_OBJECT = 'Press a point of the object and drag it.'
+const TEACHING = [TEACH, TEACH_TIP, TEACH_OBJECT]
 
 const DRAW = 'Press a point of the robot and draw its path.'
 const STOPPED = 'Stopped by request.'
@@ -50,5 +52,6 @@ function hintOf(store: ReturnType<typeof useStore.getState>): string | null {
     store.manual
   )
     return null
+  if (robotInfo(store)?.holds) return TEACH_OBJECT
   return store.scene.surface ? TEACH : TEACH_TIP
 }

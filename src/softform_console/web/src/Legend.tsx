@@ -1,6 +1,6 @@
 import { SCALE_GRADIENT } from './colours'
 import { Choice } from './panel/parts'
-import { useStore, type Colouring, type Layer } from './store'
+import { robotInfo, useStore, type Colouring, type Layer } from './store'
 
 const COLOURINGS: [Colouring, string][] = [
   ['deformation', 'Deformation'],
@@ -8,6 +8,13 @@ const COLOURINGS: [Colouring, string][] = [
   ['distance', 'Distance of the scan'],
   ['plain', 'No colours'],
 ]
+/** What some of these are of an object that arms hold. */
+const OF_OBJECT: Record<string, string> = {
+  uncertainty: 'Von Mises stress',
+  distance: 'Distance of the true object',
+  surface: 'As believed',
+  cloud: 'True object',
+}
 const LAYERS: [Layer, string][] = [
   ['surface', 'Predicted'],
   ['cloud', 'Scanned'],
@@ -25,7 +32,11 @@ export function Legend() {
   const scene = useStore((store) => store.scene)
   const layers = useStore((store) => store.layers)
   const section = useStore((store) => store.section)
+  const holds = useStore((store) => robotInfo(store)?.holds ?? false)
   const missing = missingText(colouring, scene)
+  const named = (key: string, text: string) => (holds && OF_OBJECT[key]) || text
+  const [factor, unit] = holds && colouring === 'uncertainty' ? [1e-3, 'kPa'] : [1e3, 'mm']
+  const tick = (value: number) => `${Number((factor * value).toPrecision(3))} ${unit}`
   const change = (layer: Layer) => useStore.setState({ layers: { ...layers, [layer]: !layers[layer] } })
   return (
     <section className="legend" aria-label="Legend">
@@ -34,7 +45,7 @@ export function Legend() {
           label="Colours show"
           quiet
           value={colouring}
-          options={COLOURINGS}
+          options={COLOURINGS.map(([key, text]) => [key, named(key, text)] as const)}
           onChange={(chosen) => useStore.setState({ colouring: chosen, scaleTop: 0 })}
         />
       )}
@@ -42,7 +53,7 @@ export function Legend() {
         <p className="legend-note">{missing}</p>
       ) : (
         colouring !== 'plain' && (
-          <div className="scale" aria-label={`From 0 to ${1e3 * scaleTop} mm`}>
+          <div className="scale" aria-label={`From 0 to ${tick(scaleTop)}`}>
             <div className="scale-bar" style={{ background: SCALE_GRADIENT }} />
             <div className="scale-ticks">
               {[0, 0.5, 1].map((share) => (
@@ -64,7 +75,7 @@ export function Legend() {
               aria-pressed={layers[layer]}
               onClick={() => change(layer)}
             >
-              {text}
+              {named(layer, text)}
             </button>
           ))}
         </div>
@@ -85,10 +96,6 @@ export function Legend() {
       </details>
     </section>
   )
-}
-
-function tick(metres: number): string {
-  return `${Number((1e3 * metres).toPrecision(3))} mm`
 }
 
 function missingText(colouring: Colouring, scene: ReturnType<typeof useStore.getState>['scene']): string | null {

@@ -12,6 +12,7 @@ import {
   type ToServer,
 } from './protocol'
 import { takeHello } from './robots'
+import { takeShaping, useShaping } from './shaping'
 import { ReconnectingSocket } from './socket'
 import { note, robotState, setTarget, useStore } from './store'
 
@@ -29,6 +30,7 @@ const socket = new ReconnectingSocket('control', {
   close: () => {
     programEnded()
     useMotion.setState({ state: null })
+    useShaping.setState({ state: null })
     useStore.setState({ connected: false, state: null, pins: [], selected: null, manual: null, stopped: null })
   },
 })
@@ -74,6 +76,9 @@ function take(message: FromServer): void {
     case 'motion':
     case 'motion_state':
       return takeMotion(message)
+    case 'object_previewed':
+    case 'shaping':
+      return takeShaping(message)
     case 'program_read':
     case 'program_state':
       return takeProgram(message)

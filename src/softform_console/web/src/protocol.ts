@@ -65,7 +65,8 @@ export interface Contact {
 
 /** What the driver says; `age` s since it said it. `epoch` goes back with `reset`. `all_at_rest`: as measured.
  *
- * `stopped`: it is at fault for nothing but a stop by request.
+ * `stopped`: it is at fault for nothing but a stop by request. `stands_still`: arms that hold an object, which brake
+ * where others come to rest, do so and stand still, as measured.
  */
 export interface DriverInfo {
   state: 'safe' | 'running' | 'fault' | 'offline' | 'holding' | 'making_safe' | 'silent'
@@ -76,6 +77,7 @@ export interface DriverInfo {
   epoch: string
   age: number
   all_at_rest: boolean
+  stands_still: boolean
   stopped: boolean
 }
 
@@ -227,6 +229,21 @@ export interface Notice {
   text: string
 }
 
+/** The newest target, which comes as a scene frame, too; `poses` are those of which the model makes it.
+ *
+ * `off` m is the largest distance of a point from where it is wanted, null without points; `stress` Pa the largest of
+ * the model, `stress_limit` that of a goal that names none, null for none.
+ */
+export interface ObjectPreviewed {
+  type: 'object_previewed'
+  robot: number
+  id: number
+  poses: number[]
+  off: number | null
+  stress: number
+  stress_limit: number | null
+}
+
 /** What the robot is to keep clear of: a box along the axes of its frame, or the ball (ellipsoid) in that; m. */
 export interface Obstacle {
   kind: 'ball' | 'box'
@@ -307,6 +324,17 @@ export interface Preview {
   robot?: number
   target: number
   pose: 'fixed' | 'free' | 'place'
+}
+
+/** Show the target that poses of the grippers make, or points of the object that are led; moves nothing.
+ *
+ * With points the grippers leave `poses` as little as those need. In place of what was asked for before.
+ */
+export interface PreviewObject {
+  type: 'preview_object'
+  robot?: number
+  poses: number[]
+  points?: Point[]
 }
 
 /** The target of a preview, which comes as a scene frame too.
@@ -408,7 +436,10 @@ export interface Reset {
   stamp: number
 }
 
-/** A robot; `index` is that of the other messages and of scene frames. `size` m is its largest dimension. */
+/** A robot; `index` is that of the other messages and of scene frames. `size` m is its largest dimension.
+ *
+ * `holds`: arms that hold an object, which is what is shown, and shaped; `size` is the object's then.
+ */
 export interface RobotInfo {
   index: number
   name: string
@@ -419,6 +450,7 @@ export interface RobotInfo {
   actuators: Actuator[]
   outputs: Output[]
   has_surface: boolean
+  holds: boolean
 }
 
 /** A robot now; values in the actuators' order and units, null where not known; `measured` also at rest.
@@ -477,6 +509,36 @@ export interface ServoInfo {
   commands: number
   iterations: number
   deadlines_missed: number
+}
+
+/** Bring the object into the target that was previewed last, by its number; 0: the usual number of looks or stress.
+ *
+ * `iterations` are the looks at most, `stress_limit` Pa that of the guard.
+ */
+export interface ShapeObject {
+  type: 'shape_object'
+  robot?: number
+  epoch: string
+  stamp: number
+  preview: number
+  iterations?: number
+  stress_limit?: number
+}
+
+/** How shaping goes, or ended: m and Pa as of the last look, null where not known.
+ *
+ * `reported_rms` is what the controller believes; `true_rms` and `true_max` are of the true object, on a rig.
+ */
+export interface Shaping {
+  type: 'shaping'
+  robot: number
+  stage: 'looking' | 'moving' | 'ended' | 'failed'
+  look: number
+  reported_rms: number | null
+  true_rms: number | null
+  true_max: number | null
+  stress: number | null
+  text: string
 }
 
 /** Answer to GET /shelf: the newest recordings first; the robot's models, and what the stack uses of them. */
@@ -556,6 +618,8 @@ export type ToServer =
   | RunMotion
   | GoHome
   | Foresee
+  | PreviewObject
+  | ShapeObject
   | Program
   | Cancel
   | Reset
@@ -577,5 +641,7 @@ export type FromServer =
   | GoalResult
   | Motion
   | MotionState
+  | ObjectPreviewed
+  | Shaping
   | ProgramRead
   | ProgramState

@@ -3,6 +3,7 @@
 import { forgetMotions } from './motion'
 import { NO_PROGRAM, useProgram } from './program'
 import type { Hello } from './protocol'
+import { forgetShaping } from './shaping'
 import { NO_TARGET, robotInfo, useStore } from './store'
 
 /** Look at a robot, and forget what was meant for the one before. */
@@ -10,6 +11,8 @@ export function showRobot(robot: number): void {
   useStore.setState({ robot, pins: [], selected: null, manual: null, target: NO_TARGET, scaleTop: 0 })
   useProgram.setState(NO_PROGRAM)
   forgetMotions()
+  forgetShaping()
+  if (robotInfo(useStore.getState())?.holds) useStore.setState({ colouring: 'uncertainty' })
 }
 
 /** Take the robots of a server that was reached, or reached again: another one may have the number of the one before. */

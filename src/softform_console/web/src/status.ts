@@ -38,6 +38,13 @@ export function robotStatus(robot: RobotState): Status {
         detail: driver.reason || 'Under power without a command: do not touch.',
       }
     case 'fault':
+      if (driver.stopped && driver.stands_still) {
+        return {
+          tone: 'held',
+          word: 'Stopped',
+          detail: 'By request. Its brakes hold it, and it stands still: do not touch.',
+        }
+      }
       if (driver.stopped) {
         return driver.all_at_rest
           ? { tone: 'rest', word: 'Stopped', detail: 'By request. All actuators are measured at rest.' }

@@ -3,6 +3,7 @@
 import { send } from './control'
 import { pacer } from './pace'
 import { showRobot } from './robots'
+import { posesOf, useShaping } from './shaping'
 import { note, robotInfo, robotState, useStore, valuesNow, type Pin } from './store'
 
 /** Least time between two sets of points or values, ms. */
@@ -49,11 +50,39 @@ export function handOver(): void {
 }
 
 function sendPins(): void {
-  const { robot, gestureEpoch, pins, optimise } = useStore.getState()
-  if (gestureEpoch) send({ type: 'points', robot, epoch: gestureEpoch, points: pins, optimise })
+  const store = useStore.getState()
+  const { robot, gestureEpoch, pins, optimise } = store
+  if (robotInfo(store)?.holds) previewObject()
+  else if (gestureEpoch) send({ type: 'points', robot, epoch: gestureEpoch, points: pins, optimise })
+}
+
+/** Show the target that points and poses make; nothing moves. */
+function previewObject(): void {
+  const { robot, pins } = useStore.getState()
+  useShaping.setState({ led: pins.length > 0 })
+  send({ type: 'preview_object', robot, poses: useShaping.getState().base, points: pins })
+}
+
+/** Set a number of the grippers' poses in the target; what points had made of the others is kept, and they go. */
+export function setPoses(poses: number[]): void {
+  if (!mayOperate()) return
+  useShaping.setState({ base: poses, drawn: true, led: false })
+  useStore.setState({ pins: [], selected: null })
+  paced(previewObject)
+}
+
+/** Have the object brought into the target that is shown. */
+export function shapeObject(): void {
+  const { preview, looks, limit } = useShaping.getState()
+  const { robot, gestureEpoch: epoch } = useStore.getState()
+  if (!preview || !epoch || !mayOperate()) return
+  useShaping.setState({ state: null })
+  send({ type: 'shape_object', robot, epoch, preview: preview.id, iterations: looks, stress_limit: limit })
 }
 
 function setPins(pins: Pin[], selected: number | null): void {
+  const isFirst = !useStore.getState().pins.length
+  useShaping.setState((shaping) => ({ drawn: true, ...(isFirst && { base: posesOf(shaping) }) }))
   useStore.setState({ pins, selected, manual: null })
   paced(sendPins)
 }
@@ -61,8 +90,9 @@ function setPins(pins: Pin[], selected: number | null): void {
 /** Add a point that is wanted where it is pulled to; return its id, or null where this page may not steer. */
 export function addPin(pin: Omit<Pin, 'id' | 'weight'>): number | null {
   if (!mayOperate()) return null
-  const driver = robotState(useStore.getState())?.driver
-  if (driver?.state === 'fault') {
+  const store = useStore.getState()
+  const driver = robotState(store)?.driver
+  if (driver?.state === 'fault' && !robotInfo(store)?.holds) {
     note(
       'warning',
       driver.stopped

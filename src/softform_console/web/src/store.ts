@@ -16,7 +16,7 @@ import type {
 /** A point with all that it may have. */
 export type Pin = Required<Point>
 
-/** What the colours mean; a distance is that of the scan from the predicted surface. */
+/** What the colours mean; a distance is that of the scan from the predicted surface. Of an object its stress is the uncertainty. */
 export type Colouring = 'deformation' | 'uncertainty' | 'distance' | 'plain'
 
 /** What the scene shows beside the robot. */

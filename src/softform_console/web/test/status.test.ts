@@ -8,6 +8,7 @@ function robot(
   settled = true,
   reason = '',
   asked = false,
+  stands_still = false,
 ): RobotState {
   const driver = {
     state,
@@ -19,6 +20,7 @@ function robot(
     epoch: '1',
     age: 0,
     all_at_rest,
+    stands_still,
   }
   return {
     robot: 0,
@@ -55,6 +57,9 @@ describe('robotStatus', () => {
     expect(robotStatus(robot('fault', false, true, '', true)).word).toBe('Stopping')
     expect(robotStatus(robot('fault', true, true, '', true)).word).toBe('Stopped')
     expect(robotStatus(robot('fault', true)).word).toBe('At fault')
+    const braked = robotStatus(robot('fault', false, true, '', true, true))
+    expect([braked.word, braked.tone]).toEqual(['Stopped', 'held'])
+    expect(robotStatus(robot('fault', false, true, '', false, true)).word).toBe('At fault')
   })
 
   it('tells a robot that moves from one that holds', () => {

@@ -105,6 +105,11 @@ class Body(Description):
         """Whether its simulator tells a centre line (`simulation.simulated_body.LinedBody`)."""
         return False
 
+    @property
+    def held(self) -> "Body | None":
+        """The body of an object that this one holds, and whose shape is what is asked for; None of most."""
+        return None
+
     @abstractmethod
     def outlines(self) -> list[Outline]:
         """Where each input lies, in the order of `inputs`."""

@@ -27,6 +27,29 @@ _KEPT = 256
 _MATRICES = "places", "shares", "offsets"
 
 
+def cells_of(triangles: int) -> int:
+    """Return the cells along u and along v of a map that has so many triangles."""
+    return ceil(sqrt(triangles))
+
+
+def places_in_map(uv: ArrayLike, triangles: int) -> tuple[NDArray[np.int64], Array]:
+    """Return triangle (M,) and barycentric weights (M, 3) of (u, v), (M, 2), in a map of so many triangles.
+
+    Raises:
+        SoftformError: If a cell of the map holds no triangle, or uv are no parameters.
+    """
+    cells = cells_of(triangles)
+    scaled = checked_uv(uv) * cells
+    cell = np.minimum(scaled.astype(np.int64), cells - 1)
+    triangle = cell[:, 0] * cells + cell[:, 1]
+    if (beyond := triangle >= triangles).any():
+        u, v = np.asarray(uv)[beyond.argmax()]
+        raise SoftformError(f"The skin has no point u = {u:g}, v = {v:g}.", "Pick a point of it.")
+    later = np.clip((scaled - cell - _MARGIN) / _PART, 0.0, 1.0)
+    later /= np.maximum(later.sum(axis=1, keepdims=True), 1.0)
+    return triangle, np.column_stack([1.0 - later.sum(axis=1), later])
+
+
 @dataclass(frozen=True, eq=False)
 class Skin:
     """A mesh on the samples of a robot's surface, or on its bones; lengths in m.
@@ -56,7 +79,7 @@ class Skin:
     @cached_property
     def cells(self) -> int:
         """Cells of the map along u and along v."""
-        return ceil(sqrt(len(self.triangles)))
+        return cells_of(len(self.triangles))
 
     def parameters(self, triangle: ArrayLike, weights: ArrayLike) -> Array:
         """Return (u, v), (M, 2), of places by triangle (M,) and barycentric weights (M, 3)."""
@@ -69,15 +92,7 @@ class Skin:
         Raises:
             SoftformError: If a cell of the map holds no triangle, or uv are no parameters.
         """
-        scaled = checked_uv(uv) * self.cells
-        cell = np.minimum(scaled.astype(np.int64), self.cells - 1)
-        triangle = cell[:, 0] * self.cells + cell[:, 1]
-        if (beyond := triangle >= len(self.triangles)).any():
-            u, v = np.asarray(uv)[beyond.argmax()]
-            raise SoftformError(f"The skin has no point u = {u:g}, v = {v:g}.", "Pick a point of it.")
-        later = np.clip((scaled - cell - _MARGIN) / _PART, 0.0, 1.0)
-        later /= np.maximum(later.sum(axis=1, keepdims=True), 1.0)
-        return triangle, np.column_stack([1.0 - later.sum(axis=1), later])
+        return places_in_map(uv, len(self.triangles))
 
     def anchored(self, uv: Array, rider_parameters: Callable[[int], Array]) -> tuple[Array, Anchors]:
         """Return the parameters (Q', 2) that places (M, 2) of the skin need, and the places as anchors on them.

@@ -237,7 +237,7 @@ class ArmStack:
         self.state = DriverState()
         arguments = {
             "namespace": NAME, "robot": str(self._file), "run_dir": str(self._folder / NAME),
-            "wire_log": str(self._folder / f"{NAME}.wire"),
+            "wire_log": str(self._folder / f"{NAME}.wire"), "console": "false",
         }  # fmt: skip
         (self._folder / NAME).mkdir(exist_ok=True)
         with self._log.open("ab") as log:

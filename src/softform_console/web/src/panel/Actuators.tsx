@@ -46,7 +46,8 @@ interface RowProps {
   onChange(value: number): void
 }
 
-function ActuatorRow({ actuator, value, measured, blocked, onChange }: RowProps) {
+/** A slider with what it is, where it stands, and what is measured. */
+export function ActuatorRow({ actuator, value, measured, blocked, onChange }: RowProps) {
   const { low, high, name, unit } = actuator
   const share = measured === null ? 0 : Math.max(0, Math.min(1, (measured - low) / (high - low || 1)))
   const style = { '--share': share.toFixed(4) } as CSSProperties

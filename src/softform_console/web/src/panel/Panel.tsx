@@ -1,13 +1,16 @@
 import { KEYS } from '../keys'
 import { Actuators } from './Actuators'
 import { MotionSection } from './MotionSection'
+import { ObjectSection } from './ObjectSection'
 import { Points } from './Points'
 import { ProgramSection } from './ProgramSection'
 import { RobotSection } from './RobotSection'
 import { TargetSection } from './TargetSection'
+import { robotInfo, useStore } from '../store'
 
 /** The one panel: robot, points, actuators, target, keys. */
 export function Panel({ open, onToggle }: { open: boolean; onToggle(): void }) {
+  const holds = useStore((store) => robotInfo(store)?.holds)
   return (
     <aside className="panel" aria-label="Controls">
       <button type="button" className="panel-toggle" aria-expanded={open} onClick={onToggle}>
@@ -17,10 +20,16 @@ export function Panel({ open, onToggle }: { open: boolean; onToggle(): void }) {
         <div className="panel-body">
           <RobotSection />
           <Points />
-          <Actuators />
-          <TargetSection />
-          <MotionSection />
-          <ProgramSection />
+          {holds ? (
+            <ObjectSection />
+          ) : (
+            <>
+              <Actuators />
+              <TargetSection />
+              <MotionSection />
+              <ProgramSection />
+            </>
+          )}
           <details className="section">
             <summary>Keys</summary>
             <dl className="keys">

@@ -13,32 +13,37 @@ export function Points() {
   const selected = useStore((store) => store.selected)
   const optimise = useStore((store) => store.optimise)
   const watching = useStore((store) => store.state?.operator === 'other')
+  const holds = useStore((store) => robotInfo(store)?.holds)
   useStore((store) => store.state) // errors are those of now
   return (
     <section className="section">
       <h2>
         Points {pins.length > 0 && <span className="count">{pins.length}</span>}
-        <label className="switch" title="Off: the robot holds while you arrange points">
-          <input
-            type="checkbox"
-            role="switch"
-            checked={optimise}
-            disabled={watching}
-            onChange={(event) => setOptimise(event.target.checked)}
-            onKeyDown={(event) => event.key === 'Enter' && setOptimise(!optimise)}
-          />
-          Follow
-        </label>
+        {!holds && (
+          <label className="switch" title="Off: the robot holds while you arrange points">
+            <input
+              type="checkbox"
+              role="switch"
+              checked={optimise}
+              disabled={watching}
+              onChange={(event) => setOptimise(event.target.checked)}
+              onKeyDown={(event) => event.key === 'Enter' && setOptimise(!optimise)}
+            />
+            Follow
+          </label>
+        )}
       </h2>
       {pins.length === 0 && (
-        <p className="muted">Press the robot where you want a point, and drag it. Hold Shift to slide it.</p>
+        <p className="muted">
+          Press the {holds ? 'object' : 'robot'} where you want a point, and drag it. Hold Shift to slide it.
+        </p>
       )}
       <ol className="pins">
         {pins.map((pin, index) => (
           <PinRow key={pin.id} pin={pin} number={index + 1} selected={pin.id === selected} disabled={watching} />
         ))}
       </ol>
-      {!watching && <AddPin />}
+      {!watching && !holds && <AddPin />}
     </section>
   )
 }

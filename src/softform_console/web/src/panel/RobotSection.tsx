@@ -1,13 +1,14 @@
 import { send } from '../control'
 import { goHome } from '../planning'
 import { clearFaults, mayOperate, release } from '../steering'
-import { robotState, useStore } from '../store'
+import { robotInfo, robotState, useStore } from '../store'
 import { Choice, errorText, Fact } from './parts'
 
 /** How the robot is: what it follows, how well, and what is wrong. */
 export function RobotSection() {
   const robot = useStore(robotState)
   const scene = useStore((store) => store.scene)
+  const holds = useStore((store) => robotInfo(store)?.holds)
   const roundTrip = useStore((store) => store.roundTrip)
   const watching = useStore((store) => store.state?.operator === 'other')
   if (!robot) return null
@@ -39,7 +40,7 @@ export function RobotSection() {
           <Fact name="Answered within" value={`${(1e3 * servo.latency).toFixed(0)} ms`} />
         )}
         {scene.surface && (
-          <Fact name="Picture" value={scene.stale ? 'at rest, nothing is measured' : 'as predicted now'} />
+          <Fact name="Picture" value={(holds ? OF_OBJECT : OF_ROBOT)[scene.stale ? 'stale' : 'present']} />
         )}
         {scene.missingMarkers > 0 && <Fact name="Markers not seen" value={String(scene.missingMarkers)} />}
         {roundTrip !== null && <Fact name="Connection" value={`${(1e3 * roundTrip).toFixed(0)} ms`} />}
@@ -55,7 +56,7 @@ export function RobotSection() {
         />
       )}
       {servo?.reason && steering === 'points' && <p className="warning">{servo.reason}</p>}
-      {!robot.past_known && (
+      {!robot.past_known && !holds && (
         <p className="muted">
           What it did before is not known, and a body that remembers depends on it.{' '}
           <button
@@ -68,7 +69,7 @@ export function RobotSection() {
           </button>
         </p>
       )}
-      {(driver.state === 'running' || driver.state === 'holding') && (
+      {!holds && (driver.state === 'running' || driver.state === 'holding') && (
         <button type="button" onClick={release} disabled={watching} title="The driver makes the robot safe">
           Let go of the robot
         </button>
@@ -76,6 +77,9 @@ export function RobotSection() {
     </section>
   )
 }
+
+const OF_ROBOT = { stale: 'at rest, nothing is measured', present: 'as predicted now' }
+const OF_OBJECT = { stale: 'as grasped: not looked at yet', present: 'as believed at the last look' }
 
 const FOLLOWS = {
   none: 'nothing',

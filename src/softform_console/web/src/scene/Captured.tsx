@@ -16,15 +16,22 @@ export function Captured() {
   const size = useStore((store) => robotInfo(store)?.size ?? 0.3)
   const target = usePicture(robot, 'target')
   const preview = usePicture(robot, 'preview')
+  // What was previewed is a goal's target once that has begun.
+  const isPreviewed = useMemo(() => preview !== null && target !== null && isAlike(preview, target), [preview, target])
   return (
     <>
       {layers.cloud && cloud && <Dots frame={cloud} size={distances ? 3 : 1.8} colour="#4fc3d9" values={distances} />}
       {layers.markers && markers && <Dots frame={markers} size={9} colour="#e6f4ff" />}
       {layers.markers && markers && <Missing frame={markers} seen={seen} size={0.02 * size} />}
       {layers.target && target && <TargetShape frame={target} />}
-      {layers.target && preview && <TargetShape frame={preview} />}
+      {layers.target && preview && !isPreviewed && <TargetShape frame={preview} />}
     </>
   )
+}
+
+function isAlike(one: SceneFrame, other: SceneFrame): boolean {
+  const [a, b] = [one.positions, other.positions]
+  return a.length === b.length && a.every((value, i) => value === b[i])
 }
 
 /** Points of fixed size on the screen; those that were not seen (NaN) are left out. */
@@ -99,6 +106,8 @@ const CROSS = [
 ]
 
 function TargetShape({ frame }: { frame: SceneFrame }) {
+  // An object that is nearly there shows its colours through the target; lines would take a slow computer long.
+  const holds = useStore((store) => robotInfo(store)?.holds)
   const geometry = useMemo(() => {
     const made = new THREE.BufferGeometry()
     made.setAttribute('position', new THREE.BufferAttribute(frame.positions, 3))
@@ -107,7 +116,7 @@ function TargetShape({ frame }: { frame: SceneFrame }) {
     return made
   }, [frame])
   useEffect(() => () => geometry.dispose(), [geometry])
-  if (!frame.triangles.length) return <Dots frame={frame} size={3} colour="#ff9d2e" />
+  if (!frame.triangles.length || (holds && !frame.preview)) return <Dots frame={frame} size={3} colour="#ff9d2e" />
   return (
     <mesh geometry={geometry} frustumCulled={false} raycast={() => undefined}>
       <meshStandardMaterial

@@ -14,11 +14,19 @@ export function Frames() {
   if (!visible || !info) return null
   const asked = new Set(info.outputs.filter((output) => output.kind === 'frame').map((output) => output.name))
   return frames.map((frame) => (
-    <FrameAxes key={frame.name} frame={frame} size={info.size} draggable={asked.has(frame.name)} />
+    <FrameAxes key={frame.name} frame={frame} size={info.size} draggable={asked.has(frame.name)} grips={info.holds} />
   ))
 }
 
-function FrameAxes({ frame, size, draggable }: { frame: FramePlace; size: number; draggable: boolean }) {
+interface AxesProps {
+  frame: FramePlace
+  size: number
+  draggable: boolean
+  /** Whether it is that of a gripper. */
+  grips: boolean
+}
+
+function FrameAxes({ frame, size, draggable, grips }: AxesProps) {
   const axes = useMemo(() => new THREE.AxesHelper(0.12 * size), [size])
   const [x, y, z] = frame.place
   const fromBase = useMemo(
@@ -28,11 +36,19 @@ function FrameAxes({ frame, size, draggable }: { frame: FramePlace; size: number
   useEffect(() => () => fromBase.dispose(), [fromBase])
   return (
     <>
-      <lineSegments geometry={fromBase} raycast={nothing}>
-        <lineBasicMaterial color="#7aa2d6" />
-      </lineSegments>
+      {!grips && (
+        <lineSegments geometry={fromBase} raycast={nothing}>
+          <lineBasicMaterial color="#7aa2d6" />
+        </lineSegments>
+      )}
       <group position={frame.place} quaternion={frame.rotation}>
         <primitive object={axes} raycast={nothing} />
+        {grips && (
+          <mesh raycast={nothing}>
+            <boxGeometry args={[0.5 * size, 0.3 * size, 0.16 * size]} />
+            <meshStandardMaterial color="#28be3c" transparent opacity={0.35} depthWrite={false} />
+          </mesh>
+        )}
         {draggable && (
           <mesh onPointerDown={(event) => pickFrame(event, frame.name, frame.place)} {...DRAGGED}>
             <sphereGeometry args={[0.04 * size, 24, 16]} />

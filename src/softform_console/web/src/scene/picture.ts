@@ -11,6 +11,8 @@ import { deformation, Surface } from './surface'
 /** Shortest colour scale of a deformation, of the robot's size, and of an uncertainty, m: what is smaller is noise. */
 const LEAST_SHARE = 0.015
 const LEAST_UNCERTAINTY = 1e-4
+/** The same of a stress, Pa. */
+const LEAST_STRESS = 1e3
 
 /** What is shown of one robot; empty as long as nothing came. */
 const nothing = () => ({
@@ -135,7 +137,9 @@ function paint(picture: Picture, store: Store, cloudIsNew = false): void {
   const { colouring, scaleTop } = store
   if (colouring !== 'distance') picture.cloudDistances = null
   else if (cloudIsNew) picture.cloudDistances = cloud && surface.distances(cloud.positions)
-  const least = colouring === 'deformation' ? niceTop(LEAST_SHARE * (robotInfo(store)?.size ?? 0.1)) : LEAST_UNCERTAINTY
+  const info = robotInfo(store)
+  const leastValue = info?.holds && colouring === 'uncertainty' ? LEAST_STRESS : LEAST_UNCERTAINTY
+  const least = colouring === 'deformation' ? niceTop(LEAST_SHARE * (info?.size ?? 0.1)) : leastValue
   const values = valuesToColour(surface, rest, colouring)
   const scaled = values ?? picture.cloudDistances
   const top = scaled

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from softform_client.steering_watch import LOOK_SECONDS, SteeringWatch
 from softform_core.errors import SoftformError
-from softform_ik.robot.steering_watch import LOOK_SECONDS, SteeringWatch
 
 ONE, OTHER = "one", "another"
 
