@@ -69,8 +69,10 @@ class _Pace(NamedTuple):
     ahead_mm: float
 
 
-_HURRIED, _CAREFUL = _Pace(5.0, 4, 1, np.inf), _Pace(3.0, 5, 4, 80.0)
-"""After a target that moves, and towards one that stands."""
+_HURRIED, _FOLLOWING, _CAREFUL = _Pace(5.0, 4, 1, np.inf), _Pace(3.0, 5, 2, np.inf), _Pace(3.0, 5, 4, 80.0)
+"""After a target that jumps, after one that moves, and towards one that stands."""
+_FOLLOWED_MM = 30.0
+"""Distance by which a target that moves goes on at most from one solve to the next."""
 
 
 class TrackedSolve:
@@ -108,7 +110,10 @@ class TrackedSolve:
         self._radius, self._growth, self._rests = 1.0, _GROWTH, False
         self._falling: int = 0 if before is None else before._falling
         self._pace = _HURRIED
-        if before is not None and _are_alike(before.targets, targets):
+        moved = np.inf if before is None else _moved_mm(before.targets, targets)
+        if moved <= _FOLLOWED_MM:
+            self._pace = _FOLLOWING
+        if before is not None and moved <= _STANDING_MM:
             # Beyond the end of what is stable a target that stands is not tried again and again.
             self._pace, self._radius = _CAREFUL, before._radius
             self._growth, self._rests = before._growth, before.is_finished
@@ -273,23 +278,23 @@ class TrackedSolve:
         return problem, problem.evaluate(place, RigidTransform())
 
 
-def _are_alike(one: ServoTargets, other: ServoTargets) -> bool:
-    """Whether targets are the same to `_STANDING_MM`."""
+def _moved_mm(one: ServoTargets, other: ServoTargets) -> float:
+    """By how much, mm, targets moved; infinite if they are others."""
     if one.accept_unreachable != other.accept_unreachable:
-        return False
+        return np.inf
     before, after = (None if each.shape is None else each.shape.shape for each in (one, other))
     here, there = (None if each.features is None else each.features.features for each in (one, other))
     if before is not after or (here is None) != (there is None):
-        return False
+        return np.inf
     if here is None or there is None:
-        return True
-    return (
+        return 0.0
+    are_same = (
         np.array_equal(here.uv, there.uv)
         and np.array_equal(here.weights, there.weights)
         and (here.anchors is None) == (there.anchors is None)
         and (here.anchors is None or there.anchors is None or here.anchors.are_as(there.anchors))
-        and bool(MM_PER_M * np.abs(here.positions - there.positions).max() <= _STANDING_MM)
     )
+    return MM_PER_M * float(np.abs(here.positions - there.positions).max()) if are_same else np.inf
 
 
 def _step(hessian: Array, gradient: Array, bounds: tuple[Array, Array], margins: Array, slopes: Array) -> Array:
