@@ -1,23 +1,23 @@
-"""Where something unknown touches a body and how hard, from markers on it and the model of it untouched.
+"""Where something unknown touches a body and how hard, from markers on it or a scan, and the model of it untouched.
 
-Something that does not stick pushes the skin inwards, along its normals n_i, with forces f_i >= 0 that displace the
-markers. The forces are those under which the model's balance x(f) meets the markers best,
+Something that does not stick pushes the skin inwards, along its normals n_i, with forces f_i >= 0 that displace it. The
+forces are those under which the model's balance x(f) meets best what is seen, m, of markers or of a scan (`sights`),
 
     f = argmin |m - W x(f)|^2 / s^2 + |f|^2 / F^2,    f >= 0
 
 by Gauss-Newton steps, each a non-negative least-squares problem with the compliance dx/df = K^-1 S^T N of the balance.
-Of forces that are nowhere below zero few remain, about where the body is touched. s is the error of a marker, and F far
-above any force: what markers do not tell stays small. Their sum is known better than how they are spread.
+Of forces that are nowhere below zero few remain, about where the body is touched. s is the error of what is seen, and F
+far above any force: what nothing tells stays small. Their sum is known better than how they are spread.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import nnls
-from scipy.sparse import csr_matrix, kron
+from scipy.sparse import csr_matrix
 
 from softform_core.arrays import Array
+from softform_core.contact.sights import Sight, skin_normals
 from softform_core.contact.touching_body import skin_moves
 from softform_core.errors import SoftformError
 from softform_core.simulation.hessian import Hessian
@@ -48,7 +48,7 @@ class FeltTouch(NamedTuple):
         force: (3,) N on the body, their sum.
         points: (n, 3) m where it is felt.
         forces: (n, 3) N on the body at each.
-        before: Root mean square of the markers' distances from the model untouched, m.
+        before: Root mean square by which what is seen misses the model untouched, m.
         after: The same from the model that is touched, m.
     """
 
@@ -63,10 +63,9 @@ class FeltTouch(NamedTuple):
 def felt_touch(
     body: SimulatedBody,
     actuators: Array,
-    weights: csr_matrix,
-    markers: Array,
+    sight: Sight,
     error: float,
-    free: Array | None = None,
+    free: Sight | None = None,
     stiffness: float = 1.0,
 ) -> FeltTouch:
     """Estimate where a body is touched and how hard.
@@ -74,48 +73,42 @@ def felt_touch(
     Args:
         body: Its model, of one sample at once, with a skin that moves linearly with its unknowns; it knows nothing of
             what touches it.
-        actuators: (k,) values under which the markers were captured.
-        weights: (M, P) of the body's points in each marker.
-        markers: (M, 3) m, as captured.
-        error: Standard deviation of a coordinate of a marker, m.
-        free: (M, 3) m, the same markers captured untouched under the same values, where they are known: by how much
-            these miss the model is no force.
+        actuators: (k,) values under which it was seen.
+        sight: What was seen, markers or a scan.
+        error: Standard deviation of a seen number, m.
+        free: The same, of the robot untouched under the same values, where it is known: by how much that misses the
+            model is no force.
         stiffness: Of the robot over its model's, as `felt_stiffness` finds it.
 
     Raises:
         NoEquilibriumError: If the model has no equilibrium under these values.
-        SoftformError: If there are no markers, or their shapes do not fit.
+        SoftformError: If the body has no skin.
     """
-    points = int(body.faces.max()) + 1 if len(body.faces) else 0
-    if not points or weights.shape[0] != len(markers) or not len(markers):
-        raise SoftformError(
-            f"{len(markers)} markers do not fit weights of shape {weights.shape} on a body of {points} skin points.",
-            "Give each marker the weights of the body's points that it lies between.",
-        )
+    points = _skin(body)
     moves = skin_moves(body, points)
-    in_markers = csr_matrix(kron(weights[:, :points], np.eye(3))) @ moves
     values = actuators[None] / stiffness
     here = _balanced(find_equilibria(body, values))
     if here is None:
         raise SoftformError("The model has no equilibrium under these values.", "Check the actuator values.")
-    offset = np.zeros(markers.size) if free is None else (free - weights @ body.points(here)[0]).ravel()
+    if free is not None:
+        sight = sight.against(free, body.points(here)[0, :points], body.faces)
 
-    def missed(unknowns: Array) -> Array:
-        return markers.ravel() - offset - (weights @ body.points(unknowns)[0]).ravel()
+    def missed(unknowns: Array) -> tuple[csr_matrix, Array]:
+        return sight.missed(body.points(unknowns)[0, :points], body.faces)
 
     free_points = np.flatnonzero(np.abs(moves).sum(axis=1).A1.reshape(-1, 3).sum(axis=1) > 0.0)
     chosen = free_points[:: max(1, -(-len(free_points) // _MOST_CANDIDATES))]
-    before, forces, pushes, is_pruned = missed(here), np.zeros(len(chosen)), np.zeros((points, 3)), False
+    before, forces, pushes, is_pruned = missed(here)[1], np.zeros(len(chosen)), np.zeros((points, 3)), False
     for _ in range(_STEPS):
-        inwards = -_normals(body.points(here)[0, :points], body.faces)[chosen]
+        inwards = -skin_normals(body.points(here)[0, :points], body.faces)[chosen]
         by_forces = csr_matrix(
             (inwards.ravel(), (np.arange(3 * len(chosen)) // 3, (3 * chosen[:, None] + np.arange(3)).ravel())),
             (len(chosen), 3 * points),
         )
         loads = np.asarray((by_forces @ moves).todense()).T
         factor = _Pushed(body, moves, pushes).derivatives(here, values)[1].factorised()
-        compliance = in_markers @ factor.solve(loads[None])[0]
-        residual = missed(here)
+        seen, residual = missed(here)
+        compliance = seen @ (moves @ factor.solve(loads[None])[0])
         rows = np.concatenate([compliance / error, np.eye(len(chosen)) / _MOST_FORCE])
         aims = np.concatenate([(residual + compliance @ forces) / error, np.zeros(len(chosen))])
         wanted = nnls(rows, aims, maxiter=20 * len(chosen))[0]
@@ -124,7 +117,7 @@ def felt_touch(
             tried = forces + share * (wanted - forces)
             pushes_tried = (by_forces.T @ tried).reshape(-1, 3)
             found = _balanced(find_equilibria(_Pushed(body, moves, pushes_tried), values, here))
-            if found is not None and np.linalg.norm(missed(found)) <= np.linalg.norm(residual):
+            if found is not None and np.linalg.norm(missed(found)[1]) <= np.linalg.norm(residual):
                 moved = True
                 break
             share *= 0.5
@@ -145,23 +138,24 @@ def felt_touch(
     felt = forces > 0.0
     places, each = body.points(here)[0, chosen][felt], stiffness * pushes[chosen][felt]
     place = forces[felt] @ places / forces[felt].sum() if felt.any() else np.full(3, np.nan)
-    scale = np.sqrt(len(markers))
+    scale = np.sqrt(len(before))
     return FeltTouch(
         place, stiffness * pushes.sum(axis=0), places, each,
-        float(np.linalg.norm(before) / scale), float(np.linalg.norm(missed(here)) / scale),
+        float(np.linalg.norm(before) / scale), float(np.linalg.norm(missed(here)[1]) / scale),
     )  # fmt: skip
 
 
-def felt_stiffness(body: SimulatedBody, actuators: Array, weights: csr_matrix, free: Array) -> float:
-    """How stiff a robot driven by pressures is over its model, from markers (M, 3) m on it untouched.
+def felt_stiffness(body: SimulatedBody, actuators: Array, free: Sight) -> float:
+    """How stiff a robot driven by pressures is over its model, from what is seen of it untouched.
 
     c times as stiff a body under pressures p is shaped as the model is under p / c, but for its weight: pressures are
     known in pascal, so that shapes under them tell the stiffness, and with it what a newton does. The best c is sought
-    by Gauss-Newton steps on its logarithm. Other arguments as of `felt_touch`.
+    by Gauss-Newton steps on its logarithm. Arguments as of `felt_touch`.
 
     Raises:
-        SoftformError: If the model has no equilibrium, or its pressures move no marker.
+        SoftformError: If the model has no equilibrium, or its pressures move nothing that is seen.
     """
+    points = _skin(body)
     stiffness, here = 1.0, None
     for _ in range(_STEPS):
         values = actuators[None] / stiffness
@@ -169,12 +163,13 @@ def felt_stiffness(body: SimulatedBody, actuators: Array, weights: csr_matrix, f
         if here is None:
             raise SoftformError("The model has no equilibrium under these values.", "Check the actuator values.")
         by_values = body.moved_points(here, equilibrium_sensitivities(body, here, values))[0] @ values[0]
-        by_log = -(weights @ by_values)
+        seen, residual = free.missed(body.points(here)[0, :points], body.faces)
+        by_log = -(seen @ by_values[:points].ravel())
         if not np.abs(by_log).max() > 0.0:
             raise SoftformError(
-                "Under these values no marker moves, so that they tell no stiffness.", "Capture it under pressure."
+                "Under these values nothing that is seen moves, which tells no stiffness.", "Capture it under pressure."
             )
-        step = float(np.sum(by_log * (free - weights @ body.points(here)[0])) / np.sum(by_log * by_log))
+        step = float(by_log @ residual / (by_log @ by_log))
         stiffness *= float(np.exp(np.clip(step, -_MOST_LOG, _MOST_LOG)))
         if abs(step) < _SETTLED:
             break
@@ -185,12 +180,11 @@ def _balanced(found: Equilibria) -> Array | None:
     return found.unknowns if found.found[0] else None
 
 
-def _normals(points: Array, faces: NDArray[np.int32]) -> Array:
-    """Unit normals (P, 3) of a skin, outwards, weighted by area."""
-    a, b, c = points[faces].swapaxes(0, 1)
-    found = np.zeros_like(points)
-    np.add.at(found, faces, np.cross(b - a, c - a)[:, None])
-    return np.asarray(found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-300))
+def _skin(body: SimulatedBody) -> int:
+    """Number of points of a body's skin."""
+    if not len(body.faces):
+        raise SoftformError("The body has no skin that could be touched.", "Take one with a surface.")
+    return int(body.faces.max()) + 1
 
 
 class _Pushed:

@@ -1,4 +1,4 @@
-"""Where a robot is touched and how hard, by markers: against a reality that differs from the model."""
+"""Where a robot is touched and how hard, by markers and by scans: against a reality that differs from the model."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
 from softform_core.contact.felt_touch import felt_stiffness, felt_touch
+from softform_core.contact.sights import MarkerSight, ScanSight
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_core.simulation.newton import find_equilibria
@@ -16,7 +17,7 @@ pytest.importorskip("ipctk", reason="ipctk is not installed")
 
 BODY = load_robot("membrane").body
 PRESSURES = np.full(9, 3000.0)
-ERROR = 1e-4  # m, of a marker
+ERROR, SCANNED = 1e-4, 2.5e-4  # m, of a marker and of a point of a scan
 PLACES = np.stack(np.meshgrid(*2 * [np.linspace(-0.13, 0.13, 9)]), axis=-1).reshape(-1, 2)
 
 
@@ -33,16 +34,31 @@ def weights_at(body: SimulatedBody) -> csr_matrix:
     return csr_matrix(rows)
 
 
-def captured(body: SimulatedBody, noise: int) -> Array:
+def balanced(body: SimulatedBody) -> Array:
     found = find_equilibria(body, PRESSURES[None])
     assert not found.failures[0]
-    return weights_at(body) @ body.points(found.unknowns)[0] + ERROR * np.random.default_rng(noise).standard_normal(
-        (len(PLACES), 3)
-    )
+    return body.points(found.unknowns)[0]
+
+
+def markers(body: SimulatedBody, noise: int, model: SimulatedBody) -> MarkerSight:
+    """Of the real body, as the model knows them."""
+    off = ERROR * np.random.default_rng(noise).standard_normal((len(PLACES), 3))
+    return MarkerSight(weights_at(model), weights_at(body) @ balanced(body) + off)
+
+
+def scan(body: SimulatedBody, noise: int, model: SimulatedBody) -> ScanSight:
+    """Of the real body, 3000 points anywhere on it."""
+    random, points = np.random.default_rng(noise), balanced(body)
+    corners = points[body.faces]
+    area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
+    chosen = corners[random.choice(len(corners), 3000, p=area / area.sum())]
+    places = np.einsum("ncx,nc->nx", chosen, random.dirichlet(np.ones(3), 3000))
+    return ScanSight(places + SCANNED * random.standard_normal(places.shape))
 
 
 @pytest.mark.long
-def test_a_touch_is_felt_within_fifteen_per_cent_on_a_reality_unlike_the_model():
+@pytest.mark.parametrize(("look", "error"), [(markers, ERROR), (scan, SCANNED)])
+def test_a_touch_is_felt_within_fifteen_per_cent_on_a_reality_unlike_the_model(look, error):
     """Finer, a tenth softer, unevenly thick and of walls a third less stiff than the model says."""
     ball = {"shape": "sphere", "name": "ball", "centre": (0.03, -0.02, 0.065), "radius": 0.035}
     real = BODY.reality_type().model_validate({
@@ -56,10 +72,10 @@ def test_a_touch_is_felt_within_fifteen_per_cent_on_a_reality_unlike_the_model()
     truth = touched.touches(find_equilibria(touched, PRESSURES[None]).unknowns[0])[0]
     assert truth.force[2] < -10.0
     model = BODY.model_copy(update={"cells": 15}).simulator()
-    weights, free = weights_at(model), captured(BODY.real_simulator(real), 2)
-    stiffness = felt_stiffness(model, PRESSURES, weights, free)
+    free = look(BODY.real_simulator(real), 2, model)
+    stiffness = felt_stiffness(model, PRESSURES, free)
     assert 0.75 < stiffness < 0.95
-    felt = felt_touch(model, PRESSURES, weights, captured(touched, 1), ERROR, free, stiffness)
+    felt = felt_touch(model, PRESSURES, look(touched, 1, model), error, free, stiffness)
     assert np.linalg.norm(felt.force - truth.force) < 0.15 * np.linalg.norm(truth.force)
     assert np.linalg.norm(felt.place - truth.place) < 0.01
     assert felt.after < 0.2 * felt.before
@@ -67,11 +83,11 @@ def test_a_touch_is_felt_within_fifteen_per_cent_on_a_reality_unlike_the_model()
 
 def test_nothing_is_felt_where_nothing_touches():
     model = BODY.model_copy(update={"cells": 9}).simulator()
-    felt = felt_touch(model, PRESSURES, weights_at(model), captured(model, 1), ERROR, free=captured(model, 2))
+    felt = felt_touch(model, PRESSURES, markers(model, 1, model), ERROR, free=markers(model, 2, model))
     assert np.linalg.norm(felt.force) < 1.5
 
 
 def test_markers_that_do_not_fit_are_told():
     model = BODY.model_copy(update={"cells": 9}).simulator()
     with pytest.raises(SoftformError, match="80 markers do not fit"):
-        felt_touch(model, PRESSURES, weights_at(model), np.zeros((80, 3)), ERROR)
+        MarkerSight(weights_at(model), np.zeros((80, 3)))
