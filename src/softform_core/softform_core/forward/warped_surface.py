@@ -10,7 +10,7 @@ from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import SplineModel, SurfaceModel, batch_of
 from softform_core.forward.memory import Memory
 from softform_core.forward.mlp import AffineLayers, fold
-from softform_core.forward.rbf_warp import SimToReal, WarpInputs, gaussians, warp, warp_jacobian, warp_tangents
+from softform_core.forward.rbf_warp import Floats, SimToReal, WarpInputs, gaussians, warp, warp_jacobian, warp_tangents
 from softform_core.surface.bspline import apply, unit_normals
 
 __all__ = ["WarpedSurface"]
@@ -34,7 +34,7 @@ class Warped:
     points: Array
     simulated: Array
     centers: Array
-    gaussian: Array
+    gaussian: Floats
     gamma: Array
     control: Array
     predicted: Any

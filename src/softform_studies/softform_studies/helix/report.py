@@ -29,7 +29,7 @@ def draw_report(path: Path, runs: Mapping[str, Tracked], poses: Sequence[Posed],
         length: Of the arm, m.
     """
     figure = Figure(figsize=(15.0, 9.4), dpi=110, layout="constrained")
-    above, below = figure.subfigures(2, 1, height_ratios=[1.25, 1.0])
+    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=[1.25, 1.0])[:, 0]
     panels = above.add_gridspec(1, 3, width_ratios=[1.2, 1.1, 1.1])
     space = above.add_subplot(panels[0], projection="3d")
     errors, times = above.add_subplot(panels[1]), above.add_subplot(panels[2])
