@@ -78,6 +78,17 @@ class ScanSight:
     places: Array
     offset: Array | None = None
 
+    def __post_init__(self) -> None:
+        """Check the points.
+
+        Raises:
+            SoftformError: If there are none, or one is not finite.
+        """
+        if self.places.ndim != 2 or self.places.shape[1:] != (3,) or not len(self.places):
+            raise SoftformError(f"A scan has points of shape {self.places.shape}.", "Give (N, 3) m, one at least.")
+        if not np.isfinite(self.places).all():
+            raise SoftformError("A scan has points that are no numbers.", "Leave them out.")
+
     def missed(self, points: Array, faces: NDArray[np.int32]) -> tuple[csr_matrix, Array]:
         """See `Sight`; a number for each point of the scan, 0 for those that are far from all of the skin."""
         triangle, closest, shares = TriangleTree(points[faces]).query(self.places)

@@ -87,7 +87,11 @@ def test_nothing_is_felt_where_nothing_touches():
     assert np.linalg.norm(felt.force) < 1.5
 
 
-def test_markers_that_do_not_fit_are_told():
+def test_markers_that_do_not_fit_and_empty_scans_are_told():
     model = BODY.model_copy(update={"cells": 9}).simulator()
     with pytest.raises(SoftformError, match="80 markers do not fit"):
         MarkerSight(weights_at(model), np.zeros((80, 3)))
+    with pytest.raises(SoftformError, match="one at least"):
+        ScanSight(np.zeros((0, 3)))
+    with pytest.raises(SoftformError, match="no numbers"):
+        ScanSight(np.full((5, 3), np.nan))
