@@ -32,8 +32,6 @@ _WORKING = 2
 """Tendons that a configuration pulls at most."""
 _TRIALS, _PROBE = 4, 2e-4
 """Of the search for the best fit: rounds, and the way that tells a slope, m."""
-_WORTH = 0.5
-"""By how much a round before must have been better, mm, to go back to it: it does not come again just as it came."""
 _LARGEST_STEP = 0.003  # m of any tendon
 _DAMPING = 1.0
 """Of a step: root of the squared error, in mm, that 1 mm of each pull is worth."""
@@ -138,7 +136,7 @@ class Loop:
 
     Attributes:
         errors: (rounds + 1, n) mm, true, after the plan and after each correction.
-        end: (n,) mm, true, where the robots are left: at the best that was measured.
+        end: (n,) mm, true, where the robots are left.
         best: (n, k) m, its configurations.
         seconds: (n,) that all of it took.
     """
@@ -155,7 +153,8 @@ def closed_loop(
 ) -> Loop:  # fmt: skip
     """Plan, measure, and correct what is foretold by what is missing; each round comes by way of home, as the first.
 
-    So each finds the same body. Whoever was not measured best in the last round goes back to the best, the same way.
+    So each finds the same body. Whoever was measured to be worse in the end than after the plan goes back to the best,
+    the same way; others stay, for what was measured does not come again just as it came.
     """
     ways: tuple[Way, ...] = ("by_home",)
     off: list[Array] = []
@@ -177,7 +176,7 @@ def closed_loop(
     each = np.arange(len(targets))
     chosen = np.array(seen).argmin(axis=0)
     best, end = np.array(asked)[chosen, each], off[-1].copy()
-    back = np.flatnonzero(seen[-1] > np.array(seen).min(axis=0) + _WORTH)
+    back = np.flatnonzero(seen[-1] > seen[0])
     if back.size:
         plans = Plans(["by_home"] * len(back), best[back], end[back], spent[back])
         end[back] = _off(executed(robots.of(back), plans)[0], targets[back])
