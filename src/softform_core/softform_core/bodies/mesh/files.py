@@ -85,6 +85,17 @@ def in_either_unit(path: Path) -> str:
     )
 
 
+def bounds_of(path: Path, unit: AnyUnit | None) -> Array:
+    """Lowest and highest corner (2, 3) m of what a file holds; STEP states its own unit.
+
+    Raises:
+        SoftformError: If it cannot be read, or is of an impossible size.
+    """
+    points = _content(path, None if states_unit(path.name) else unit, None)[0]
+    _check_size(points, path.name, None if states_unit(path.name) else unit)
+    return np.stack([points.min(axis=0), points.max(axis=0)])
+
+
 def read_body(body: Source) -> BodyFile:
     """What the files of a body hold.
 
