@@ -71,8 +71,8 @@ class _Pace(NamedTuple):
 
 _HURRIED, _FOLLOWING, _CAREFUL = _Pace(5.0, 4, 1, np.inf), _Pace(3.0, 5, 2, np.inf), _Pace(3.0, 5, 4, 80.0)
 """After a target that jumps, after one that moves, and towards one that stands."""
-_FOLLOWED_MM, _NEAR_MM = 30.0, 80.0
-"""Distances by which a target that is followed goes on at most from one solve to the next, and from the shape to it."""
+_FOLLOWED_MM = 30.0
+"""Distance by which a target that moves goes on at most from one solve to the next."""
 
 
 class TrackedSolve:
@@ -111,7 +111,7 @@ class TrackedSolve:
         self._falling: int = 0 if before is None else before._falling
         self._pace = _HURRIED
         moved = np.inf if before is None else _moved_mm(before.targets, targets)
-        if before is not None and moved <= _FOLLOWED_MM and before.errors.max_mm <= _NEAR_MM:
+        if moved <= _FOLLOWED_MM:
             self._pace = _FOLLOWING
         if before is not None and moved <= _STANDING_MM:
             # Beyond the end of what is stable a target that stands is not tried again and again.
