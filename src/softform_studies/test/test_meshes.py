@@ -2,7 +2,7 @@
 
 import pytest
 
-from softform_studies.meshes.bench import tried
+from softform_studies.meshes.bench import files, tried
 from softform_studies.meshes.made import cases
 
 TOLD = {
@@ -31,3 +31,23 @@ def test_a_mesh_works_or_is_told(case, tmp_path):
         assert all(0.05 < moved < 60.0 for moved in row["moves_mm"])
     else:
         assert TOLD[case.name] in row["told"]
+
+
+def test_files_of_anybodys_are_bent_or_told(tmp_path):
+    """A bar of eight cubes along x, in mm, and one that is cut off."""
+    cubes = [[(x, y, z) for x in (i, i + 1) for y in (0, 1) for z in (0, 1)] for i in range(8)]
+    nodes = sorted({corner for cube in cubes for corner in cube})
+    number = {corner: row for row, corner in enumerate(nodes)}
+    parts = ((0, 1, 3, 7), (0, 1, 5, 7), (0, 2, 3, 7), (0, 2, 6, 7), (0, 4, 5, 7), (0, 4, 6, 7))
+    cells = [[number[cube[corner]] for corner in part] for cube in cubes for part in parts]
+    lines = ["# vtk DataFile Version 3.0", "bar", "ASCII", "DATASET UNSTRUCTURED_GRID", f"POINTS {len(nodes)} double"]
+    lines += [" ".join(str(10.0 * one) for one in node) for node in nodes]
+    lines += [f"CELLS {len(cells)} {5 * len(cells)}", *(f"4 {' '.join(map(str, cell))}" for cell in cells)]
+    lines += [f"CELL_TYPES {len(cells)}", *["10"] * len(cells)]
+    (tmp_path / "bar.vtk").write_text("\n".join(lines) + "\n")
+    (tmp_path / "cut.vtk").write_text("\n".join(lines[:9]))
+    found = files([tmp_path / "bar.vtk", tmp_path / "cut.vtk"], "mm", lambda line: None)
+    assert (found["meshes"], found["that_work"]) == (2, 1)
+    bar, cut = found["rows"]
+    assert bar["told"] == "" and 1.0 < max(bar["moves_mm"]) < 20.0
+    assert "cut.vtk" in cut["told"]
