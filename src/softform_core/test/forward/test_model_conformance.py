@@ -131,7 +131,7 @@ def test_models_are_found_by_name_and_refused_with_the_reason() -> None:
     refused: list[tuple[Callable[[], object], str]] = [
         (lambda: open_models("fme", ModelRequest(robot, 100)), "fme"),
         (lambda: open_surface_models("fem", ModelRequest(rod, 100)), "no surface"),
-        (lambda: fem(ModelRequest(robot, 100, sim_to_real="/tmp/x")), "not its simulator"),
+        (lambda: fem(ModelRequest(rod, 100, sim_to_real="/tmp/x")), "not its simulator"),
     ]
     for attempt, reason in refused:
         with pytest.raises(SoftformError, match=reason):
