@@ -253,8 +253,11 @@ def test_no_timer_follows_the_time_of_day():
             assert ".create_timer(" not in path.read_text(encoding="utf-8"), path
 
 
-A_BODY_ITSELF = {SRC / "softform_studies/softform_studies/foreign/tentacle_rod.py"}
-"""Physics of a body outside `bodies`: one that no robot's description has."""
+A_BODY_ITSELF = {
+    SRC / "softform_studies/softform_studies/foreign/tentacle_rod.py",
+    SRC / "softform_studies/softform_studies/meshes/bench.py",
+}
+"""Physics of a body outside `bodies`, one that no robot's description has; and what tries files of one kind."""
 
 
 def test_only_a_body_knows_its_kind():
