@@ -10,6 +10,7 @@ from softform_studies.fem.bench import Led, models_by_simulation
 QUICK = {"compressible", "planar_fingers", "tendon_robot", "tendon_rod", "three_chamber"}
 
 
+@pytest.mark.timeout(1200)  # of the manipulator, where the machine has other work: a few minutes
 @pytest.mark.parametrize(
     "name",
     [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in described_names("robots")],
@@ -20,7 +21,7 @@ def test_a_robot_is_led_by_its_simulation(name):
     robot = load_robot(name)
     led = Led(robot)
     (_, reach_mm), (_, follow_mm), (ticks, stream_mm) = led.reach(), led.follow(), led.stream()
-    assert led.deformation_mm > 10.0 and len(ticks) > 10
+    assert led.deformation_mm > 4.0 and len(ticks) > 10
     assert reach_mm < 0.25 and follow_mm < 0.1 and stream_mm < 0.5, "the path is one that it can keep to"
 
 

@@ -62,11 +62,11 @@ class TipState(NamedTuple):
 
     Attributes:
         points: (1, P, 3) mm; z is 0 for a robot in a plane.
-        slope: (1, P, 3, m) mm per unit.
+        actuation: (m,).
     """
 
     points: Array
-    slope: Array
+    actuation: Array
 
 
 class TipPoint(ForwardModel):
@@ -90,15 +90,17 @@ class TipPoint(ForwardModel):
         return other
 
     def forward(self, actuation: Array) -> TipState:
-        """Evaluate (1, m); N_J gives the Jacobian (paper 001, Eq. 4) for little more."""
-        tip, jacobian = self._model.tip_and_jacobian(actuation[0])
-        points, slope = np.zeros((1, self._count, 3)), np.zeros((1, self._count, 3, len(self._inputs)))
-        points[..., : len(tip)], slope[:, :, : len(tip)] = tip, jacobian
-        return TipState(points, slope)
+        """Evaluate (1, m)."""
+        tip, points = self._model.tip(actuation[0]), np.zeros((1, self._count, 3))
+        points[..., : len(tip)] = tip
+        return TipState(points, actuation[0])
 
     def jacobian(self, state: TipState) -> Array:
-        """Return the derivative of the tip, (1, P, 3, m) mm/Pa."""
-        return state.slope
+        """Return the derivative of the tip, (1, P, 3, m) mm/Pa (paper 001, Eq. 4), where a solve asks for it."""
+        _, jacobian = self._model.tip_and_jacobian(state.actuation)
+        slope = np.zeros((1, self._count, 3, len(self._inputs)))
+        slope[:, :, : len(jacobian)] = jacobian
+        return slope
 
 
 _LEAST_SPREAD = 0.05

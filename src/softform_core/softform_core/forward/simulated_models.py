@@ -41,6 +41,8 @@ from softform_core.surface.curve import fit_curve
 from softform_core.units import MM_PER_M
 
 _STEP_PART = 1e-6
+_REMEMBERED = 3
+"""Equilibria from which the next one is sought: a servo asks by turns for what it aims at and for what it commands."""
 
 
 class SimulatedState(NamedTuple):
@@ -51,11 +53,19 @@ class SimulatedState(NamedTuple):
     actuation: Array
 
 
+class _Solved(NamedTuple):
+    """A state, the actuators' values (n, k), and, where it was asked for, how the unknowns move by them (n, u, k)."""
+
+    state: SimulatedState
+    values: Array
+    moves: Array | None
+
+
 class SimulatedModel(ForwardModel):
     """The points of a body: the vertices of its surface and then its named points, as of a tip.
 
-    Each equilibrium is sought from the one before, as a solve moves in small steps, or from rest where that is nearer;
-    a body that can snap through may have another one from elsewhere.
+    Each equilibrium is sought from the nearest of the last ones, along its derivative where that is known, or from rest
+    where that is nearer; a body that can snap through may have another one from elsewhere.
 
     Args:
         robot: The robot.
@@ -71,62 +81,73 @@ class SimulatedModel(ForwardModel):
         self._inputs = tuple(robot.actuation_names)
         self._steps = np.diag(_STEP_PART * (robot.actuation_max - robot.actuation_min))
         self._span = np.maximum(robot.actuator_max - robot.actuator_min, 1e-300)
-        self._last: tuple[Array, Array | None] | None = None  # unknowns and, where known, the actuators' values
-        self._state: SimulatedState | None = None
+        self._solved: tuple[_Solved, ...] = ()  # replaced whole: a stream and a goal ask in threads of their own
+        self._hint: Array | None = None
         self.frames = body.frames
 
     def forward(self, actuation: Array) -> SimulatedState:
-        """Return equilibria under (n, m); those of the last call, if they are asked for again.
+        """Return equilibria under (n, m); those of the last calls, if they are asked for again.
 
         Raises:
             NoEquilibriumError: If one of them has no equilibrium.
         """
         flat, _ = batch_of(actuation, len(self._inputs))
-        known = self._state  # looked up once: a stream and a goal ask in threads of their own
-        if known is not None and np.array_equal(flat, known.actuation):
-            return known
+        known = next((one for one in self._solved if np.array_equal(flat, one.state.actuation)), None)
+        if known is not None:
+            return known.state
         values = self._actuators_of(flat)
         found = find_equilibria(self._body, values, *self._begin(values))
         if reason := next(filter(None, found.failures), ""):
             raise NoEquilibriumError(reason, NO_EQUILIBRIUM_ADVICE)
-        self._last = found.unknowns, values
         state = SimulatedState(MM_PER_M * self._points(found.unknowns), found.unknowns, flat.copy())
-        self._state = state
+        self._remember(_Solved(state, values, None))
         return state
 
     def seek_from(self, unknowns: Array) -> None:
         """Have the next equilibrium sought from unknowns (1, u), where more is known of it than of the last one."""
-        self._last, self._state = (unknowns, None), None
+        self._solved, self._hint = (), unknowns
 
     def start(self, actuation: Array) -> Array:
         """Return unknowns (1, u) to begin from at an actuation (m,): those of the last equilibrium, or at rest."""
-        if self._last is not None and len(self._last[0]) == 1:
-            return self._last[0]
-        return self._body.start(self._actuators_of(actuation[None]))
+        last = self._solved[0].state.unknowns if self._solved else self._hint
+        return last if last is not None and len(last) == 1 else self._body.start(self._actuators_of(actuation[None]))
 
     def jacobian(self, state: SimulatedState) -> Array:
         """Return the points' derivative, (n, P, 3, m) mm per unit, by the implicit function theorem; NaN if slack."""
+        known = next((one for one in self._solved if one.state is state), None)
         values = self._actuators_of(state.actuation)
+        moves = None if known is None else known.moves
+        if moves is None:
+            moves = equilibrium_sensitivities(self._body, state.unknowns, values)
+            self._remember(_Solved(state, values, moves))
         steps = [(self._actuators_of(state.actuation + step) - values) / step.max() for step in self._steps]
-        moves = equilibrium_sensitivities(self._body, state.unknowns, values) @ np.stack(steps, axis=2)
-        return MM_PER_M * self._moved(state.unknowns, moves)
+        return MM_PER_M * self._moved(state.unknowns, moves @ np.stack(steps, axis=2))
+
+    def _remember(self, solved: _Solved) -> None:
+        others = [one for one in self._solved if one.state is not solved.state]
+        self._solved, self._hint = (solved, *others[: _REMEMBERED - 1]), None
 
     def _begin(self, values: Array) -> tuple[Array | None, Array | None]:
         """Return where to begin (n, u) under actuator values (n, k), and those under which that is in balance."""
-        last = self._last
-        if last is None or len(last[0]) != len(values):
+        if self._hint is not None and len(self._hint) == len(values):
+            return self._hint, None
+        alike = [one for one in self._solved if one.values.shape == values.shape]
+        if not alike:
             return None, None
-        start, balanced = last
-        if balanced is None:
-            return last
-        rest = self._body.unloaded
-        way, way_from_rest = (np.linalg.norm((values - one) / self._span, axis=1) for one in (balanced, rest))
-        nearer = (way <= way_from_rest)[:, None]
-        if nearer.all():
-            return last
+        ways = np.array([np.linalg.norm((values - one.values) / self._span, axis=1) for one in alike])
+        number = int(ways.sum(axis=1).argmin())
+        last, rest = alike[number], self._body.unloaded
+        nearer = (ways[number] <= np.linalg.norm((values - rest) / self._span, axis=1))[:, None]
         if not nearer.any():
             return None, None
-        return np.where(nearer, start, self._body.start(values)), np.where(nearer, balanced, rest)
+        if not nearer.all():
+            start = np.where(nearer, last.state.unknowns, self._body.start(values))
+            return start, np.where(nearer, last.values, rest)
+        if last.moves is not None:
+            step = (last.moves @ (values - last.values)[..., None])[..., 0]
+            if np.abs(step).max() <= self._body.largest_step:  # false where it is NaN
+                return last.state.unknowns + step, values
+        return last.state.unknowns, last.values
 
     def _points(self, unknowns: Array) -> Array:
         """Return the points (n, P, 3) m of the model; subclasses may have others of the body."""
@@ -262,7 +283,7 @@ class SimulatedBones(SimulatedModel):
     def at(self, uv: Array) -> Self:
         """Return the places of `Robot.rider_parameters` (M, 2)."""
         other = copy(self)
-        other._chosen, other._state = bone_places(uv), None
+        other._chosen, other._solved = bone_places(uv), ()
         return other
 
     def _points(self, unknowns: Array) -> Array:

@@ -176,8 +176,13 @@ class Problem:
         """Return the same problem at few points, with other limits."""
         coarse = Problem(self.pipeline.coarse, self.target, options, self.features)
         coarse.trims, coarse.ignore_uncovered, coarse.scale = self.trims, self.ignore_uncovered, self.scale
-        coarse._size, coarse._finer = self.size, self
+        coarse._finer = self
+        coarse.sized_as(self)
         return coarse
+
+    def sized_as(self, other: "Problem") -> None:
+        """Take the size from another problem of the same robot, if that knows it: a simulation solves for it."""
+        self._size = other._size
 
     @property
     def size(self) -> float:
@@ -243,6 +248,8 @@ class Problem:
         return bool(self._uncovered(at.points, at.matches, at.pose).any())
 
     def _uncovered(self, points: Array, matches: Matches, pose: RigidTransform) -> NDArray[np.bool_]:
+        if not len(matches.distances):
+            return np.zeros(0, dtype=bool)
         near = matches.distances <= BESIDE_PART * self.size
         return ~near if near.all() else self.footprint.lacks(points, matches, pose)
 

@@ -64,6 +64,8 @@ class ServoSolve:
         shape = None if targets.shape is None else targets.shape.shape
         self._problem = Problem(model, shape, options, self._features)
         self._problem.ignore_uncovered = before is not None and before.leaves_points_out
+        if before is not None and before.model is model:
+            self._problem.sized_as(before._problem)
         start = self._problem.evaluate(options.start(), RigidTransform())
         if not np.isfinite(start.merit):  # nothing of this target is near
             self._problem.ignore_uncovered = False

@@ -5,6 +5,7 @@ import pytest
 
 from softform_core.bodies.membrane.equilibrium import MembraneProblem
 from softform_core.bodies.membrane.simulator import RealMembrane, build_membrane
+from softform_core.forward import simulated_models
 from softform_core.forward.one_point import TipPoint
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.forward.simulated_models import SimulatedModel
@@ -46,6 +47,28 @@ def test_a_shape_is_found_on_the_simulation_itself(simulation):
     result = solve_inverse_kinematics(simulation, target, options)
     assert result.mean_error_mm < 0.01
     np.testing.assert_allclose(result.actuation, hidden, atol=10.0)
+
+
+def test_an_equilibrium_that_is_known_is_not_solved_for_and_one_near_it_is_sought_along_its_derivative(monkeypatch):
+    robot = load_robot("three_chamber")
+    spent = []
+
+    def counted(*args):
+        found = find_equilibria(*args)
+        spent.append(int(found.iterations.sum()))
+        return found
+
+    monkeypatch.setattr(simulated_models, "find_equilibria", counted)
+    here = 0.5 * (robot.actuation_min + robot.actuation_max)
+    there = here + 0.02 * (robot.actuation_max - robot.actuation_min)
+    plain, led = (SimulatedModel(robot, robot.body.simulator()) for _ in range(2))
+    expected = [plain.forward(one[None]).points for one in (here, there)][1]
+    led.jacobian(led.forward(here[None]))
+    found = led.forward(there[None])
+    assert spent[3] < spent[1] and np.abs(found.points - expected).max() < 1e-5
+    for known in (here, there, here):
+        led.forward(known[None])
+    assert len(spent) == 4
 
 
 def _faces(cells):
