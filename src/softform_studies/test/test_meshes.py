@@ -1,8 +1,11 @@
 """Of twenty meshes as bodies, those known to work move under each input; what is wrong with others is told."""
 
+import numpy as np
 import pytest
 
-from softform_studies.meshes.bench import files, tried
+from softform_core.robots.body import body_class
+from softform_core.simulation.newton import find_equilibria
+from softform_studies.meshes.bench import RUBBER, files, tried
 from softform_studies.meshes.made import cases
 
 TOLD = {
@@ -51,3 +54,20 @@ def test_files_of_anybodys_are_bent_or_told(tmp_path):
     bar, cut = found["rows"]
     assert bar["told"] == "" and 1.0 < max(bar["moves_mm"]) < 20.0
     assert "cut.vtk" in cut["told"]
+
+
+@pytest.mark.long
+def test_folds_of_bellows_touch_and_hold_what_would_fold_through_itself(tmp_path):
+    pytest.importorskip("ipctk")
+    made = next(one for one in cases() if one.name == "bellows, walls 2 mm").make(tmp_path) | {"mesh_size": 0.0074}
+    free, touching = (
+        body_class("mesh").model_validate(RUBBER | made | contact, context={"folder": tmp_path}).simulator()
+        for contact in ({}, {"contact": {"itself": True, "reach": 3e-4}})
+    )
+    slight, more = np.array([[-800.0]]), np.array([[-1400.0]])
+    apart = [find_equilibria(one, slight).unknowns for one in (free, touching)]
+    np.testing.assert_allclose(touching.points(apart[1]), free.points(apart[0]), atol=1e-7)
+    assert not touching.touches(apart[1][0])
+    folded = find_equilibria(touching, more, apart[1])
+    assert folded.found.all() and not find_equilibria(free, more, apart[0]).found.any()
+    assert {one.name for one in touching.touches(folded.unknowns[0])} == {"itself"}

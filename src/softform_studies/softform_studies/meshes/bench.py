@@ -24,12 +24,13 @@ _GRIPPED, _CELL = 0.15, 0.08
 """Share of the length that a grip holds at either end, and edge of the tetrahedra over it."""
 _BENT, _BENDING = 3, 0.1
 """Input from the last, a turn about x of the upper grip, and that, rad."""
-_RUBBER = {
+RUBBER = {
     "kind": "mesh",
     "density": 1080.0,
     "material": {"law": "yeoh", "coefficients": [42e3, 1.6e3, 3e3]},
     "gravity": (0.0, 0.0, 9.81),
 }
+"""Fields of a body of a soft rubber that hangs."""
 
 
 def meshes(report: Callable[[str], None]) -> dict[str, object]:
@@ -104,7 +105,7 @@ def tried(case: Case, folder: Path) -> dict[str, object]:
     row: dict[str, object] = {"name": case.name, "is_sound": case.is_sound, "told": ""}
     try:
         fields = case.make(folder)
-        body = body_class("mesh").model_validate(_RUBBER | fields, context={"folder": folder})
+        body = body_class("mesh").model_validate(RUBBER | fields, context={"folder": folder})
         problem = body.simulator()
         cables = len(fields.get("loads", []))  # of the chambers first, then of these
         values = np.diag([_PRESSURE] * (len(body.inputs) - cables) + [_PULL] * cables)
