@@ -23,7 +23,7 @@ from softform_core.errors import SoftformError
 from softform_core.simulation.hessian import Hessian
 from softform_core.simulation.newton import Equilibria, find_equilibria
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
-from softform_core.simulation.simulated_body import SimulatedBody
+from softform_core.simulation.simulated_body import SimulatedBody, skin_count
 
 __all__ = ["FeltTouch", "felt_stiffness", "felt_touch"]
 
@@ -184,7 +184,7 @@ def _skin(body: SimulatedBody) -> int:
     """Number of points of a body's skin."""
     if not len(body.faces):
         raise SoftformError("The body has no skin that could be touched.", "Take one with a surface.")
-    return int(body.faces.max()) + 1
+    return skin_count(body)
 
 
 class _Pushed:

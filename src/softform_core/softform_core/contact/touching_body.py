@@ -22,7 +22,7 @@ from softform_core.simulation.hessian import Hessian, SparseFactor, SparseHessia
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
 from softform_core.simulation.problem import MixedProblem, ShapeProblem
 from softform_core.simulation.sampled_body import SampledSurface
-from softform_core.simulation.simulated_body import SimulatedBody, TrackedBody, rest_points
+from softform_core.simulation.simulated_body import SimulatedBody, TrackedBody, rest_points, skin_count
 from softform_core.surface.mesh import directed_edges, loops_along
 
 __all__ = ["TouchingBody", "touching"]
@@ -64,7 +64,7 @@ class TouchingBody:
                 "This body has no skin of its own that could touch something.",
                 "Leave out contact, or describe it as a membrane, a solid, a freeform body or an arm with cables.",
             )
-        points = int(body.faces.max()) + 1
+        points = skin_count(body)
         moves = skin_moves(body, points)
         rest, faces = rest[:points], np.asarray(body.faces, dtype=np.int64)
         if goes_around:

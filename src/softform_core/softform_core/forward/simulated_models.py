@@ -36,7 +36,14 @@ from softform_core.halton import halton_actuations
 from softform_core.robots import TIP, Robot
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
-from softform_core.simulation.simulated_body import BodyOfBones, LinedBody, SimulatedBody, TrackedBody, rest_points
+from softform_core.simulation.simulated_body import (
+    BodyOfBones,
+    LinedBody,
+    SimulatedBody,
+    TrackedBody,
+    rest_points,
+    skin_count,
+)
 from softform_core.surface.curve import fit_curve
 from softform_core.units import MM_PER_M
 
@@ -185,7 +192,7 @@ class SimulatedSurface(SplineModel):
         super().__init__(robot.patches, uv, robot.actuation_names)
         body = robot.body.simulator()
         self._model, vertices = SimulatedModel(robot, body), rest_points(body)
-        self._vertices = int(body.faces.max()) + 1
+        self._vertices = skin_count(body)
         self._fitted = robot.parametrised(vertices[: self._vertices], body.faces)
         self._body, self.actuators_of = body, robot.actuators_of
         span = robot.actuation_max - robot.actuation_min

@@ -26,6 +26,7 @@ __all__ = [
     "equilibrium_points",
     "equilibrium_unknowns",
     "rest_points",
+    "skin_count",
 ]
 
 
@@ -234,6 +235,11 @@ class PathDependentBody(SimulatedBody, Protocol):
 def rest_points(body: SimulatedBody) -> Array:
     """Points (P, 3) m of the undeformed body."""
     return np.asarray(body.points(body.rest[None])[0])
+
+
+def skin_count(body: SimulatedBody) -> int:
+    """Number of the vertices of a body's surface, the first of its points; 0 without a surface."""
+    return int(body.faces.max(initial=-1)) + 1
 
 
 def equilibrium_unknowns(body: SimulatedBody, actuators: Array, near: Array | None = None) -> Array:

@@ -19,7 +19,7 @@ from softform_core.robots import TIP, Robot
 from softform_core.robots.actuators import each
 from softform_core.robots.devices import Device
 from softform_core.shapes.features import FeaturePoints
-from softform_core.simulation.simulated_body import PathDependentBody, SimulatedBody, equilibrium_unknowns
+from softform_core.simulation.simulated_body import PathDependentBody, SimulatedBody, equilibrium_unknowns, skin_count
 from softform_core.units import MM_PER_M
 from softform_rig.motor_emulation import EMULATION, HOME, MotorErrors, make_motors
 from softform_rig.reality import Reality
@@ -230,7 +230,7 @@ class RealArm:
 
 def outside_of(body: SimulatedBody, unknowns: Array) -> Array:
     """Vertices (V, 3) m of a body's outside at unknowns (1, m)."""
-    return body.points(unknowns)[0, : body.faces.max() + 1]
+    return body.points(unknowns)[0, : skin_count(body)]
 
 
 class _Bus:

@@ -85,7 +85,7 @@ def helix(
     say(f"two hands: {held.model_mm:.1f} mm in the model, all of the reality {held.node_mm:.1f} mm from it")
     poses = posed(arm, real)
     for pose in poses:
-        say(f"pose, {pose.pose.name}: overlap {pose.iou:.2f}, nodes {pose.node_mm.mean():.1f} mm apart")
+        say(pose.told())
     places, popped = drags(length, _BALLOONS, seed + 2, move=1.0 / RATE, hold=0.0), []
     for place in places:
         arm.begin()

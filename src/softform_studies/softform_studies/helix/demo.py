@@ -81,7 +81,7 @@ def show(robot_name: str, reality_name: str, seed: int, say: Callable[[str], Non
         say(f"{name}: {runs[name].real_mm.mean():.1f} mm off in the mean, {milliseconds:.0f} ms a tick")
     poses = posed(arm, lambda: RealArm(robot, reality, seed))
     for pose in poses:
-        say(f"pose, {pose.pose.name}: overlap {pose.iou:.2f}, nodes {pose.node_mm.mean():.1f} mm apart")
+        say(pose.told())
     report = new_run_folder("demo") / "report.png"
     draw_report(report, runs, poses, length)
     say(f"report: {report}")

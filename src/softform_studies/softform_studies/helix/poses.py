@@ -68,6 +68,10 @@ class Posed:
         """Intersection of both silhouettes over their union."""
         return silhouette_iou(self.model, self.real)
 
+    def told(self) -> str:
+        """A line on it."""
+        return f"pose, {self.pose.name}: overlap {self.iou:.2f}, nodes {self.node_mm.mean():.1f} mm apart"
+
 
 def posed(arm: LedArm, make_real: Callable[[], RealArm]) -> list[Posed]:
     """Take all poses, each from rest, by physics alone.

@@ -91,8 +91,9 @@ def bounds_of(path: Path, unit: AnyUnit | None) -> Array:
     Raises:
         SoftformError: If it cannot be read, or is of an impossible size.
     """
-    points = _content(path, None if states_unit(path.name) else unit, None)[0]
-    _check_size(points, path.name, None if states_unit(path.name) else unit)
+    of_others = None if states_unit(path.name) else unit
+    points = _content(path, of_others, None)[0]
+    _check_size(points, path.name, of_others)
     return np.stack([points.min(axis=0), points.max(axis=0)])
 
 
