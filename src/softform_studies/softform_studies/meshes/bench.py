@@ -22,6 +22,8 @@ _PRESSURE, _PULL = 8e3, 3e-3
 """Pa of a chamber, m of a cable: enough to be seen."""
 _GRIPPED, _CELL = 0.15, 0.08
 """Share of the length that a grip holds at either end, and edge of the tetrahedra over it."""
+_CELLS = 400
+"""Cubes of that edge in the box around a body at most: a thick one would take minutes for each factor."""
 _BENT, _BENDING = 3, 0.1
 """Input from the last, a turn about x of the upper grip, and that, rad."""
 RUBBER = {
@@ -85,7 +87,8 @@ def _held(path: Path, unit: AnyUnit) -> Fields:
         corners = {"begin": (*(low[:2] - ends[:2]), begin), "end": (*(high[:2] + ends[:2]), end)}
         grips.append({"load": "grip", "name": name} | corners)
     is_volume = path.suffix.lower() in (".msh", ".vtk", ".vtu")
-    size = {} if is_volume else {"mesh_size": float(_CELL * (high - low).max())}
+    cell = max(_CELL * (high - low).max(), float(np.cbrt(np.prod(high - low) / _CELLS)))
+    size = {} if is_volume else {"mesh_size": float(cell)}
     of_unit = {} if states_unit(path.name) else {"unit": unit}
     return {"file": path.name, "up": "xyz"[axis], "surface": "whole", "supports": [], "loads": grips} | size | of_unit
 
