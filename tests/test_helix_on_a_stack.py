@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from softform_client.client import PointPath, ShapeClient
+from softform_core.errors import SoftformError
 from softform_core.robots import TIP, load_robot
 from softform_core.shapes.features import FeaturePoints
 from softform_interfaces.msg import ActuatorState, DriverState, ServoState
@@ -99,3 +100,26 @@ def test_a_driver_that_is_frozen_while_its_arm_is_streamed_leaves_slack_cables(s
     epoch = heard.driver.epoch
     time.sleep(2.0)
     assert all(heard.driver.at_rest) and heard.driver.epoch == epoch, "nothing moves it again"
+
+
+@pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGKILL], ids=["frozen", "killed"])
+def test_a_solver_that_is_lost_while_its_arm_is_streamed_leaves_slack_cables(stack, client, heard, how):
+    solver = stack.process("inverse_kinematics_node")
+    begun, gone = time.monotonic(), False
+    try:
+        for _ in client.stream(circling(60.0), 20.0):
+            if not gone and heard.measured.max() > 0.01:
+                assert heard.driver.state == DriverState.RUNNING
+                solver.send_signal(how)
+                begun, gone = time.monotonic(), True
+            if gone and time.monotonic() - begun > 8.0:
+                break
+    except SoftformError:
+        pass  # the client may tell first that nobody answers
+    assert gone
+    heard.wait_until(lambda: all(heard.driver.at_rest), "slack cables", SLACKENED_WITHIN + 10.0)
+    assert (np.array(heard.driver.rest_value) - ROBOT.safe).max() < NEAR_M
+    if how == signal.SIGSTOP:
+        solver.send_signal(signal.SIGCONT)
+        time.sleep(3.0)
+        assert all(heard.driver.at_rest), "what it wanted before does not come back with it"

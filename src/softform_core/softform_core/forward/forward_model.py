@@ -55,12 +55,14 @@ class Efforts(NamedTuple):
         rows: (r, k) mm per unit, their derivatives.
         margins: (c,) mm, what a step should keep above 0, such as how taut a cable is.
         slopes: (c, k) mm per unit, their derivatives.
+        slack_mm: By how much cables are slack, all together: these move nothing until they are taken up.
     """
 
     residuals: Array
     rows: Array
     margins: Array
     slopes: Array
+    slack_mm: float
 
 
 class Tracker(ABC):

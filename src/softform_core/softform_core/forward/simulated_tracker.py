@@ -199,6 +199,7 @@ class SimulatedTracker(Tracker):
             rows=np.concatenate([_TENSION_MM * rise[:, None] * slopes, _SLACKENED_MM * is_slack * slopes]),
             margins=np.maximum(MM_PER_M * np.concatenate(margins), -_MADE_GOOD_MM),
             slopes=MM_PER_M * np.concatenate(by_actuation),
+            slack_mm=-MM_PER_M * float(lacking.sum()),
         )
 
     def advance(self, actuation: Array, corrections: int = 1) -> None:

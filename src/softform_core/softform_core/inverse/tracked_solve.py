@@ -44,6 +44,8 @@ _GROWTH, _BACK, _CAUTION = 4.0, 0.25, 0.5
 _LEAST_GAIN, _GOOD_GAIN = 1e-3, 0.5
 _RESOLVED_MM, _RELATIVE = 1e-3, 1e-4
 """A step that promises less than this distance squared and this part of the merit is the last."""
+_TAKEN_UP_MM = 0.1
+"""Slack, of all cables together, that a step must have taken up for another one to be worth it."""
 _STANDING_MM = 1e-3
 """Distance by which a target that stands may move."""
 _RESTING_MM = 0.5
@@ -108,6 +110,7 @@ class TrackedSolve:
         self._options = options
         # Of the step that the time allows, what the shape can be trusted to follow; all of it once the target moves on.
         self._radius, self._growth, self._rests = 1.0, _GROWTH, False
+        self._least_slack_mm = self._lack_mm = np.inf
         self._falling: int = 0 if before is None else before._falling
         self._pace = _HURRIED
         moved = np.inf if before is None else _moved_mm(before.targets, targets)
@@ -117,6 +120,7 @@ class TrackedSolve:
             # Beyond the end of what is stable a target that stands is not tried again and again.
             self._pace, self._radius = _CAREFUL, before._radius
             self._growth, self._rests = before._growth, before.is_finished
+            self._least_slack_mm, self._lack_mm = before._least_slack_mm, before._lack_mm
         # Iterations out of balance, which comes first.
         self._off: int = int(not tracker.gap_mm <= self._pace.most_gap_mm) if before is None else before._off
         self._rated_last: Evaluation | None = None
@@ -193,7 +197,10 @@ class TrackedSolve:
         hessian += np.diag(2.0 * (_STEP_MM * problem.range) ** 2)
         step = _step(hessian, gradient, (lower, upper), efforts.margins, efforts.slopes * problem.range)
         promised = -float(gradient @ step + 0.5 * step @ hessian @ step)
-        if promised <= _RELATIVE / share * merit + _RESOLVED_MM**2:
+        # A slack cable moves nothing, however far away the target is, so that to take it up promises next to nothing.
+        is_taking_up = efforts.slack_mm < self._least_slack_mm - _TAKEN_UP_MM
+        self._least_slack_mm = min(self._least_slack_mm, max(efforts.slack_mm, _TAKEN_UP_MM))
+        if promised <= _RELATIVE / share * merit + _RESOLVED_MM**2 and not is_taking_up:
             self._rest(start)
         else:
             of_targets = -float(first.gradient @ step + 0.5 * step @ first.hessian @ step)
@@ -232,9 +239,15 @@ class TrackedSolve:
 
     def _rest(self, actuation: Array) -> None:
         """End: nothing nearby is better. Where the shape is not in balance yet it is led there, then solved for."""
-        self.tracker.advance(actuation)
-        if not self.tracker.is_stable or self.tracker.lack_mm > _RESTING_MM:
+        tracker = self.tracker
+        if not tracker.is_stable or tracker.lack_mm > _RESTING_MM:
+            if tracker.is_stable and tracker.lack_mm >= self._lack_mm:
+                tracker.rebalance()  # where cables come to be taut and slack again other steps swing to and fro
+            else:
+                tracker.advance(actuation)
+            self._lack_mm = tracker.lack_mm
             return
+        tracker.advance(actuation)
         if not self.tracker.gap_mm <= _AT_REST_MM:
             self.tracker.settle()
         self.is_finished = True
