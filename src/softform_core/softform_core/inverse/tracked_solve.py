@@ -110,7 +110,8 @@ class TrackedSolve:
         self._options = options
         # Of the step that the time allows, what the shape can be trusted to follow; all of it once the target moves on.
         self._radius, self._growth, self._rests = 1.0, _GROWTH, False
-        self._least_slack_mm = self._lack_mm = np.inf
+        self._least_slack_mm = np.inf
+        self._lack_mm: float = np.inf if before is None else before._lack_mm  # when no other step was to be taken
         self._falling: int = 0 if before is None else before._falling
         self._pace = _HURRIED
         moved = np.inf if before is None else _moved_mm(before.targets, targets)
@@ -120,7 +121,7 @@ class TrackedSolve:
             # Beyond the end of what is stable a target that stands is not tried again and again.
             self._pace, self._radius = _CAREFUL, before._radius
             self._growth, self._rests = before._growth, before.is_finished
-            self._least_slack_mm, self._lack_mm = before._least_slack_mm, before._lack_mm
+            self._least_slack_mm = before._least_slack_mm
         # Iterations out of balance, which comes first.
         self._off: int = int(not tracker.gap_mm <= self._pace.most_gap_mm) if before is None else before._off
         self._rated_last: Evaluation | None = None
@@ -226,9 +227,18 @@ class TrackedSolve:
                     self._radius = min(self._growth * self._radius, 1.0)
                 return
         self._radius *= _BACK
-        tracker.advance(start)  # a step towards balance, at least
+        self._balance(start)  # a step towards that, at least
         if not tracker.gap_mm <= self._pace.most_gap_mm:
             tracker.rebalance()
+
+    def _balance(self, actuation: Array) -> None:
+        """Make a step towards balance where the iteration began, at an actuation (k,)."""
+        tracker = self.tracker
+        if tracker.lack_mm < self._lack_mm:
+            tracker.advance(actuation)
+        else:
+            tracker.rebalance()  # where cables are taut and slack by turns, other steps swing to and fro
+        self._lack_mm = tracker.lack_mm
 
     def _come_back(self) -> None:
         """Go towards balance; where that takes too long it is solved for, or is told not to be there."""
@@ -239,15 +249,9 @@ class TrackedSolve:
 
     def _rest(self, actuation: Array) -> None:
         """End: nothing nearby is better. Where the shape is not in balance yet it is led there, then solved for."""
-        tracker = self.tracker
-        if not tracker.is_stable or tracker.lack_mm > _RESTING_MM:
-            if tracker.is_stable and tracker.lack_mm >= self._lack_mm:
-                tracker.rebalance()  # where cables come to be taut and slack again other steps swing to and fro
-            else:
-                tracker.advance(actuation)
-            self._lack_mm = tracker.lack_mm
+        self._balance(actuation)
+        if not self.tracker.is_stable or self.tracker.lack_mm > _RESTING_MM:
             return
-        tracker.advance(actuation)
         if not self.tracker.gap_mm <= _AT_REST_MM:
             self.tracker.settle()
         self.is_finished = True
