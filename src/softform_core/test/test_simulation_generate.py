@@ -137,6 +137,10 @@ def test_samples_without_equilibrium_are_listed(tmp_path: Path, monkeypatch: pyt
     assert shown.exit_code == 0
     assert f"sample {failed[0]} failed" in shown.output
     assert f"{16 - len(failed)} of 16 shapes converged" in shown.output
+    zarr.open_group(path, mode="r+")["status"][:] = SampleStatus.FAILED
+    shown = CliRunner().invoke(simulate, ["--robot", str(tmp_path / "small.yaml"), "--samples", "16", "--output", path])
+    assert isinstance(shown.exception, SoftformError) and "nothing to learn from" in str(shown.exception)
+    assert "Learn them" not in shown.output
 
 
 def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path):

@@ -6,6 +6,7 @@ import click
 import numpy as np
 
 from softform_core.cli.shared import PATH, cluster_option, going_on, robot_option
+from softform_core.errors import SoftformError
 from softform_core.paths import data_dir
 from softform_core.robots import load_robot
 
@@ -81,6 +82,11 @@ def simulate(
         click.echo(f"  sample {sample} failed: {reason}")
     if len(store.failures) > _FAILURES_SHOWN:
         click.echo(f"  and {len(store.failures) - _FAILURES_SHOWN} more.")
+    if not converged:
+        raise SoftformError(
+            f"None of the {what} has an equilibrium: there is nothing to learn from.",
+            f"Lower the highest actuator values of '{robot.name}', or stiffen its body; delete {path}; simulate anew.",
+        )
     data = "" if output is None else f" --data {output}"
     click.echo(f"Learn them: ./softform train fk --robot {robot.given_as}{data}")
 
