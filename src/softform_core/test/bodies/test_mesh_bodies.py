@@ -330,6 +330,10 @@ def test_what_is_wrong_with_tetrahedra_is_told_with_the_place(tmp_path):
     assert "204 of 204 tetrahedra are flat" in wrong(tmp_path, **given)
     write_vtk(file, points, np.concatenate([elements, elements[:1]]))
     assert "3 tetrahedra have one side in common" in wrong(tmp_path, **given)
+    folded = points.copy()
+    folded[np.linalg.norm(points - 0.01, axis=1).argmin()] += [0.013, 0.012, 0.001]
+    write_vtk(file, folded, elements)
+    assert "the mesh folds over itself at 8 sides of its tetrahedra" in wrong(tmp_path, **given)
     other, apart = block((1, 1, 1), ())
     write_vtk(file, np.concatenate([points, other + [0.1, 0, 0]]), np.concatenate([elements, apart + len(points)]))
     assert "in 2 pieces" in (told := wrong(tmp_path, **given)) and "around (105, 5, 5) mm" in told

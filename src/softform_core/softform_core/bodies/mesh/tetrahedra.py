@@ -34,7 +34,8 @@ def checked_tetrahedra(points: Array, elements: NDArray[np.int64], name: str) ->
         name: Of its file.
 
     Raises:
-        SoftformError: If there are too many, one is flat, or more than two meet at a side, or they are in pieces.
+        SoftformError: If there are too many, one is flat, more than two meet at a side, two lie on the same side of
+            one, or they are in pieces.
     """
     if len(elements) > MOST_CELLS:
         raise SoftformError(
@@ -42,14 +43,22 @@ def checked_tetrahedra(points: Array, elements: NDArray[np.int64], name: str) ->
         )
     elements = _turned(points, elements, name)
     corners = elements[:, :4]
-    sides, uses = np.unique(
-        np.sort(corners[:, TETRAHEDRON_SIDES[:, :3]].reshape(-1, 3), axis=1), axis=0, return_counts=True
-    )
+    outwards = corners[:, TETRAHEDRON_SIDES[:, :3]].reshape(-1, 3)
+    sides, number, uses = np.unique(np.sort(outwards, axis=1), axis=0, return_inverse=True, return_counts=True)
     if (uses > 2).any():
         worst = int(np.argmax(uses))
         raise SoftformError(
             f"{name}: {uses[worst]} tetrahedra have one side in common at {place(points[sides[worst]].mean(axis=0))}.",
             "Some are there twice: export it again.",
+        )
+    # Outwards of one of two tetrahedra at a side is inwards of the other.
+    a, b, c = outwards.T
+    facing = np.bincount(number.ravel(), np.where((a < b) ^ (b < c) ^ (a < c), 1.0, -1.0), len(sides))
+    if (folded := (uses == 2) & (facing != 0.0)).any():
+        raise SoftformError(
+            f"{name}: the mesh folds over itself at {folded.sum()} sides of its tetrahedra, the first at "
+            f"{place(points[sides[int(np.argmax(folded))]].mean(axis=0))}: some are inside out.",
+            "Mesh it again; a mesh that was moved may have been moved too far.",
         )
     _check_one_piece(points, corners, name)
     if elements.shape[1] == 4:
