@@ -35,6 +35,7 @@ from softform_core.forward.warped_surface import WarpedSurface
 from softform_core.halton import halton_actuations
 from softform_core.robots import TIP, Robot
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
+from softform_core.simulation.problem import GuardedProblem
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
 from softform_core.simulation.simulated_body import (
     BodyOfBones,
@@ -90,6 +91,7 @@ class SimulatedModel(ForwardModel):
         self._span = np.maximum(robot.actuator_max - robot.actuator_min, 1e-300)
         self._solved: tuple[_Solved, ...] = ()  # replaced whole: a stream and a goal ask in threads of their own
         self._hint: Array | None = None
+        self._is_guarded = isinstance(body, GuardedProblem)  # a step along the derivative may lead into an obstacle
         self.frames = body.frames
 
     def forward(self, actuation: Array) -> SimulatedState:
@@ -150,7 +152,7 @@ class SimulatedModel(ForwardModel):
         if not nearer.all():
             start = np.where(nearer, last.state.unknowns, self._body.start(values))
             return start, np.where(nearer, last.values, rest)
-        if last.moves is not None:
+        if last.moves is not None and not self._is_guarded:
             step = (last.moves @ (values - last.values)[..., None])[..., 0]
             if np.abs(step).max() <= self._body.largest_step:  # false where it is NaN
                 return last.state.unknowns + step, values
