@@ -35,7 +35,7 @@ from softform_core.forward.warped_surface import WarpedSurface
 from softform_core.halton import halton_actuations
 from softform_core.robots import TIP, Robot
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
-from softform_core.simulation.problem import GuardedProblem
+from softform_core.simulation.problem import GuardedProblem, MixedProblem
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
 from softform_core.simulation.simulated_body import (
     BodyOfBones,
@@ -91,6 +91,7 @@ class SimulatedModel(ForwardModel):
         self._span = np.maximum(robot.actuator_max - robot.actuator_min, 1e-300)
         self._solved: tuple[_Solved, ...] = ()  # replaced whole: a stream and a goal ask in threads of their own
         self._hint: Array | None = None
+        self._is_mixed = isinstance(body, MixedProblem)
         self._is_guarded = isinstance(body, GuardedProblem)  # a step along the derivative may lead into an obstacle
         self.frames = body.frames
 
@@ -154,9 +155,16 @@ class SimulatedModel(ForwardModel):
             return start, np.where(nearer, last.values, rest)
         if last.moves is not None and not self._is_guarded:
             step = (last.moves @ (values - last.values)[..., None])[..., 0]
-            if np.abs(step).max() <= self._body.largest_step:  # false where it is NaN
+            if np.abs(step).max() <= self._body.largest_step and self._is_nearer(last, step, values):  # no NaN is
                 return last.state.unknowns + step, values
         return last.state.unknowns, last.values
+
+    def _is_nearer(self, last: _Solved, step: Array, values: Array) -> bool:
+        """Return whether a step lowers the energies under actuator values; a saddle's, that they are known there."""
+        led = self._body.energy(last.state.unknowns + step, values)
+        if self._is_mixed:
+            return bool(np.isfinite(led).all())
+        return bool((led <= self._body.energy(last.state.unknowns, values)).all())
 
     def _points(self, unknowns: Array) -> Array:
         """Return the points (n, P, 3) m of the model; subclasses may have others of the body."""
