@@ -45,7 +45,9 @@ _LEAST_GAIN, _GOOD_GAIN = 1e-3, 0.5
 _RESOLVED_MM, _RELATIVE = 1e-3, 1e-4
 """A step that promises less than this distance squared and this part of the merit is the last."""
 _TAKEN_UP_MM = 0.1
-"""Slack, of all cables together, that a step must have taken up for another one to be worth it."""
+"""Slack, of all cables together, that is worth taking up."""
+_MOST_UNTAKEN = 10
+"""Steps that take up none: the arm swings as a cable becomes taut, or nothing takes it up."""
 _STANDING_MM = 1e-3
 """Distance by which a target that stands may move."""
 _RESTING_MM = 0.5
@@ -110,7 +112,7 @@ class TrackedSolve:
         self._options = options
         # Of the step that the time allows, what the shape can be trusted to follow; all of it once the target moves on.
         self._radius, self._growth, self._rests = 1.0, _GROWTH, False
-        self._least_slack_mm = np.inf
+        self._least_slack_mm, self._untaken = np.inf, 0
         self._lack_mm: float = np.inf if before is None else before._lack_mm  # when no other step was to be taken
         self._falling: int = 0 if before is None else before._falling
         self._pace = _HURRIED
@@ -121,7 +123,7 @@ class TrackedSolve:
             # Beyond the end of what is stable a target that stands is not tried again and again.
             self._pace, self._radius = _CAREFUL, before._radius
             self._growth, self._rests = before._growth, before.is_finished
-            self._least_slack_mm = before._least_slack_mm
+            self._least_slack_mm, self._untaken = before._least_slack_mm, before._untaken
         # Iterations out of balance, which comes first.
         self._off: int = int(not tracker.gap_mm <= self._pace.most_gap_mm) if before is None else before._off
         self._rated_last: Evaluation | None = None
@@ -199,11 +201,13 @@ class TrackedSolve:
         step = _step(hessian, gradient, (lower, upper), efforts.margins, efforts.slopes * problem.range)
         promised = -float(gradient @ step + 0.5 * step @ hessian @ step)
         # A slack cable moves nothing, however far away the target is, so that to take it up promises next to nothing.
-        is_taking_up = efforts.slack_mm < self._least_slack_mm - _TAKEN_UP_MM
-        self._least_slack_mm = min(self._least_slack_mm, max(efforts.slack_mm, _TAKEN_UP_MM))
-        if promised <= _RELATIVE / share * merit + _RESOLVED_MM**2 and not is_taking_up:
+        if efforts.slack_mm < self._least_slack_mm - _TAKEN_UP_MM:
+            self._least_slack_mm, self._untaken = efforts.slack_mm, 0
+        is_slack = efforts.slack_mm > _TAKEN_UP_MM and self._untaken < _MOST_UNTAKEN
+        if promised <= _RELATIVE / share * merit + _RESOLVED_MM**2 and not is_slack:
             self._rest(start)
         else:
+            self._untaken += 1
             of_targets = -float(first.gradient @ step + 0.5 * step @ first.hessian @ step)
             self._take(aim, at, problem.clip(start + step * problem.range) - start, of_targets)
 

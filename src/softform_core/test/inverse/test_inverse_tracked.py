@@ -96,6 +96,19 @@ def test_slack_cables_are_taken_up_however_far_away_the_target_is(robot: Robot, 
     assert command.state is ServoState.TRACKING and command.errors.mean_mm < 0.1
 
 
+def test_a_target_is_reached_from_wherever_the_cables_are(robot: Robot, model: SimulatedSurface):
+    """Some taut, some slack, as something else left them; the shape is not known before."""
+    draw = np.random.default_rng(5)
+    for _ in range(3):
+        model._model._solved = ()
+        led = Led(robot, model)
+        pulled = draw.uniform(0.0, 1.0, len(robot.safe)) * robot.actuation_max
+        led.servo.resume_from(np.where(draw.random(len(pulled)) < 0.5, pulled, -0.01))
+        for _ in range(150):
+            command = led.tick(np.array([0.06, 0.03, 0.85]))
+        assert command.state is ServoState.TRACKING and command.errors.mean_mm < 0.1
+
+
 def led_past(tmp_path: Path, obstacle: dict, places: list, ticks: int) -> tuple[Led, list, list]:
     """Lead the tip to places past an obstacle; returns what was commanded last at each, and all skins, m."""
     pytest.importorskip("ipctk", reason="ipctk is not installed")
@@ -115,10 +128,10 @@ def test_an_arm_is_led_along_a_wall_and_away_from_it(tmp_path: Path):
     """The wall is 80 mm away, the arm's radius 45 mm: its tip is to come nearer to targets behind it along the wall."""
     wall = {"shape": "plane", "name": "wall", "point": [0.08, 0.0, 0.0], "normal": [-1.0, 0.0, 0.0]}
     places = [(0.10, 0.0, 0.84), (0.10, 0.05, 0.84), (-0.06, 0.0, 0.86)]
-    led, commands, skins = led_past(tmp_path, wall, places, 40)
+    led, commands, skins = led_past(tmp_path, wall, places, 50)
     assert max(skin[:, 0].max() for skin in skins) < 0.08
-    assert skins[39][:, 0].max() > 0.077 and 60.0 < commands[0].errors.mean_mm < 70.0
-    assert skins[79][-1][1] > 0.03 and commands[1].errors.mean_mm < 70.0
+    assert skins[49][:, 0].max() > 0.077 and 60.0 < commands[0].errors.mean_mm < 70.0
+    assert skins[99][-1][1] > 0.025 and commands[1].errors.mean_mm < 70.0
     assert commands[2].errors.mean_mm < 0.5
 
 
@@ -139,7 +152,7 @@ def test_a_target_out_of_reach_is_rested_at_in_balance_or_told(robot: Robot, mod
     assert max(gaps[60:]) < 1.0 and np.ptp(errors[60:]) < 0.01 * errors[-1]
     assert np.linalg.norm(led.tip(command.actuation) - far) == pytest.approx(1e-3 * errors[-1], rel=1e-2)
     assert errors[-1] > 300.0
-    for _ in range(5):
+    for _ in range(20):
         command = led.tick(far, accept=False)
     assert command.state is ServoState.HOLDING and "out of reach" in command.reason
 
