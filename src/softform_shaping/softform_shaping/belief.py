@@ -25,14 +25,12 @@ class Doubts:
     Attributes:
         depth_noise: Standard deviation of the cloud along its normals, with what the model does wrong, m.
         independent: Points of a cloud that err by themselves: the model's errors reach over many.
-        unmodelled: What no theta explains, over what the prior of theta makes of the same place.
         camera: Standard deviations of the camera's calibration, m and rad.
         skin: Of how far the skin lies outside of the flat sides of the mesh, m.
     """
 
     depth_noise: float = 0.002
     independent: int = 25
-    unmodelled: float = 0.0
     camera: tuple[float, float] = (0.004, 0.006)
     skin: float = 0.001
 
@@ -68,7 +66,7 @@ class Belief:
     """
 
     def __init__(self, doubts: Doubts, spreads: Array, middle: Array) -> None:
-        self._doubts, self._spreads, self._middle = doubts, spreads, middle
+        self._doubts, self._middle = doubts, middle
         self.camera, self.skin, self.theta = RigidTransform(), 0.0, np.zeros(len(spreads))
         self._information = np.diag(1.0 / np.concatenate([np.repeat(doubts.camera, 3), [doubts.skin], spreads]) ** 2)
 
@@ -86,7 +84,7 @@ class Belief:
         turned = np.cross(seen.points - self._middle, seen.normals)
         rows = np.column_stack([seen.normals, turned, -np.ones(len(turned)), -by_material])
         gaps = seen.gaps + self.skin
-        weights = self._weights(gaps, by_material)
+        weights = self._weights(gaps)
         self._information += (rows * weights[:, None]).T @ rows
         change = np.linalg.solve(self._information, rows.T @ (weights * gaps))
         turn = Rotation.from_rotvec(change[3:6]).as_matrix()
@@ -94,10 +92,8 @@ class Belief:
         self.skin, self.theta = self.skin + float(change[6]), self.theta + change[7:]
         return change[7:], gaps - rows @ change
 
-    def _weights(self, gaps: Array, by_material: Array) -> Array:
+    def _weights(self, gaps: Array) -> Array:
         """Information (N,) 1/m^2 of each gap; less of what lies far off, as what belongs to something else does."""
-        doubts = self._doubts
-        unmodelled = (doubts.unmodelled * by_material * self._spreads) ** 2
-        variance = doubts.depth_noise**2 + unmodelled.sum(axis=1)
-        share = min(1.0, doubts.independent / max(len(gaps), 1))
+        variance = self._doubts.depth_noise**2
+        share = min(1.0, self._doubts.independent / max(len(gaps), 1))
         return np.asarray(share / variance / (1.0 + gaps**2 / (9.0 * variance)))

@@ -32,7 +32,7 @@ class Spreads:
         waves: Modes along the object.
     """
 
-    stiffness: float = 0.2
+    stiffness: float = 0.3
     ratio: float = 0.05
     weight: float = 0.01
     waves: int = 3

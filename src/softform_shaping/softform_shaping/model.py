@@ -146,6 +146,7 @@ class HeldModel:
         self._order = order
         self._factor: Factor | None = None
         self._factor_of: Pins | None = None
+        self._last_hessian: tuple[tuple[Any, Array, Array], SparseHessian] | None = None
 
     @property
     def rest(self) -> HeldShape:
@@ -243,7 +244,7 @@ class HeldModel:
 
     def _refactor(self, x: Array, poses: Array, pins: Pins | None) -> bool:
         """Make the factor at x; false if it is not that of a stable balance, and a step by it would lead anywhere."""
-        hessian = self.body.derivatives(x[None], poses[None])[1]
+        hessian = self._hessian(x, poses)
         if pins is not None:
             springs = (pins.weights.T @ diags(pins.stiffness) @ pins.weights).tocoo()
             axis = np.arange(3)
@@ -261,6 +262,13 @@ class HeldModel:
                 return True
             self._factor, shift = hessian.shifted(shift).factorised(), 10.0 * shift
         return False
+
+    def _hessian(self, x: Array, poses: Array) -> SparseHessian:
+        """Without pins at x; the last one is kept, for a shape is asked for what depends on it more than once."""
+        key = self.body, x, poses
+        if self._last_hessian is None or any(a is not b for a, b in zip(key, self._last_hessian[0], strict=True)):
+            self._last_hessian = key, self.body.derivatives(x[None], poses[None])[1]
+        return self._last_hessian[1]
 
     def _solved(self, load: Array) -> Array:
         assert self._factor is not None
@@ -299,13 +307,18 @@ class HeldModel:
             rows: (N, 3V) of what each spring sees of a move, by node and axis, within single elements.
             wanted: (N,) m that it would have it see.
             stiffness: (N,) N/m.
+
+        Raises:
+            NoEquilibriumError: If there is none.
         """
         pulled = rows.multiply(stiffness[:, None]).tocsr()
-        hessian = self.body.derivatives(shape.unknowns[None], shape.poses[None])[1]
+        hessian = self._hessian(shape.unknowns, shape.poses)
         added = (pulled.T @ rows).tocsc()[self._order][:, self._order]
         factor = SparseHessian(csc_matrix(hessian.matrix + added), None).factorised()
         moves = np.zeros(self.rest_nodes.size)
         moves[self._order] = factor.solve((pulled.T @ wanted)[self._order][None, :, None])[0, :, 0]
+        if not np.abs(moves).max() < self.size:  # not even a number
+            raise NoEquilibriumError("The object cannot be drawn to what was seen.", "Look at the camera's pose.")
         return moves.reshape(-1, 3)
 
     def poses_in(self, nodes: Array) -> Array:
