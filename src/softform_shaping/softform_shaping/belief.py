@@ -90,7 +90,7 @@ class Belief:
         turn = Rotation.from_rotvec(change[3:6]).as_matrix()
         self.camera = RigidTransform(turn, self._middle + change[:3] - turn @ self._middle).after(self.camera)
         self.skin, self.theta = self.skin + float(change[6]), self.theta + change[7:]
-        return change[7:], gaps - rows @ change
+        return np.asarray(change[7:]), np.asarray(gaps - rows @ change)
 
     def _weights(self, gaps: Array) -> Array:
         """Information (N,) 1/m^2 of each gap; less of what lies far off, as what belongs to something else does."""
