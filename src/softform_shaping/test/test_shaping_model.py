@@ -8,6 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from softform_core.errors import SoftformError
 from softform_core.simulation.newton import NoEquilibriumError, find_equilibria
+from softform_shaping.guard import StressGuard
 from softform_shaping.material_belief import MaterialBelief, Spreads
 from softform_shaping.model import HeldModel
 from softform_shaping.poses import limited, moved, pose_variation
@@ -85,6 +86,14 @@ def test_shapes_follow_the_material_as_its_sensitivities_say(model):
         expected = 0.5 * (ahead - behind)
         assert np.abs(expected).max() > 1e-8, f"theta {index} does nothing"
         assert np.abs(by_theta @ step - expected).max() < 0.02 * np.abs(expected).max(), f"theta {index}"
+
+
+def test_what_a_controller_believes_of_the_material_does_not_move_the_guard(model):
+    material = MaterialBelief(model.body, Spreads())
+    believed = model.of(material.body(2.0 * material.prior)).shape(BENT)
+    expected = model.stresses(model.shape(BENT)).max()
+    assert abs(model.stresses(believed).max() - expected) > 0.01 * expected
+    assert StressGuard(model, 1e9).stress(believed) == pytest.approx(expected, rel=1e-3)
 
 
 def test_a_shape_says_where_its_grippers_are(model):
