@@ -6,17 +6,17 @@ sensitivity to the poses needs anyway.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from softform_core.arrays import Array
-from softform_core.bodies.freeform.corotational import CorotationalBody
 
 __all__ = ["MaterialBelief", "Spreads"]
 
 _RATIOS = (0.05, 0.45)
-"""Poisson's ratios that are believed at most."""
+"""Poisson's ratios that are believed at most, beside the described one."""
 _STIFFEST = 1.2
 """Largest logarithm of a stiffness ratio that is believed."""
 
@@ -45,14 +45,14 @@ class MaterialBelief:
     the core across each axis, which is what bending is stiff by.
 
     Args:
-        body: As it is described.
+        body: As it is described, with `elements: corotational`.
         spreads: Of the prior.
 
     Attributes:
         prior: (k,) standard deviations of theta about 0.
     """
 
-    def __init__(self, body: CorotationalBody, spreads: Spreads) -> None:
+    def __init__(self, body: Any, spreads: Spreads) -> None:
         self._body = body
         middles = body.rest_nodes[body.tetrahedra].mean(axis=1)
         low, high = body.rest_nodes.min(axis=0), body.rest_nodes.max(axis=0)
@@ -69,18 +69,20 @@ class MaterialBelief:
 
     def poisson_ratio(self, theta: Array) -> float:
         """Poisson's ratio of theta (k,)."""
-        return float(np.clip(self._body.poisson_ratio + theta[-4], *_RATIOS))
+        described = self._body.poisson_ratio
+        low, high = min(_RATIOS[0], described), max(_RATIOS[1], described)
+        return float(np.clip(described + theta[-4], low, high))
 
     def share(self, theta: Array) -> Array:
         """Modulus of each element over the described one, (E,)."""
         return np.exp(np.clip(self._modes @ theta[:-4], -_STIFFEST, _STIFFEST))
 
-    def body(self, theta: Array) -> CorotationalBody:
+    def body(self, theta: Array) -> Any:
         """The body of theta (k,)."""
         weight = self._body.weight + self._body.modulus * theta[-3:]
         return self._body.of_material(self.share(theta), self.poisson_ratio(theta), weight)
 
-    def forces(self, body: CorotationalBody, unknowns: Array) -> Array:
+    def forces(self, body: Any, unknowns: Array) -> Array:
         """Derivative (3V, k) of the gradient by theta at unknowns (m,) of a `body` of it, by node and axis."""
         by_mu, by_lambda = body.element_forces(unknowns)
         both = (by_mu + by_lambda).reshape(-1, 1, 3)

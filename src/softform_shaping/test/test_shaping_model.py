@@ -88,6 +88,15 @@ def test_shapes_follow_the_material_as_its_sensitivities_say(model):
         assert np.abs(by_theta @ step - expected).max() < 0.02 * np.abs(expected).max(), f"theta {index}"
 
 
+def test_what_is_believed_stays_possible_and_begins_as_described(model):
+    firm = model.body.of_material(np.ones(len(model.tetrahedra)), 0.49, np.zeros(3))
+    material = MaterialBelief(firm, Spreads())
+    assert material.poisson_ratio(np.zeros(len(material.prior))) == 0.49
+    wild = 1e3 * material.prior
+    assert material.poisson_ratio(wild) <= 0.49 and material.poisson_ratio(-wild) > 0.0
+    assert 0.1 < material.share(wild).min() and material.share(wild).max() < 10.0
+
+
 def test_what_a_controller_believes_of_the_material_does_not_move_the_guard(model):
     material = MaterialBelief(model.body, Spreads())
     believed = model.of(material.body(2.0 * material.prior)).shape(BENT)
