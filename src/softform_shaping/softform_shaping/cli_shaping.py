@@ -14,6 +14,9 @@ _PARTS = ("tasks", "dlo", "stress", "variance", "samples", "material", "fitness"
 @click.option("--task", "names", multiple=True, metavar="NAME", help="One of the tasks.  [default: all eleven]")
 @click.option("--seeds", type=click.IntRange(min=1), default=10, show_default=True, help="Drawn rigs for each.")
 @click.option("--seed", "first", type=click.IntRange(min=0), default=0, show_default=True, help="The first of them.")
+@click.option(
+    "--printed-seeds", type=click.IntRange(min=1), help="Of these, for the printed controller.  [default: all]"
+)
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes.  [default: one for each core]")
 @click.option("--ledger", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
               help="Keeps each run of a task, so that what was cut off goes on, and more seeds are added.")  # fmt: skip
@@ -23,6 +26,7 @@ def shaping(
     names: tuple[str, ...],
     seeds: int,
     first: int,
+    printed_seeds: int | None,
     jobs: int | None,
     ledger: Path | None,
     json_path: str | None,
@@ -53,7 +57,7 @@ def shaping(
     figures: dict[str, object] = {}
     if "tasks" in chosen:
         kept = None if ledger is None else Ledger(ledger)
-        figures = run(list(dict.fromkeys(names)) or list(TASKS), rigs, make_executor(jobs), say, kept)
+        figures = run(list(dict.fromkeys(names)) or list(TASKS), rigs, make_executor(jobs), say, kept, printed_seeds)
     for part in (part for part in _PARTS[1:] if part in chosen):
         figures[part] = STUDIES[part](rigs, say)
     report_figures(figures, json_path)

@@ -39,11 +39,27 @@ class StressGuard:
         if not np.isfinite(self._limit):
             return
         start = self._last if near is None else self._model.shape(near)
-        shape = self._model.shape(poses, start)
-        self._last = shape
-        stress = float(self._model.stresses(shape).max())
+        self._last = self._model.shape(poses, start)
+        stress = float(self._model.stresses(self._last).max())
         if stress > self._limit:
             raise StressError(
                 f"The object would be stressed by {stress:.3g} Pa; {self._limit:.3g} Pa are allowed.",
                 "Choose a target that asks less of it, or another limit.",
             )
+
+    def stress(self, believed: HeldShape) -> float:
+        """Largest stress, Pa, where the grippers are: by the shape that it judges by, if there is a limit.
+
+        A controller's shape is that of a material that it believes in; no belief moves what the guard compares.
+
+        Args:
+            believed: Shape of the controller there, which does where there is no limit.
+
+        Raises:
+            NoEquilibriumError: If the object finds no shape there.
+        """
+        if not np.isfinite(self._limit):
+            return float(self._model.stresses(believed).max())
+        if self._last is None or not np.array_equal(self._last.poses, believed.poses):
+            self._last = self._model.shape(believed.poses, self._last)
+        return float(self._model.stresses(self._last).max())

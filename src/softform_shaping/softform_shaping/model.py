@@ -6,6 +6,7 @@ does (Fig. 9).
 """
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,10 +16,11 @@ from scipy.sparse import csc_matrix, csr_matrix, diags
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.geometry.rigid import kabsch
 from softform_core.simulation.factor import Factor
 from softform_core.simulation.hessian import SparseHessian
 from softform_core.simulation.newton import NoEquilibriumError
-from softform_shaping.poses import turn_jacobian
+from softform_shaping.poses import pose_of, turn_jacobian
 
 __all__ = ["HeldModel", "HeldShape", "Pins", "is_quasi_static"]
 
@@ -144,6 +146,7 @@ class HeldModel:
         self._order = order
         self._factor: Factor | None = None
         self._factor_of: Pins | None = None
+        self._last_hessian: tuple[tuple[Any, Array, Array], SparseHessian] | None = None
 
     @property
     def rest(self) -> HeldShape:
@@ -241,7 +244,7 @@ class HeldModel:
 
     def _refactor(self, x: Array, poses: Array, pins: Pins | None) -> bool:
         """Make the factor at x; false if it is not that of a stable balance, and a step by it would lead anywhere."""
-        hessian = self.body.derivatives(x[None], poses[None])[1]
+        hessian = self._hessian(x, poses)
         if pins is not None:
             springs = (pins.weights.T @ diags(pins.stiffness) @ pins.weights).tocoo()
             axis = np.arange(3)
@@ -260,6 +263,13 @@ class HeldModel:
             self._factor, shift = hessian.shifted(shift).factorised(), 10.0 * shift
         return False
 
+    def _hessian(self, x: Array, poses: Array) -> SparseHessian:
+        """Without pins at x; the last one is kept, for a shape is asked for what depends on it more than once."""
+        key = self.body, x, poses
+        if self._last_hessian is None or any(a is not b for a, b in zip(key, self._last_hessian[0], strict=True)):
+            self._last_hessian = key, self.body.derivatives(x[None], poses[None])[1]
+        return self._last_hessian[1]
+
     def _solved(self, load: Array) -> Array:
         assert self._factor is not None
         return np.asarray(self._factor.solve(load[None, :, None])[0, :, 0])
@@ -269,12 +279,58 @@ class HeldModel:
 
         By the implicit function theorem: at balance the gradient vanishes for all poses, so that K dm = - dg/dr dr.
         """
+        return self.sensitivities(shape, np.zeros((self.rest_nodes.size, 0)))[0]
+
+    def sensitivities(self, shape: HeldShape, forces: Array) -> tuple[Array, Array]:
+        """As `sensitivity`; and, by the same factor, how they move with what changes the gradient by `forces`.
+
+        Args:
+            shape: In balance.
+            forces: (3V, k) derivative of the gradient by k parameters, by node and axis.
+
+        Returns:
+            (V, 3, 12), and (V, 3, k).
+        """
         self._refactor(shape.unknowns, shape.poses, shape.pins)
-        by_values = self.body.load_derivative(shape.unknowns[None], shape.poses[None])
+        by_values = self.body.load_derivative(shape.unknowns[None], shape.poses[None])[0]
         assert self._factor is not None
-        moves = np.zeros((self.rest_nodes.size, 12))
-        moves[self._order] = -self._factor.solve(by_values)[0] @ turn_jacobian(shape.poses)
-        return moves.reshape(-1, 3, 12)
+        moves = np.zeros((self.rest_nodes.size, 12 + forces.shape[1]))
+        moves[self._order] = -self._factor.solve(np.concatenate([by_values, forces[self._order]], axis=1)[None])[0]
+        by_poses = moves[:, :12] @ turn_jacobian(shape.poses)
+        return by_poses.reshape(-1, 3, 12), moves[:, 12:].reshape(len(self.rest_nodes), 3, -1)
+
+    def drawn(self, shape: HeldShape, rows: csr_matrix, wanted: Array, stiffness: Array) -> Array:
+        """Small move (V, 3) m of a shape that has the least elastic energy and stretch of springs together.
+
+        Args:
+            shape: In balance.
+            rows: (N, 3V) of what each spring sees of a move, by node and axis, within single elements.
+            wanted: (N,) m that it would have it see.
+            stiffness: (N,) N/m.
+
+        Raises:
+            NoEquilibriumError: If there is none.
+        """
+        pulled = rows.multiply(stiffness[:, None]).tocsr()
+        hessian = self._hessian(shape.unknowns, shape.poses)
+        added = (pulled.T @ rows).tocsc()[self._order][:, self._order]
+        factor = SparseHessian(csc_matrix(hessian.matrix + added), None).factorised()
+        moves = np.zeros(self.rest_nodes.size)
+        moves[self._order] = factor.solve((pulled.T @ wanted)[self._order][None, :, None])[0, :, 0]
+        if not np.abs(moves).max() < self.size:  # not even a number
+            raise NoEquilibriumError("The object cannot be drawn to what was seen.", "Look at the camera's pose.")
+        return moves.reshape(-1, 3)
+
+    def poses_in(self, nodes: Array) -> Array:
+        """Poses (12,) of grippers that hold their nodes as a shape (V, 3) m has them, as nearly as rigid ones can."""
+        motions = [kabsch(self.rest_nodes[held], nodes[held]) for held in self.held]
+        return np.concatenate([pose_of(*each) for each in zip(motions, self.body.centres, strict=True)])
+
+    def of(self, body: Any) -> "HeldModel":
+        """The same object, and its last factor, with another body on its mesh."""
+        changed = copy(self)
+        changed.body = body
+        return changed
 
     def stresses(self, shape: HeldShape) -> Array:
         """Eq. 9: von Mises stress (E,) Pa of each tetrahedron."""

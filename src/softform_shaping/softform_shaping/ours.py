@@ -1,31 +1,36 @@
 """Our controller: the sensitivities of the FEM as the prior of L, all visible points in one weighted correction.
 
+What is not known of camera and material is estimated from all clouds so far, so that the simulated shape comes near the
+true one where nobody looks, too. What then is left is drawn: the correction is the shape that has the least of elastic
+energy and of the squared distances to the cloud.
+
 The interaction matrix is L = J (1 + E): J (3n, 12) is how the nodes move by the model, exact at the present shape; E,
-small and unknown, is followed by a Kalman filter from what each move was seen to do. The correction is the shape that
-has the least of elastic energy and of the squared distances to the cloud, seen through a camera whose pose is a little
-off: that error, which stays, is filtered, too.
+small and unknown, is followed by a Kalman filter from what each move was seen to do.
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
-from scipy.spatial.transform import Rotation
 
 from softform_core.arrays import Array
-from softform_core.geometry.rigid import RigidTransform
+from softform_core.simulation.newton import NoEquilibriumError
+from softform_shaping.belief import Belief, Doubts, Seen
 from softform_shaping.control import shape_errors
 from softform_shaping.controllers import Controller, Estimate, Task
-from softform_shaping.model import HeldModel, HeldShape, Pins
-from softform_shaping.poses import limited, pose_variation
-from softform_shaping.visual_mesh import VisualMesh
+from softform_shaping.material_belief import MaterialBelief, Spreads
+from softform_shaping.model import HeldShape
+from softform_shaping.poses import limited, moves_of, pose_variation
 
-__all__ = ["InteractionFilter", "Ours", "OursController", "fit_camera", "weighted_pins"]
+__all__ = ["InteractionFilter", "Ours", "OursController"]
 
 _DAMPING = 1e-3
 """Of a step, over the largest sensitivity."""
+_PROGRESS = 0.05
+"""Of a move: what comes less near is held by something."""
 _NEAR = 2.0
 """Root mean square error up to which the target counts as reached, mm."""
 
@@ -36,17 +41,15 @@ class Ours:
 
     Attributes:
         firmness: Of the springs to the cloud over the stiffness of the material around a node.
-        depth_noise: Standard deviation of the cloud along its normals, with what the model does wrong, m.
-        independent: Points of the cloud that err by themselves: the model's errors reach over many.
-        camera: Standard deviations of the camera's calibration, m and rad.
+        doubts: What is not known of camera and cloud.
+        spreads: What is not known of the material.
         spread: Prior standard deviation of E.
         moved: Step in m and rad below which it stops.
     """
 
-    firmness: float = 3.0
-    depth_noise: float = 0.002
-    independent: int = 25
-    camera: tuple[float, float] = (0.004, 0.006)
+    firmness: float = 1.0
+    doubts: Doubts = field(default_factory=Doubts)
+    spreads: Spreads = field(default_factory=Spreads)
     spread: float = 0.15
     moved: tuple[float, float] = (0.0005, 0.005)
 
@@ -73,56 +76,6 @@ class InteractionFilter:
         self._covariance = self._covariance - np.outer(leaning, leaning) / share
 
 
-def fit_camera(
-    points: Array, gaps: Array, normals: Array, prior: Array, noise: float, independent: int
-) -> tuple[Array, Array]:
-    """The small motion (6,), shift and turn about the points' middle, that takes a cloud to a mesh, and its covariance.
-
-    Args:
-        points: (N, 3) m, of the cloud.
-        gaps: (N,) m, by which the mesh lies outwards of each.
-        normals: (N, 3) of the mesh there.
-        prior: (6, 6) information on the motion.
-        noise: Standard deviation of a gap, m.
-        independent: Number of gaps that err by themselves.
-    """
-    arms = points - points.mean(axis=0)
-    rows = np.concatenate([normals, np.cross(arms, normals)], axis=1)
-    weight = min(1.0, independent / len(points)) / noise**2 / (1.0 + (gaps / (3.0 * noise)) ** 2)
-    information = prior + (rows * weight[:, None]).T @ rows
-    covariance = np.linalg.inv(information)
-    return covariance @ (rows.T @ (weight * gaps)), covariance
-
-
-def weighted_pins(
-    model: HeldModel, visual: VisualMesh, places: Array, normals: Array, cloud: Array, firmness: float, reach: float
-) -> tuple[Pins, Array]:
-    """Springs from the visual nodes that are seen to the cloud, along their normals, and which points they stand for.
-
-    Args:
-        model: Of the object.
-        visual: Its visual mesh.
-        places: Visual nodes (Q, 3) m.
-        normals: Of those.
-        cloud: (N, 3) m.
-        firmness: Of all springs at a node of the mesh together.
-        reach: Farther points belong to something else, m.
-
-    Returns:
-        The pins; and (N,) whether each point is within reach.
-    """
-    distance, nearest = cKDTree(places).query(cloud)
-    near = distance < reach
-    which, back, counts = np.unique(nearest[near], return_inverse=True, return_counts=True)
-    gaps = np.einsum("ni,ni->n", cloud[near] - places[nearest[near]], normals[nearest[near]])
-    gap = np.bincount(back, gaps, minlength=len(which)) / counts
-    weights = csr_matrix(visual.weights[which])
-    crowd = np.asarray(abs(weights).sum(axis=0)).ravel()  # visual nodes a node of the mesh carries
-    share = 1.0 / np.maximum(weights @ crowd, 1.0)
-    stiffness = firmness * model.body.modulus * model.body.volumes.mean() ** (1.0 / 3.0) * share
-    return Pins(weights, places[which] + gap[:, None] * normals[which], stiffness), near
-
-
 class OursController(Controller):
     """Ours.
 
@@ -134,60 +87,93 @@ class OursController(Controller):
     def __init__(self, task: Task, ours: Ours) -> None:
         super().__init__(task)
         self.ours = ours
-        model = task.model
-        self._simulated: HeldShape = model.rest
-        self._nodes, self._seen = model.rest_nodes, False
-        self._camera = RigidTransform()
-        sigma = np.repeat(ours.camera, 3)
-        self._information = np.diag(1.0 / sigma**2)
-        self._filter = InteractionFilter(ours.spread, ours.depth_noise / 3.0)
+        self._material = MaterialBelief(task.model.body, ours.spreads)
+        self._belief = Belief(ours.doubts, self._material.prior, task.model.rest_nodes.mean(axis=0))
+        self._model = task.model.of(task.model.body)
+        self._simulated: HeldShape = task.model.rest
+        self._nodes, self._seen = task.model.rest_nodes, False
+        self._filter = InteractionFilter(ours.spread, ours.doubts.depth_noise / 3.0)
         self._jacobian: Array | None = None
+        self._ends = task.model.poses_in(task.target)
+        self._moves_left = np.inf  # to there; nil, once it goes by what it sees
 
     def observe(self, poses: Array, cloud: Array) -> Estimate:
-        """Simulate, set the camera right, and draw the mesh to all that is seen at once."""
-        task, ours, model = self.task, self.ours, self.task.model
+        """Simulate, set camera and material right, and draw the mesh to all that is seen at once."""
+        task, ours = self.task, self.ours
         before, nodes_before = self._simulated, self._nodes
         began = time.process_time()
-        self._simulated = model.shape(poses, self._simulated)
+        self._simulated = self._found(poses)
         simulating = time.process_time() - began
         carried = self._simulated.nodes + (nodes_before - before.nodes if self._seen else 0.0)
         places = task.visual.places(carried)
-        normals = task.visual.normals(places)
-        cloud_here = self._camera.apply(cloud)
-        self.sighting.require(places, cloud_here)
-        distance, nearest = cKDTree(places).query(cloud_here)
-        near = distance < self.sighting.reach
-        points, which = cloud_here[near], nearest[near]
-        gaps = np.einsum("ni,ni->n", places[which] - points, normals[which])
-        motion, covariance = fit_camera(
-            points, gaps, normals[which], self._information, ours.depth_noise, ours.independent
-        )
-        self._information = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
-        middle = points.mean(axis=0)
-        turn = Rotation.from_rotvec(motion[3:]).as_matrix()
-        self._camera = RigidTransform(turn, middle + motion[:3] - turn @ middle).after(self._camera)
-        pins, close = weighted_pins(
-            model, task.visual, places, normals, self._camera.apply(cloud), ours.firmness, self.sighting.reach
-        )
-        drawn = model.shape(poses, HeldShape(self._simulated.unknowns, self._simulated.nodes, poses), pins)
-        self._nodes = drawn.nodes
+        seen_at = self._belief.camera.apply(cloud)
+        self.sighting.require(places, seen_at)
+        seen, near = self._matched(places, seen_at)
+        forces = self._material.forces(self._model.body, self._simulated.unknowns)
+        by_poses, by_theta = self._model.sensitivities(self._simulated, forces)
+        change, left = self._belief.update(seen, by_theta)
+        springs = self._springs(seen.rows)
+        self._nodes = self._simulated.nodes + by_theta @ change
+        self._nodes += self._model.drawn(self._simulated, seen.rows, -left, springs)
         if self._jacobian is not None and self._seen:
             variation = pose_variation(poses, before.poses)
             if np.abs(variation).max() > 1e-6:
                 self._filter.update(self._jacobian, variation, (self._nodes - nodes_before).ravel())
         self._seen = True
-        self._jacobian = model.sensitivity(self._simulated).reshape(-1, 12)
+        self._jacobian = by_poses.reshape(-1, 12)
+        self._model = self._model.of(self._material.body(self._belief.theta))
         rms = shape_errors(task.target, self._nodes)[0]
         error = float(np.linalg.norm(task.target - self._nodes))
+        if self._moves_left:
+            moves = moves_of(pose_variation(self._ends, poses), *task.limits[:2])
+            is_stuck = moves > self._moves_left - _PROGRESS
+            self._moves_left = 0.0 if moves <= 1.0 or is_stuck else moves
         step = self._wanted()
         shift, turned = np.linalg.norm(step.reshape(2, 2, 3), axis=2).max(axis=0)
         is_done = bool(shift < ours.moved[0] and turned < ours.moved[1])
         return Estimate(
-            self._nodes, self._simulated, error, rms, float(close.mean()), 1, is_done, rms <= _NEAR, simulating
+            self._nodes, self._simulated, error, rms, float(near.mean()), 1, is_done, rms <= _NEAR, simulating
         )
 
+    def _found(self, poses: Array) -> HeldShape:
+        """The shape as simulated; where that fails, as at the bend of a buckling one, from the shape that was seen."""
+        try:
+            return self._model.shape(poses, self._simulated)
+        except NoEquilibriumError:
+            was = self._model.body.unknowns(self._nodes)[0]
+            return self._model.shape(poses, HeldShape(was, self._nodes, self._simulated.poses))
+
+    def _matched(self, places: Array, cloud: Array) -> tuple[Seen, NDArray[np.bool_]]:
+        """Points (N, 3) m with the visual nodes (Q, 3) m next to them; and (N,) whether each is within reach."""
+        visual = self.task.visual
+        distance, nearest = cKDTree(places).query(cloud)
+        near = distance < self.sighting.reach
+        points, which = cloud[near], nearest[near]
+        normals = visual.normals(places)[which]
+        weights = visual.weights[which].tocoo()
+        columns = (3 * weights.col[:, None] + np.arange(3)).ravel()
+        entries = (weights.data[:, None] * normals[weights.row]).ravel()
+        rows = csr_matrix((entries, (weights.row.repeat(3), columns)), (len(points), 3 * visual.weights.shape[1]))
+        gaps = rows @ self._simulated.nodes.ravel() - np.einsum("ni,ni->n", points, normals)
+        return Seen(points, normals, np.asarray(gaps), rows), near
+
+    def _springs(self, rows: csr_matrix) -> Array:
+        """Stiffness (N,) N/m of the springs to the cloud: together at a node, `firmness` over that of the material."""
+        body = self._model.body
+        weights = csr_matrix((rows.data**2, rows.indices, rows.indptr), rows.shape)
+        crowd = np.asarray(weights.sum(axis=0)).reshape(-1, 3).sum(axis=1)  # points a node carries
+        mine = csr_matrix((rows.data**2, rows.indices // 3, rows.indptr), (rows.shape[0], len(crowd)))
+        share = 1.0 / np.maximum((mine @ crowd) / np.maximum(np.asarray(mine.sum(axis=1)).ravel(), 1e-12), 1.0)
+        return np.asarray(self.ours.firmness * body.modulus * body.volumes.mean() ** (1.0 / 3.0) * share)
+
     def _wanted(self) -> Array:
-        """The variation (12,) that brings the nodes nearest to the target, by L."""
+        """The variation (12,) that brings the nodes nearest to the target.
+
+        From far away, to where the target's own ends are held: sensitivities of here say little of there, least of all
+        where the object buckles on the way. From within one move of that on, or where no gripper comes nearer, by L.
+        """
+        if self._moves_left:
+            return pose_variation(self._ends, self._simulated.poses)
         assert self._jacobian is not None
         interaction = self._jacobian @ self._filter.factor
         scale = np.linalg.norm(interaction, axis=0)

@@ -12,7 +12,7 @@ from softform_core.arrays import Array
 from softform_core.bodies.rotations import turns_by
 from softform_core.geometry.rigid import RigidTransform
 
-__all__ = ["GRIPPERS", "limited", "motion_of", "moved", "pose_of", "pose_variation", "turn_jacobian"]
+__all__ = ["GRIPPERS", "limited", "motion_of", "moved", "moves_of", "pose_of", "pose_variation", "turn_jacobian"]
 
 GRIPPERS = 2
 
@@ -53,9 +53,13 @@ def pose_of(motion: RigidTransform, centre: Array) -> Array:
 
 def limited(variation: Array, shift: float, turn: float) -> Array:
     """A variation (12,) scaled down as a whole until no gripper moves beyond `shift` m or turns beyond `turn` rad."""
-    parts = variation.reshape(GRIPPERS, 2, 3)
-    sizes = np.linalg.norm(parts, axis=2) / np.array([shift, turn])
-    return np.asarray(variation / max(1.0, float(sizes.max())))
+    return np.asarray(variation / max(1.0, moves_of(variation, shift, turn)))
+
+
+def moves_of(variation: Array, shift: float, turn: float) -> float:
+    """How many moves a variation (12,) takes, in which no gripper moves beyond `shift` m or turns beyond `turn` rad."""
+    sizes = np.linalg.norm(variation.reshape(GRIPPERS, 2, 3), axis=2) / np.array([shift, turn])
+    return float(sizes.max())
 
 
 def _turns() -> Sequence[slice]:

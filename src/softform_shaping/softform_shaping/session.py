@@ -14,7 +14,6 @@ from softform_core.geometry.rigid import RigidTransform
 from softform_shaping.camera import Intrinsics, Picture
 from softform_shaping.controllers import Controller, Estimate
 from softform_shaping.guard import StressError, StressGuard
-from softform_shaping.model import HeldModel
 from softform_shaping.poses import moved
 from softform_shaping.segmentation import cloud_of, dominant_hue
 
@@ -138,8 +137,7 @@ def shape_object(
     Raises:
         SoftformError: If the first picture does not show the object between both grippers.
     """
-    model: HeldModel = controller.task.model
-    guard = StressGuard(model, stress_limit)
+    guard = StressGuard(controller.task.model, stress_limit)
     picture = rig.look()
     hue = dominant_hue(picture)
     poses, done, travel, ended = rig.poses, [], 0.0, "iterations"
@@ -152,14 +150,14 @@ def shape_object(
             estimate = controller.observe(poses, cloud)
             corrected = time.process_time()
             variation = controller.variation()
+            ended_at = time.process_time()
+            stress = guard.stress(estimate.shape)
         except SoftformError as error:
             ended, failed = str(error), error
             break
-        ended_at = time.process_time()
         seconds, simulating = ended_at - began, estimate.simulating
         steps = (simulating, seen - began, corrected - seen - simulating, ended_at - corrected)
         rms, largest = rig.errors(controller.task.target)
-        stress = float(model.stresses(estimate.shape).max())
         iteration = Iteration(estimate, rms, largest, stress, poses, seconds, steps)
         done.append(iteration)
         watch(iteration)

@@ -48,7 +48,6 @@ class VisualMesh:
         """Unit normals (Q, 3) of visual nodes (Q, 3), outwards."""
         a, b, c = (places[self.faces[:, corner]] for corner in range(3))
         across = np.cross(b - a, c - a)
-        found = np.zeros_like(places)
-        for corner in range(3):
-            np.add.at(found, self.faces[:, corner], across)
+        corners, thrice = self.faces.T.ravel(), np.tile(across, (3, 1))
+        found = np.stack([np.bincount(corners, each, minlength=len(places)) for each in thrice.T], axis=1)
         return np.asarray(found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-300))

@@ -43,8 +43,13 @@ def test_a_run_that_was_kept_is_not_done_again_and_more_seeds_are_added(done, tm
     assert found["printed"]["tasks"]["sponge_1"]["worst_rms_mm"] == 3.0
     assert found["tasks"]["sponge_1"]["courses_mm"] == [[9.0, 1.0]] * 2
     assert (found["summary"]["ours"]["tasks_always_done"], found["summary"]["printed"]["tasks_always_done"]) == (2, 0)
+    ours = found["summary"]["ours"]
+    assert (ours["reachable"], ours["success_where_reachable"]) == (1.0, 1.0)
     assert found["summary"]["both"]["to_success_ours"] is None
     assert json.loads(json.dumps(found)) == found
+    fewer = shaping(TASKS, range(7, 9), InProcess(), said.append, Ledger(ledger), printed_seeds=1)
+    assert len(done) == 8 and (fewer["seeds"], fewer["printed"]["seeds"]) == (2, 1)
+    assert fewer["tasks"] == found["tasks"] and fewer["printed"]["tasks"]["sponge_1"]["success"] == 1.0
     with pytest.raises(SoftformError, match="sponge_1"):
         shaping(["sponge"], range(1), InProcess(), lambda line: None)
 

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
 from softform_shaping.alignment import align
+from softform_shaping.belief import Belief, Doubts, Seen
 from softform_shaping.control import command, intermediate_target, shape_error, shape_errors
 from softform_shaping.correction import farthest_pair, slice_nodes
 from softform_shaping.features import (
@@ -15,7 +17,7 @@ from softform_shaping.features import (
     inverse_interaction,
     principal_components,
 )
-from softform_shaping.ours import InteractionFilter, fit_camera
+from softform_shaping.ours import InteractionFilter
 from softform_shaping.visual_mesh import VisualMesh
 
 
@@ -114,13 +116,42 @@ def test_the_filter_learns_how_the_body_differs():
     assert np.abs(followed.factor - truth).max() < 0.02
 
 
+def _seen(points: np.ndarray, normals: np.ndarray, gaps: np.ndarray) -> Seen:
+    axes = (np.arange(len(points)).repeat(3), np.arange(3 * len(points)))
+    return Seen(points, normals, gaps, csr_matrix((normals.ravel(), axes)))
+
+
 def test_the_camera_is_set_right_but_not_beyond_what_it_can_be_off():
-    random = np.random.default_rng(5)
-    points = random.uniform(-0.1, 0.1, (400, 3))
+    random = np.random.default_rng(2)
     normals = random.standard_normal((400, 3))
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
-    shift = np.array([0.003, -0.002, 0.001])
-    motion, covariance = fit_camera(points, normals @ shift, normals, 1e-3 * np.eye(6), 0.001, 400)
-    assert motion[:3] == pytest.approx(shift, abs=1e-5)
-    firm, _ = fit_camera(points, normals @ shift, normals, 1e12 * np.eye(6), 0.001, 400)
-    assert np.abs(firm).max() < 1e-5 and (np.linalg.eigvalsh(covariance) > 0.0).all()
+    points, shift, none = random.standard_normal((400, 3)), np.array([0.003, -0.001, 0.002]), np.zeros((400, 3, 0))
+    seen = _seen(points, normals, normals @ shift)
+    loose = Belief(Doubts(depth_noise=0.001, independent=400), np.zeros(0), np.zeros(3))
+    assert loose.update(seen, none)[1] == pytest.approx(np.zeros(400), abs=2e-4)
+    assert loose.camera.apply(np.zeros(3)) == pytest.approx(shift, abs=1e-4)
+    firm = Belief(Doubts(camera=(1e-6, 1e-6), skin=1e-6), np.zeros(0), np.zeros(3))
+    firm.update(seen, none)
+    assert np.abs(firm.camera.translation).max() < 1e-6
+
+
+def test_clouds_of_two_shapes_part_what_one_does_not():
+    """A camera that is off and a theta look alike in the first shape; in the second theta acts the other way."""
+    points = np.column_stack(
+        [
+            *np.meshgrid(np.linspace(-0.1, 0.1, 20), np.linspace(-0.1, 0.1, 20)),
+        ]
+    ).reshape(-1, 2)
+    points = np.column_stack([points, np.zeros(len(points))])
+    normals = np.tile([0.0, 0.0, 1.0], (len(points), 1))
+    belief = Belief(Doubts(independent=400, skin=1e-6), np.array([1.0]), np.zeros(3))
+    by_theta = np.tile(np.array([[0.0], [0.0], [0.004]]), (len(points), 1, 1))
+    shift, theta = 0.002, 0.5
+    for sign in (1.0, -1.0):  # the cloud lies too high by what camera and theta do, less what is known of them
+        known = belief.camera.apply(np.zeros(3))[2]
+        gaps = np.full(len(points), shift - known - sign * 0.004 * (theta - belief.theta[0]))
+        belief.update(_seen(points, normals, gaps), sign * by_theta)
+        if sign > 0.0:
+            assert abs(belief.theta[0] - theta) > 0.2, "one cloud says which it is"
+    assert belief.theta[0] == pytest.approx(theta, abs=0.05)
+    assert belief.camera.apply(np.zeros(3))[2] == pytest.approx(shift, abs=2e-4)

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 from held_block import BENT
+from scipy.sparse import csr_matrix
 from scipy.spatial.transform import Rotation
 
 from softform_core.errors import SoftformError
 from softform_core.simulation.newton import NoEquilibriumError, find_equilibria
+from softform_shaping.guard import StressGuard
+from softform_shaping.material_belief import MaterialBelief, Spreads
 from softform_shaping.model import HeldModel
 from softform_shaping.poses import limited, moved, pose_variation
 
@@ -65,6 +68,57 @@ def test_sensitivities_are_those_of_differences(model):
     ahead, behind = (model.shape(moved(BENT, sign * step), shape).nodes for sign in (1.0, -1.0))
     expected = 0.5 * (ahead - behind)
     assert np.abs(jacobian @ step - expected).max() < 1e-3 * np.abs(expected).max()
+
+
+def test_shapes_follow_the_material_as_its_sensitivities_say(model):
+    material = MaterialBelief(model.body, Spreads())
+    random = np.random.default_rng(4)
+    theta = 0.5 * material.prior * random.standard_normal(len(material.prior))
+    believed = model.of(material.body(theta))
+    shape = believed.shape(BENT)
+    by_theta = believed.sensitivities(shape, material.forces(believed.body, shape.unknowns))[1]
+    for index, size in enumerate(material.prior):
+        step = np.zeros(len(theta))
+        step[index] = 0.05 * size
+        ahead, behind = (
+            believed.of(material.body(theta + sign * step)).shape(BENT, shape).nodes for sign in (1.0, -1.0)
+        )
+        expected = 0.5 * (ahead - behind)
+        assert np.abs(expected).max() > 1e-8, f"theta {index} does nothing"
+        assert np.abs(by_theta @ step - expected).max() < 0.02 * np.abs(expected).max(), f"theta {index}"
+
+
+def test_what_is_believed_stays_possible_and_begins_as_described(model):
+    firm = model.body.of_material(np.ones(len(model.tetrahedra)), 0.49, np.zeros(3))
+    material = MaterialBelief(firm, Spreads())
+    assert material.poisson_ratio(np.zeros(len(material.prior))) == 0.49
+    wild = 1e3 * material.prior
+    assert material.poisson_ratio(wild) <= 0.49 and material.poisson_ratio(-wild) > 0.0
+    assert material.share(wild).min() > 0.1 and material.share(wild).max() < 10.0
+
+
+def test_what_a_controller_believes_of_the_material_does_not_move_the_guard(model):
+    material = MaterialBelief(model.body, Spreads())
+    believed = model.of(material.body(2.0 * material.prior)).shape(BENT)
+    expected = model.stresses(model.shape(BENT)).max()
+    assert abs(model.stresses(believed).max() - expected) > 0.01 * expected
+    assert StressGuard(model, 1e9).stress(believed) == pytest.approx(expected, rel=1e-3)
+
+
+def test_a_shape_says_where_its_grippers_are(model):
+    assert model.poses_in(model.shape(BENT).nodes) == pytest.approx(BENT, abs=1e-4)
+
+
+def test_a_drawn_shape_goes_to_what_was_seen_the_more_the_firmer_the_springs(model):
+    shape = model.shape(BENT)
+    chosen = np.flatnonzero(np.abs(model.rest_nodes[:, 2] - 0.1) < 1e-9)
+    count, size = len(chosen), model.rest_nodes.size
+    rows = csr_matrix((np.ones(count), (np.arange(count), 3 * chosen + 1)), (count, size))
+    wanted = np.full(count, 0.004)
+    loose, firm = (model.drawn(shape, rows, wanted, np.full(count, k * model.body.modulus)) for k in (1e-4, 100.0))
+    assert 0.0 < loose[chosen, 1].mean() < 0.5 * firm[chosen, 1].mean()
+    assert firm[chosen, 1] == pytest.approx(wanted, rel=0.05)
+    assert np.abs(firm[np.concatenate(model.held)]).max() < 1e-5, "grippers do not give way"
 
 
 def test_pins_lead_what_they_hold_and_leave_when_they_are_gone(model):

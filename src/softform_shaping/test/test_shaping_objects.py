@@ -6,12 +6,17 @@ import yaml
 from held_block import BENT, BLOCK
 
 from softform_core.errors import SoftformError
+from softform_shaping.control import shape_errors
+from softform_shaping.controllers import Task
 from softform_shaping.model import HeldModel
 from softform_shaping.objects import ShapedObject, load_object
+from softform_shaping.ours import Ours, OursController
 from softform_shaping.plastic_object import PlasticObject
 from softform_shaping.regrasp import advised_grasp, held_at, nearest
 from softform_shaping.scene import make_scene
 from softform_shaping.segmentation import dominant_hue, object_pixels
+from softform_shaping.session import shape_object
+from softform_shaping.visual_mesh import VisualMesh
 
 pytestmark = pytest.mark.slow
 
@@ -104,6 +109,39 @@ def test_a_file_of_an_object_that_nothing_would_hold_is_told(from_file, tmp_path
         (tmp_path / "wrong.yaml").write_text(yaml.safe_dump({**BLOCK, "body": {**body, **changed}, "truth": {}}))
         with pytest.raises(SoftformError, match=words):
             load_object(tmp_path / "wrong.yaml")
+
+
+@pytest.mark.long
+def test_an_object_of_a_step_file_is_meshed_held_seen_and_shaped(tmp_path):
+    """A bar with a round hole and a boss, as CAD programs write it, in mm."""
+    gmsh = pytest.importorskip("gmsh")
+    gmsh.initialize(readConfigFiles=False, interruptible=False)
+    gmsh.option.setNumber("General.Terminal", 0)
+    block, hole = (
+        gmsh.model.occ.addBox(-50, -25, 0, 100, 50, 200),
+        gmsh.model.occ.addCylinder(0, -30, 100, 0, 60, 0, 15),
+    )
+    boss = gmsh.model.occ.addCylinder(0, 0, 60, 60, 0, 0, 18)
+    held, _ = gmsh.model.occ.cut([(3, block)], [(3, hole)])
+    gmsh.model.occ.fuse(held, [(3, boss)])
+    gmsh.model.occ.synchronize()
+    gmsh.write(str(tmp_path / "part.step"))
+    gmsh.finalize()
+    body = {key: value for key, value in BLOCK["body"].items() if key not in ("shape", "support")}
+    body |= {"kind": "mesh", "file": "part.step", "supports": [], "surface": "whole"}
+    (tmp_path / "part.yaml").write_text(yaml.safe_dump({**BLOCK, "name": "part", "body": body, "truth": {}}))
+    described = load_object(tmp_path / "part.yaml")
+    model = HeldModel(described.body.simulator())
+    low, high = model.rest_nodes.min(axis=0), model.rest_nodes.max(axis=0)
+    assert low == pytest.approx([-0.05, -0.025, 0.0], abs=1e-4) and high == pytest.approx([0.06, 0.025, 0.2], abs=1e-4)
+    hollow = np.linalg.norm(model.rest_nodes[:, [0, 2]] - [0.0, 0.1], axis=1)
+    assert hollow.min() > 0.012, "the hole is filled"
+    task = Task(model, VisualMesh(model.skin, model.faces, len(model.rest_nodes), 2), model.shape(BENT).nodes)
+    scene = make_scene(described, model, 3)
+    shaped = shape_object(OursController(task, Ours()), scene, 2)
+    first, last = shaped.iterations
+    assert last.true_rms < 0.8 * first.true_rms
+    assert shape_errors(last.estimate.nodes, scene.truth.nodes)[0] < 1.0
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from softform_shaping.camera import DepthCamera, Intrinsics, Picture, Solid, bac
 from softform_shaping.control import shape_errors
 from softform_shaping.linear_objects import curve_length, measured
 from softform_shaping.ours import Ours, OursController
+from softform_shaping.poses import limited, pose_variation
 from softform_shaping.printed import Printed, PrintedController
 from softform_shaping.scene import Scene, make_scene
 from softform_shaping.segmentation import cloud_of, dominant_hue, gripper_pixels, object_pixels
@@ -96,6 +97,19 @@ def test_the_guard_stops_before_the_object_is_stressed(block, task):
     assert shaped.ended == "stress"
     assert max(each.stress for each in shaped.iterations) <= limit
     assert task.model.stresses(task.model.shape(scene.truth.poses)).max() <= limit
+
+
+def test_it_goes_to_where_the_targets_ends_are_held_as_long_as_that_comes_nearer(task):
+    controller, here = OursController(task, Ours()), np.zeros(12)
+    cloud = task.visual.places(task.model.rest_nodes)
+    assert not controller.observe(here, cloud).is_done
+    straight = limited(pose_variation(BENT, here), *task.limits[:2])
+    assert controller.variation() == pytest.approx(straight, abs=1e-4)
+    controller.observe(straight, task.visual.places(task.model.shape(straight).nodes))
+    assert controller.variation() == pytest.approx(limited(pose_variation(BENT, straight), *task.limits[:2]), abs=1e-4)
+    controller.observe(straight, task.visual.places(task.model.shape(straight).nodes))  # something holds the grippers
+    by_sight = controller.variation()
+    assert np.isfinite(by_sight).all() and np.abs(by_sight - straight).max() > 1e-3
 
 
 class _Content(OursController):

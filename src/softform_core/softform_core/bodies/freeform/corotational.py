@@ -16,7 +16,10 @@ small strain it is linear elasticity; unlike that, it takes any rotation. The Ca
 2 mu (S - 1) + lambda (tr S - 3) 1, of which von Mises' is sqrt(3/2) times the norm of the deviator (paper 003, Eq. 9).
 """
 
+from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numba import njit
@@ -27,7 +30,7 @@ from scipy.spatial import cKDTree
 from softform_core.arrays import Array
 from softform_core.bodies.freeform.description import MeshedBody
 from softform_core.bodies.loads.grip import Grip
-from softform_core.bodies.loads.load import Gravity, Loads
+from softform_core.bodies.loads.load import Gravity, Load, Loads
 from softform_core.bodies.loads.on_mesh import loads_on_mesh
 from softform_core.bodies.nodal import NodalProblem, hessian_pattern, nested_dissection
 from softform_core.errors import SoftformError
@@ -54,7 +57,12 @@ class CorotationalBody(NodalProblem):
         rest_nodes: (V, 3) m.
         tetrahedra: (E, 4) its elements.
         volumes: (E,) m^3.
+        volume_at_nodes: (V,) m^3 that each node stands for.
+        modulus: Shear modulus, Pa.
+        poisson_ratio: At small strain.
+        weight: (3,) N/m^3.
         held: Nodes that each grip holds.
+        centres: What each grip turns about, (3,) m.
         faces: (F, 3) of its skin, over the points.
         skin: (P,) nodes that are its points.
 
@@ -79,14 +87,15 @@ class CorotationalBody(NodalProblem):
         self._slopes = np.concatenate([-slopes.sum(axis=2, keepdims=True), slopes], axis=2).swapaxes(1, 2).copy()
         modulus, nu = shear_modulus(body.material), body.poisson_ratio
         share = np.where(is_rigid, body.rigid_stiffness, 1.0)
-        self.modulus = modulus
+        self.modulus, self.poisson_ratio = modulus, nu
         self._mu, self._lambda = modulus * share, modulus * share * 2.0 * nu / (1.0 - 2.0 * nu)
-        weight = np.zeros_like(nodes)
-        mass = (body.density * self.volumes / 4.0)[:, None, None] * np.asarray(body.gravity, dtype=np.float64)
-        np.add.at(weight, elements, np.broadcast_to(mass, (len(elements), 4, 3)))
+        self.weight = body.density * np.asarray(body.gravity, dtype=np.float64)
+        self.volume_at_nodes = np.zeros(len(nodes))
+        np.add.at(self.volume_at_nodes, elements, self.volumes[:, None] / 4.0)
         grips = loads_on_mesh(body.loads, nodes, elements, modulus, float(self.volumes.sum()))
         self.held = [grip.held for grip in grips if isinstance(grip, Grip)]
-        self._loads = Loads([*grips, Gravity(weight, nodes)], pattern)
+        self.centres = [grip.centre for grip in grips if isinstance(grip, Grip)]
+        self._grips, self._loads = grips, self._loads_with(grips)
         self.unloaded = np.zeros(self._loads.inputs)
         self.largest_step = _MAX_STEP * self._extent
         self.rounding = _ROUNDING * modulus * self._extent**3
@@ -127,6 +136,35 @@ class CorotationalBody(NodalProblem):
         stored = self._loads.constant.copy()
         _add_hessian(nodes, self.tetrahedra, self._slopes, self.volumes, self._mu, self._lambda, self._slots, stored)
         return self.gradient(unknowns, actuators), SparseHessian(self._pattern.matrix(stored), None)
+
+    def _loads_with(self, grips: Sequence[Load]) -> Loads:
+        return Loads([*grips, Gravity(self.volume_at_nodes[:, None] * self.weight, self.rest_nodes)], self._pattern)
+
+    def of_material(self, share: Array, poisson_ratio: float, weight: Array) -> Self:
+        """The same mesh and grips with another material and weight.
+
+        Args:
+            share: (E,) of each element, its modulus over that of this body.
+            poisson_ratio: Of all.
+            weight: (3,) N/m^3.
+        """
+        changed = copy(self)
+        changed.poisson_ratio, changed.weight = poisson_ratio, np.asarray(weight, dtype=np.float64)
+        changed._mu = self._mu * share
+        changed._lambda = changed._mu * (2.0 * poisson_ratio / (1.0 - 2.0 * poisson_ratio))
+        changed._loads = changed._loads_with(self._grips)
+        return changed
+
+    def element_forces(self, unknowns: Array) -> tuple[Array, Array]:
+        """What each element adds to the gradient at its corners, (E, 4, 3) N: by mu, and by lambda.
+
+        Both are as large as its moduli, so that they say how the gradient changes with these.
+        """
+        nodes, none = self.nodes(unknowns), np.zeros(len(self.volumes))
+        found = np.empty((2, *self.tetrahedra.shape, 3))
+        for forces, mu, la in ((found[0], self._mu, none), (found[1], none, self._lambda)):
+            _element_forces(nodes, self.tetrahedra, self._slopes, self.volumes, mu, la, forces)
+        return found[0], found[1]
 
     def load_derivative(self, unknowns: Array, actuators: Array) -> Array:
         """Derivative of the gradient by the actuator values, (1, m, k)."""
@@ -239,6 +277,23 @@ def _add_gradient(nodes, tetrahedra, slopes, volumes, mu, la, gradient):  # type
                 for j in range(3):
                     total += (2.0 * mu[e] * (f[i, j] - r[i, j]) + bulk * r[i, j]) * slopes[e, a, j]
                 gradient[tetrahedra[e, a], i] += volumes[e] * total
+
+
+@njit(cache=True, nogil=True)
+def _element_forces(nodes, tetrahedra, slopes, volumes, mu, la, forces):  # type: ignore[no-untyped-def]
+    f, r, c = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    for e in range(len(tetrahedra)):
+        _deformation(nodes, tetrahedra, slopes, e, f)
+        if not _polar(f, r, c):
+            forces[:] = np.nan
+            return
+        bulk = la[e] * (_trace(f, r) - 3.0)
+        for a in range(4):
+            for i in range(3):
+                total = 0.0
+                for j in range(3):
+                    total += (2.0 * mu[e] * (f[i, j] - r[i, j]) + bulk * r[i, j]) * slopes[e, a, j]
+                forces[e, a, i] = volumes[e] * total
 
 
 @njit(cache=True, nogil=True)

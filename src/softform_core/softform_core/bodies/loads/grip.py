@@ -33,12 +33,16 @@ class Grip(Load):
         rest: (V, 3) m, nodes at rest.
         stiffness: What an element of the body resists, N/m.
         force: About the force that strains the body by one, N, for the tolerance.
+
+    Attributes:
+        held: As given.
+        centre: As given.
     """
 
     inputs = 6
 
     def __init__(self, held: NDArray[np.int64], centre: Array, rest: Array, stiffness: float, force: float) -> None:
-        self.held, self._centre, self._rest = held, centre, rest[held]
+        self.held, self.centre, self._rest = held, centre, rest[held]
         self._resting, self._nearness = rest, nearness(rest, held)
         self._stiffness, self._force = _FIRM * stiffness, force
         stiff = np.zeros(len(rest))
@@ -52,7 +56,7 @@ class Grip(Load):
 
     def _moves(self, points: Array, values: Array) -> Array:
         """How points (B, 3) m at rest move that turn with it."""
-        turned = (points - self._centre) @ (turns_by(values[3:]).turn - np.eye(3)).T
+        turned = (points - self.centre) @ (turns_by(values[3:]).turn - np.eye(3)).T
         return np.asarray(values[:3] + turned)
 
     def lead(self, values: Array) -> tuple[Array, Array]:
@@ -63,7 +67,7 @@ class Grip(Load):
         """Force, N, and torque about the moved centre, N m, of the grip on the body, (6,)."""
         places = self.places(values)
         forces = self._stiffness * (places - nodes[self.held])
-        arms = places - (self._centre + values[:3])
+        arms = places - (self.centre + values[:3])
         return np.concatenate([forces.sum(axis=0), np.cross(arms, forces).sum(axis=0)])
 
     def energy(self, nodes: Array, values: Array) -> float:
@@ -77,7 +81,7 @@ class Grip(Load):
     def by_values(self, nodes: Array, values: Array) -> Array:
         """- k dy/dt, - k dy/dr."""
         turns = turns_by(values[3:])
-        arms = (self._rest - self._centre) @ turns.turn.T
+        arms = (self._rest - self.centre) @ turns.turn.T
         found = np.zeros((6, *nodes.shape))
         found[:3, self.held] = -self._stiffness * np.eye(3)[:, None]
         found[3:, self.held] = self._stiffness * np.moveaxis(hat(arms) @ turns.mean, 2, 0)
