@@ -46,8 +46,9 @@ _RESOLVED_MM, _RELATIVE = 1e-3, 1e-4
 """A step that promises less than this distance squared and this part of the merit is the last."""
 _TAKEN_UP_MM = 0.1
 """Slack, of all cables together, that is worth taking up."""
-_MOST_UNTAKEN = 10
-"""Steps that take up none: the arm swings as a cable becomes taut, or nothing takes it up."""
+_NEAR_MM, _MOST_IDLE, _MOST_SLACK = 1.0, 3, 10
+"""Farther from a target an arm rests after so many steps that promise nothing, more where cables are slack: to let go of
+an obstacle, and to take up a slack cable, moves nothing yet as far as a linear step knows."""
 _STANDING_MM = 1e-3
 """Distance by which a target that stands may move."""
 _RESTING_MM = 0.5
@@ -112,7 +113,7 @@ class TrackedSolve:
         self._options = options
         # Of the step that the time allows, what the shape can be trusted to follow; all of it once the target moves on.
         self._radius, self._growth, self._rests = 1.0, _GROWTH, False
-        self._least_slack_mm, self._untaken = np.inf, 0
+        self._least_slack_mm, self._idle = np.inf, 0
         self._lack_mm: float = np.inf if before is None else before._lack_mm  # when no other step was to be taken
         self._falling: int = 0 if before is None else before._falling
         self._pace = _HURRIED
@@ -123,7 +124,7 @@ class TrackedSolve:
             # Beyond the end of what is stable a target that stands is not tried again and again.
             self._pace, self._radius = _CAREFUL, before._radius
             self._growth, self._rests = before._growth, before.is_finished
-            self._least_slack_mm, self._untaken = before._least_slack_mm, before._untaken
+            self._least_slack_mm, self._idle = before._least_slack_mm, before._idle
         # Iterations out of balance, which comes first.
         self._off: int = int(not tracker.gap_mm <= self._pace.most_gap_mm) if before is None else before._off
         self._rated_last: Evaluation | None = None
@@ -200,14 +201,14 @@ class TrackedSolve:
         hessian += np.diag(2.0 * (_STEP_MM * problem.range) ** 2)
         step = _step(hessian, gradient, (lower, upper), efforts.margins, efforts.slopes * problem.range)
         promised = -float(gradient @ step + 0.5 * step @ hessian @ step)
-        # A slack cable moves nothing, however far away the target is, so that to take it up promises next to nothing.
         if efforts.slack_mm < self._least_slack_mm - _TAKEN_UP_MM:
-            self._least_slack_mm, self._untaken = efforts.slack_mm, 0
-        is_slack = efforts.slack_mm > _TAKEN_UP_MM and self._untaken < _MOST_UNTAKEN
-        if promised <= _RELATIVE / share * merit + _RESOLVED_MM**2 and not is_slack:
+            self._least_slack_mm, self._idle = efforts.slack_mm, 0
+        promises = promised > _RELATIVE / share * merit + _RESOLVED_MM**2
+        most_idle = _MOST_SLACK if efforts.slack_mm > _TAKEN_UP_MM else _MOST_IDLE * (at.max_error_mm > _NEAR_MM)
+        self._idle += not promises
+        if not promises and self._idle > most_idle:
             self._rest(start)
         else:
-            self._untaken += 1
             of_targets = -float(first.gradient @ step + 0.5 * step @ first.hessian @ step)
             self._take(aim, at, problem.clip(start + step * problem.range) - start, of_targets)
 
