@@ -47,8 +47,8 @@ _RESOLVED_MM, _RELATIVE = 1e-3, 1e-4
 _TAKEN_UP_MM = 0.1
 """Slack, of all cables together, that is worth taking up."""
 _NEAR_MM, _MOST_IDLE, _MOST_SLACK = 1.0, 3, 10
-"""Farther from a target an arm rests after so many steps that promise nothing, more where cables are slack: to let go of
-an obstacle, and to take up a slack cable, moves nothing yet as far as a linear step knows."""
+"""Farther from a target an arm rests after so many steps that promise nothing, more where cables are slack: to let go
+of an obstacle, and to take up what is slack, moves nothing yet as far as a linear step knows."""
 _STANDING_MM = 1e-3
 """Distance by which a target that stands may move."""
 _RESTING_MM = 0.5
