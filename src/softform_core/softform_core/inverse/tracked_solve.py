@@ -204,7 +204,9 @@ class TrackedSolve:
         if efforts.slack_mm < self._least_slack_mm - _TAKEN_UP_MM:
             self._least_slack_mm, self._idle = efforts.slack_mm, 0
         promises = promised > _RELATIVE / share * merit + _RESOLVED_MM**2
-        most_idle = _MOST_SLACK if efforts.slack_mm > _TAKEN_UP_MM else _MOST_IDLE * (at.max_error_mm > _NEAR_MM)
+        most_idle = _MOST_IDLE if at.max_error_mm > _NEAR_MM else 0
+        if efforts.slack_mm > _TAKEN_UP_MM:
+            most_idle = _MOST_SLACK
         self._idle += not promises
         if not promises and self._idle > most_idle:
             self._rest(start)
