@@ -193,7 +193,7 @@ def test_two_grips_that_move_as_one_lead_the_body_rigidly():
     problem = gripped()
     turn, shift = np.array([0.2, 0.9, -0.3]), np.array([0.03, -0.02, 0.05])
     rotation = Rotation.from_rotvec(turn)
-    centres = [load._centre for load in problem.solid.loads]
+    centres = [load.centre for load in problem.solid.loads]
     pose = np.concatenate([[*(rotation.apply(c) + shift - c), *turn] for c in centres])[None]
     found = find_equilibria(problem, pose)
     assert found.failures == [""]
