@@ -61,18 +61,20 @@ def test_the_latches_of_a_run_are_kept_in_its_folder(tmp_path, monkeypatch):
 
 
 def test_a_run_that_was_cut_off_goes_on_without_what_was_cut(tmp_path):
-    ledger = Ledger(tmp_path / "outcomes.jsonl")
+    ledger = Ledger(tmp_path / "outcomes.jsonl", "one")
     ledger.keep(0, Outcome("serial", "stall", True, "vented", 12.5))
     ledger.keep(3, Outcome("scan", "scan_nan", False, "a NaN came out"))
     whole = ledger.path.read_text()
     ledger.path.write_text(whole + '{"number": 4, "fault_cl')
-    again = Ledger(ledger.path)
+    again = Ledger(ledger.path, "one")
     assert again.outcomes == ledger.outcomes
     again.keep(4, Outcome("scan", "scan_empty", True, "rejected"))
-    assert sorted(Ledger(ledger.path).outcomes) == [0, 3, 4]
+    assert sorted(Ledger(ledger.path, "one").outcomes) == [0, 3, 4]
+    with pytest.raises(SoftformError, match="holds faults that revision one was given; this is two"):
+        Ledger(ledger.path, "two")
     ledger.path.write_text("no outcome\n")
     with pytest.raises(SoftformError, match="no outcome"):
-        Ledger(ledger.path)
+        Ledger(ledger.path, "one")
 
 
 def test_figures_count_what_is_wrong():

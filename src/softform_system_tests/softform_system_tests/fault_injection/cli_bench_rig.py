@@ -34,6 +34,7 @@ def rig(count: int | None, only: str | None, resume: Path | None, json_path: str
       ./softform bench rig --only serial --count 12
     """  # noqa: D301
     from softform_core.paths import home
+    from softform_core.provenance import git_revision
     from softform_core.run_folder import new_run_folder
     from softform_system_tests.fault_injection import safety_page
     from softform_system_tests.fault_injection.campaign import DEFAULT_COUNT, run, script, unreadable_bags
@@ -41,7 +42,7 @@ def rig(count: int | None, only: str | None, resume: Path | None, json_path: str
 
     folder = resume.absolute() if resume else new_run_folder("bench-rig")
     order = script(count or DEFAULT_COUNT, only)
-    ledger = Ledger(folder / "outcomes.jsonl")
+    ledger = Ledger(folder / "outcomes.jsonl", git_revision())
     outcomes = run(order, ledger, folder, lambda line: click.echo(line, err=True))
     result = figures(outcomes)
     click.echo(table(result), err=True)

@@ -138,13 +138,17 @@ def table(figures_of_all: dict[str, object]) -> str:
 class Ledger:
     """Outcomes by the number of their injection in the script, in a file that is begun if it is missing.
 
+    Args:
+        path: Of the file.
+        revision: Of the code: another one's faults were injected into another stack, and by another script.
+
     Raises:
-        SoftformError: If it cannot be read.
+        SoftformError: If it cannot be read, or was begun by another revision.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, revision: str) -> None:
         """Read what is there; a last line that was cut off is dropped."""
-        self.path = path
+        self.path, self._revision = path, revision
         self.outcomes: dict[int, Outcome] = {}
         if path.exists():
             *whole, _ = path.read_text(encoding="utf-8").split("\n")
@@ -155,13 +159,18 @@ class Ledger:
     def _take(self, line: str) -> None:
         try:
             kept = json.loads(line)
-            number = int(kept.pop("number"))
+            number, revision = int(kept.pop("number")), kept.pop("revision")
             self.outcomes[number] = Outcome(**kept)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise SoftformError(
                 f"{self.path} holds a line that is no outcome: {line[:80]!r}.",
                 "Remove that line, or begin a new run without --resume.",
             ) from error
+        if revision != self._revision:
+            raise SoftformError(
+                f"{self.path} holds faults that revision {revision} was given; this is {self._revision}.",
+                "Begin a new run without --resume.",
+            )
 
     def keep(self, number: int, outcome: Outcome) -> None:
         """Add one, on disk at once.
@@ -173,6 +182,6 @@ class Ledger:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"number": number, **asdict(outcome)}) + "\n")
+                file.write(json.dumps({"number": number, "revision": self._revision, **asdict(outcome)}) + "\n")
         except OSError as error:
             raise SoftformError(f"{self.path} cannot be written: {error.strerror}.", "Free space there.") from error
