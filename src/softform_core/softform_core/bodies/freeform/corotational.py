@@ -263,23 +263,6 @@ def _energy(nodes, tetrahedra, slopes, volumes, mu, la):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True)
-def _add_gradient(nodes, tetrahedra, slopes, volumes, mu, la, gradient):  # type: ignore[no-untyped-def]
-    f, r, c = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    for e in range(len(tetrahedra)):
-        _deformation(nodes, tetrahedra, slopes, e, f)
-        if not _polar(f, r, c):
-            gradient[:] = np.nan
-            return
-        bulk = la[e] * (_trace(f, r) - 3.0)
-        for a in range(4):
-            for i in range(3):
-                total = 0.0
-                for j in range(3):
-                    total += (2.0 * mu[e] * (f[i, j] - r[i, j]) + bulk * r[i, j]) * slopes[e, a, j]
-                gradient[tetrahedra[e, a], i] += volumes[e] * total
-
-
-@njit(cache=True, nogil=True)
 def _element_forces(nodes, tetrahedra, slopes, volumes, mu, la, forces):  # type: ignore[no-untyped-def]
     f, r, c = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     for e in range(len(tetrahedra)):
@@ -294,6 +277,16 @@ def _element_forces(nodes, tetrahedra, slopes, volumes, mu, la, forces):  # type
                 for j in range(3):
                     total += (2.0 * mu[e] * (f[i, j] - r[i, j]) + bulk * r[i, j]) * slopes[e, a, j]
                 forces[e, a, i] = volumes[e] * total
+
+
+@njit(cache=True, nogil=True)
+def _add_gradient(nodes, tetrahedra, slopes, volumes, mu, la, gradient):  # type: ignore[no-untyped-def]
+    forces = np.empty((len(tetrahedra), 4, 3))
+    _element_forces(nodes, tetrahedra, slopes, volumes, mu, la, forces)
+    for e in range(len(tetrahedra)):
+        for a in range(4):
+            for i in range(3):
+                gradient[tetrahedra[e, a], i] += forces[e, a, i]
 
 
 @njit(cache=True, nogil=True)
