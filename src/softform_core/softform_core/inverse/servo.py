@@ -181,7 +181,9 @@ class Servo:
                 self.iterations += 1
                 self._take(solve)
             except (SoftformError, ValueError) as error:  # numpy's and scipy's word for NaN and singular is ValueError
-                self._solve, self._failed = None, targets.newest
+                # A shape that was led goes on from where it was in balance last, not from rest.
+                is_led = isinstance(solve, TrackedSolve) and solve.tracker.go_back()
+                self._solve, self._failed = solve if is_led else None, targets.newest
                 self._failure = f"The target could not be solved for: {error}"
             self._iteration_seconds = max(_FORGETTING * self._iteration_seconds, self._clock() - started)
         return False

@@ -40,15 +40,19 @@ _STILL_MM = 0.1
 """Distance from balance below which a shape that is not stable is in no balance that an arm can have."""
 _MOST_FALLING = 3
 """Iterations in which a shape on its way may lack stability: where it lacks it for longer it moves away by itself."""
+_SINGULAR = 1e-12
+"""Least eigenvalue of a Hessian over the sum of all."""
 _GROWTH, _BACK, _CAUTION = 4.0, 0.25, 0.5
 _LEAST_GAIN, _GOOD_GAIN = 1e-3, 0.5
 _RESOLVED_MM, _RELATIVE = 1e-3, 1e-4
 """A step that promises less than this distance squared and this part of the merit is the last."""
 _TAKEN_UP_MM = 0.1
 """Slack, of all cables together, that is worth taking up."""
-_NEAR_MM, _MOST_IDLE, _MOST_SLACK = 1.0, 3, 10
-"""Farther from a target an arm rests after so many steps that promise nothing, more where cables are slack: to let go
-of an obstacle, and to take up what is slack, moves nothing yet as far as a linear step knows."""
+_LEAST_RADIUS = 1e-2
+"""Part of the step that the time allows below which it is no way on: where stability ends it falls to nothing."""
+_NEAR_MM, _MOST_IDLE = 1.0, 3
+"""Farther from a target, or with slack cables, an arm rests after so many steps that promise nothing: to let go of an
+obstacle, and to take up what is slack, moves nothing yet as far as a linear step knows."""
 _STANDING_MM = 1e-3
 """Distance by which a target that stands may move."""
 _RESTING_MM = 0.5
@@ -203,10 +207,8 @@ class TrackedSolve:
         promised = -float(gradient @ step + 0.5 * step @ hessian @ step)
         if efforts.slack_mm < self._least_slack_mm - _TAKEN_UP_MM:
             self._least_slack_mm, self._idle = efforts.slack_mm, 0
-        promises = promised > _RELATIVE / share * merit + _RESOLVED_MM**2
-        most_idle = _MOST_IDLE if at.max_error_mm > _NEAR_MM else 0
-        if efforts.slack_mm > _TAKEN_UP_MM:
-            most_idle = _MOST_SLACK
+        promises = promised > _RELATIVE / share * merit + _RESOLVED_MM**2 and self._radius > _LEAST_RADIUS
+        most_idle = _MOST_IDLE if at.max_error_mm > _NEAR_MM or efforts.slack_mm > _TAKEN_UP_MM else 0
         self._idle += not promises
         if not promises and self._idle > most_idle:
             self._rest(start)
@@ -323,7 +325,8 @@ def _moved_mm(one: ServoTargets, other: ServoTargets) -> float:
 
 def _step(hessian: Array, gradient: Array, bounds: tuple[Array, Array], margins: Array, slopes: Array) -> Array:
     """Least of g.s + s.H s / 2 within bounds that keeps margins + slopes s above 0, as far as a penalty does."""
-    hessian, gradient = hessian.copy(), gradient.copy()
+    # Where stability ends the shape moves without bounds, and the Hessian is singular as far as numbers go.
+    hessian, gradient = hessian + _SINGULAR * np.trace(hessian) * np.eye(len(hessian)), gradient.copy()
     pressed = np.zeros(len(margins), dtype=bool)
     while True:
         step = box_minimum(hessian, gradient, *bounds)

@@ -11,6 +11,7 @@ from softform_core.forward.robot_models import ModelRequest
 from softform_core.forward.simulated_models import SimulatedSurface, fem
 from softform_core.inverse.servo import Servo, ServoSettings, ServoState
 from softform_core.inverse.servo_target import ServoTarget
+from softform_core.inverse.tracked_solve import _step
 from softform_core.paths import robot_file
 from softform_core.robots import TIP, Robot, load_robot
 from softform_core.shapes.features import FeaturePoints
@@ -171,8 +172,9 @@ def test_an_arm_that_cables_pull_as_hard_as_they_may_comes_to_rest_and_stands(
 
 
 def test_an_arm_without_balance_holds_and_says_so(robot: Robot, model: SimulatedSurface, monkeypatch):
-    led = Led(robot, model)
-    led.tick(np.array([0.0, 0.0, 0.88]))
+    led, place = Led(robot, model), np.array([0.1, 0.0, 0.83])
+    for _ in range(45):
+        before = led.tick(place)
     held = led.servo.command().actuation
 
     def lost(*_: object) -> None:
@@ -183,7 +185,18 @@ def test_an_arm_without_balance_holds_and_says_so(robot: Robot, model: Simulated
     assert command.state is ServoState.HOLDING and "not stable" in command.reason
     assert np.allclose(command.actuation, held)
     monkeypatch.undo()
-    assert led.tick(np.array([0.0, 0.0, 0.87])).state is ServoState.TRACKING
+    command = led.tick(place + [0.001, 0.0, 0.0])
+    assert command.state is ServoState.TRACKING and led.servo.tracker.gap_mm < 1.0
+    assert command.errors.mean_mm < before.errors.mean_mm + 2.0  # from where it was, not from rest
+
+
+def test_a_step_is_found_where_a_shape_moves_without_bounds():
+    """At the end of stability one direction is so soft that numbers hold nothing of the others."""
+    soft = 1e9 * np.array([1.0, 1.0, 0.0])
+    step = _step(
+        np.outer(soft, soft), -soft, (np.full(3, -1.0), np.full(3, 1.0)), np.ones(1), np.array([[0.1, 0.0, 0.0]])
+    )
+    assert np.isfinite(step).all() and soft @ step == pytest.approx(1.0, rel=1e-3)
 
 
 def test_a_robot_whose_simulator_is_no_arm_is_solved_as_before():
