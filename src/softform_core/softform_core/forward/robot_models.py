@@ -166,27 +166,20 @@ class TipModels(RobotModels):
 
 
 class FixedSurface(SurfaceModels):
-    """One model of a surface that is not learned anew while it is in use, such as a simulation.
+    """One model of a surface beside which nothing is learned, such as a simulation.
 
     Args:
         model: The model.
         kind: Its kind, for diagnostics.
-        real: The same with what was learned of the real robot; nothing by default.
     """
 
-    def __init__(self, model: SurfaceModel, kind: str, real: LiveModels | None = None) -> None:
-        self.models = LiveModels(model, None, None, datetime.now(UTC)) if real is None else real
+    def __init__(self, model: SurfaceModel, kind: str) -> None:
+        self.models = LiveModels(model, None, None, datetime.now(UTC))
         self.simulated, self._kind = model, kind
-
-    def mean_error_mm(self, model: ForwardModel) -> float:
-        """See `RobotModels.mean_error_mm`; known of what was learned."""
-        card = self.models.card
-        return 0.0 if card is None or model is self.simulated else card.errors_mm.after_mean
 
     def description(self) -> dict[str, str]:
         """See `RobotModels.description`."""
-        card = self.models.card
-        return {"model": self._kind, "sim-to-real": NONE if card is None else card.weights_sha256[:12]}
+        return {"model": self._kind, "sim-to-real": NONE}
 
 
 def kind_of_models(kind: str, request: ModelRequest) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -17,20 +16,19 @@ from softform_core.contact.touching_body import TouchingBody
 from softform_core.errors import SoftformError
 from softform_core.forward.centre_line import CentreLine
 from softform_core.forward.forward_model import ForwardModel, SplineModel, batch_of
+from softform_core.forward.live_surface import LiveSurface
 from softform_core.forward.memory import NO_MEMORY
+from softform_core.forward.rbf_warp import SimToReal
 from softform_core.forward.robot_models import (
     AUTO,
     NONE,
     SIMULATED,
     FixedSurface,
-    LiveModels,
     ModelRequest,
     RobotModels,
     TipModels,
 )
-from softform_core.forward.sim_to_real_store import load_sim_to_real
 from softform_core.forward.simulated_tracker import SimulatedTracker
-from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.forward.warped_surface import WarpedSurface
 from softform_core.halton import halton_actuations
 from softform_core.robots import TIP, Robot
@@ -407,6 +405,20 @@ class SimulatedTip:
         return np.concatenate(values)[:, self.model.frames[TIP], : self.dimensions]
 
 
+class LiveSimulation(LiveSurface):
+    """A simulation with N_s2r behind it."""
+
+    simulated: SimulatedSurface
+
+    def corrected(self, sim_to_real: SimToReal) -> WarpedSurface:
+        """See `LiveSurface.corrected`."""
+        return WarpedSurface(self.simulated, sim_to_real)
+
+    def description(self) -> dict[str, str]:
+        """See `RobotModels.description`."""
+        return {"model": SIMULATED, **super().description()}
+
+
 def fem(request: ModelRequest) -> RobotModels:
     """Return the simulator of a robot with surfaces, with a sim-to-real model where its folder is given, or with a tip.
 
@@ -425,14 +437,8 @@ def fem(request: ModelRequest) -> RobotModels:
         )
     if robot.surfaces:
         surface = SimulatedSurface(robot, robot.patches.samples(request.points))
-        return FixedSurface(surface, SIMULATED, _with_sim_to_real(surface, request) if learned else None)
+        if learned:
+            return LiveSimulation(robot, surface, Path(request.sim_to_real), is_needed=True)
+        return FixedSurface(surface, SIMULATED)
     line = SimulatedLine(robot) if robot.learns_line else None
     return TipModels(SimulatedTip.of(robot), NONE, line, bones=SimulatedBones(robot) if has_bones(robot) else None)
-
-
-def _with_sim_to_real(surface: SimulatedSurface, request: ModelRequest) -> LiveModels:
-    """Return a simulation with the sim-to-real model that is asked for behind it."""
-    model = load_sim_to_real(request.robot, Path(request.sim_to_real))
-    warped = WarpedSurface(surface, model.sim_to_real)
-    uncertainty = SurfaceUncertainty(warped, model.members, model.spread_factor, model.spread_floor_mm)
-    return LiveModels(warped, uncertainty, model.card, datetime.now(UTC))

@@ -43,6 +43,16 @@ def test_it_is_a_forward_model(models, check):
     check(models.current.at(models.current.uv[::6]), ROBOT.actuation_min, ROBOT.actuation_max)
 
 
+def test_a_model_that_is_learned_anew_is_taken_into_use(tmp_path, save_random_model):
+    save_random_model(tmp_path, seed=0)
+    models = open_surface_models("fem", ModelRequest(ROBOT, POINTS, sim_to_real=str(tmp_path)))
+    before = models.current.points(PRESSURES)
+    card = save_random_model(tmp_path, seed=50)
+    assert card.weights_sha256[:12] in models.refresh() and models.description()["model"] == "fem"
+    assert np.abs(models.current.points(PRESSURES) - before).max() > 1.0
+    assert models.refresh() is None
+
+
 def test_without_a_folder_nothing_is_corrected_and_a_wrong_one_is_told():
     plain = open_surface_models("fem", ModelRequest(ROBOT, POINTS))
     assert plain.current is plain.simulated and plain.description()["sim-to-real"] == "none"
