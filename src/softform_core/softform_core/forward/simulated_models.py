@@ -123,7 +123,7 @@ class SimulatedModel(ForwardModel):
     def jacobian(self, state: SimulatedState) -> Array:
         """Return the points' derivative, (n, P, 3, m) mm per unit, by the implicit function theorem; NaN if slack."""
         known = next((one for one in self._solved if one.state is state), None)
-        values = self._actuators_of(state.actuation)
+        values = self._actuators_of(state.actuation) if known is None else known.values
         moves = None if known is None else known.moves
         if moves is None:
             moves = equilibrium_sensitivities(self._body, state.unknowns, values)

@@ -50,7 +50,7 @@ def draw_report(path: Path, runs: Mapping[str, Tracked], poses: Sequence[Posed],
     errors.axhline(1.8, color="black", linestyle="--", linewidth=0.8, label="paper 002, circle: 1.8 %")
     errors.set(xlabel="time (s)", ylabel="error of the tip (% of the length)", ylim=(0.0, None))
     errors.set_title("Against the reality; against the model (dotted)")
-    errors.legend()
+    errors.legend(loc="upper right")
     times.axvline(1e3 / RATE, color="black", linestyle="--", linewidth=0.8, label=f"{RATE:.0f} ticks a second")
     times.set(xlabel="processor time of a tick (ms)", ylabel="share of the ticks", ylim=(0.0, 1.0))
     times.set_title("Inverse kinematics on the finite-element model")
