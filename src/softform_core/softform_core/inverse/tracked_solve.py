@@ -48,11 +48,13 @@ _RESOLVED_MM, _RELATIVE = 1e-3, 1e-4
 """A step that promises less than this distance squared and this part of the merit is the last."""
 _TAKEN_UP_MM = 0.1
 """Slack, of all cables together, that is worth taking up."""
+_AWAY = 0.01
+"""Part by which a step that takes up slack, and promises nothing, may make it worse."""
 _LEAST_RADIUS = 1e-2
 """Part of the step that the time allows below which it is no way on: where stability ends it falls to nothing."""
-_NEAR_MM, _MOST_IDLE = 1.0, 3
-"""Farther from a target, or with slack cables, an arm rests after so many steps that promise nothing: to let go of an
-obstacle, and to take up what is slack, moves nothing yet as far as a linear step knows."""
+_NEAR_MM, _MOST_IDLE, _MOST_SLACK = 1.0, 3, 10
+"""Farther from a target an arm rests after so many steps that promise nothing, more where cables are slack: to let go
+of an obstacle, and to take up what is slack, moves nothing yet as far as a linear step knows."""
 _STANDING_MM = 1e-3
 """Distance by which a target that stands may move."""
 _RESTING_MM = 0.5
@@ -208,15 +210,23 @@ class TrackedSolve:
         if efforts.slack_mm < self._least_slack_mm - _TAKEN_UP_MM:
             self._least_slack_mm, self._idle = efforts.slack_mm, 0
         promises = promised > _RELATIVE / share * merit + _RESOLVED_MM**2 and self._radius > _LEAST_RADIUS
-        most_idle = _MOST_IDLE if at.max_error_mm > _NEAR_MM or efforts.slack_mm > _TAKEN_UP_MM else 0
+        is_slack = efforts.slack_mm > _TAKEN_UP_MM
+        most_idle = _MOST_SLACK if is_slack else _MOST_IDLE if at.max_error_mm > _NEAR_MM else 0
+        of_targets = -float(first.gradient @ step + 0.5 * step @ first.hessian @ step)
+        # Where all is slack nothing moves; what takes it up moves the arm, be it a little away from the target.
+        takes_up = is_slack and not promises and abs(of_targets) <= _RESOLVED_MM**2
+        if takes_up and tracker.lack_mm > _RESTING_MM:
+            self._balance(start)
+            return
         self._idle += not promises
         if not promises and self._idle > most_idle:
             self._rest(start)
         else:
-            of_targets = -float(first.gradient @ step + 0.5 * step @ first.hessian @ step)
-            self._take(aim, at, problem.clip(start + step * problem.range) - start, of_targets)
+            step = problem.clip(start + step * problem.range) - start
+            most = _AWAY * at.merit if takes_up else (1.0 - _LEAST_GAIN) * abs(of_targets)
+            self._take(aim, at, step, of_targets, most)
 
-    def _take(self, aim: FeaturePoints | None, at: Evaluation, step: Array, promised: float) -> None:
+    def _take(self, aim: FeaturePoints | None, at: Evaluation, step: Array, promised: float, most: float) -> None:
         """Take a step, or part of it; none that leaves the shape far out of balance, or that breaks what it promised.
 
         Args:
@@ -224,13 +234,14 @@ class TrackedSolve:
             at: Eq. 15 for that, where the shape was going to be in balance.
             step: (k,) of the actuation.
             promised: How much lower the step makes it; below 0 where less tension is worth more.
+            most: How much of that may be missing.
         """
         tracker, start = self.tracker, at.actuation
         for halving in range(self._pace.halvings):
             tracker.advance(start + 0.5**halving * step, self._pace.corrections)
             if tracker.gap_mm <= self._pace.most_gap_mm:
                 missing = promised - (at.merit - self._rated(tracker.shape, aim=aim)[1].merit) - _RESOLVED_MM**2
-                if missing > (1.0 - _LEAST_GAIN) * abs(promised):
+                if missing > most:
                     break
                 if missing < _GOOD_GAIN * abs(promised):
                     self._radius = min(self._growth * self._radius, 1.0)

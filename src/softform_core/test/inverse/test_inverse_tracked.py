@@ -34,9 +34,9 @@ class Led:
     def now(self) -> float:
         return TICK * (self.idle + (0 if self.servo is None else self.servo.iterations))
 
-    def tick(self, place: np.ndarray, accept: bool = True):
+    def tick(self, place: np.ndarray, accept: bool = True, point: str = TIP, uv: tuple[float, float] = (0.0, 0.0)):
         before = self.servo.iterations
-        features = FeaturePoints.of([[0.0, 0.0]], [place], output=[TIP]).on(self.robot)
+        features = FeaturePoints.of([uv], [place], output=[point]).on(self.robot)
         self.servo.aim(ServoTarget(before, self.now(), features=features, accept_unreachable=accept))
         self.servo.refine(self.model, self.now() + 0.9 * TICK)
         self.idle += self.servo.iterations == before
@@ -95,6 +95,15 @@ def test_slack_cables_are_taken_up_however_far_away_the_target_is(robot: Robot, 
     for _ in range(90):
         command = led.tick(place, accept=False)
     assert command.state is ServoState.TRACKING and command.errors.mean_mm < 0.1
+
+
+def test_slack_is_taken_up_though_that_moves_the_arm_away_from_a_point_of_its_skin(
+    robot: Robot, model: SimulatedSurface
+):
+    led, errors = Led(robot, model), []
+    for _ in range(90):
+        errors.append(led.tick(np.array([0.16, -0.05, 0.9]), point="tube", uv=(0.25, 0.9)).errors.mean_mm)
+    assert errors[-1] < 0.8 * errors[0]
 
 
 def test_a_target_is_reached_from_wherever_the_cables_are(robot: Robot, model: SimulatedSurface):
