@@ -1,0 +1,113 @@
+"""A target is handed over to the frame of a held base, and a goal goes on only while the arms hold as they did."""
+
+import threading
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from softform_client.holding_arms import Held, Hold, HoldingArms, hand_over
+from softform_core.errors import SoftformError
+from softform_core.geometry.rigid import RigidTransform
+from softform_core.shapes.features import FeaturePoints
+from softform_core.shapes.shape import Shape
+from softform_interfaces.msg import DriverState
+
+GRIPPER = RigidTransform(Rotation.from_rotvec([0.3, -0.2, 0.5]).as_matrix(), np.array([0.1, -0.2, 0.4]))
+GRIP = RigidTransform(Rotation.from_rotvec([np.pi / 2, 0.0, 0.0]).as_matrix(), np.array([0.0, 0.01, 0.05]))
+POINTS = np.array([[0.0, 0.0, 0.1], [0.02, 0.0, 0.1], [0.0, 0.03, 0.1], [0.01, 0.01, 0.12]])
+FACES = np.array([[0, 1, 3], [1, 2, 3], [2, 0, 3]])
+
+
+class Arms(HoldingArms):
+    """Hold as they are told."""
+
+    def __init__(self) -> None:
+        super().__init__("arms", "left", GRIP)
+        self.now: Held | SoftformError = Held(GRIPPER, 7)
+
+    def held(self) -> Held:
+        if isinstance(self.now, SoftformError):
+            raise self.now
+        return self.now
+
+
+class Beats(list):
+    """Beats that were sent."""
+
+    def beat(self, is_there: bool, of_goal: bool = False) -> None:
+        self.append((is_there, of_goal))
+
+    def close(self) -> None:
+        self.append("closed")
+
+
+def test_a_target_in_the_frame_of_the_arms_comes_into_that_of_the_base():
+    wanted = Shape.from_mesh(POINTS, FACES)
+    in_gripper = wanted.points @ GRIP.rotation.T + GRIP.translation  # as it is mounted, then as the arms turned it
+    in_arms = Shape.from_mesh(in_gripper @ GRIPPER.rotation.T + GRIPPER.translation, FACES)
+    found = hand_over(in_arms, GRIPPER, GRIP)
+    assert np.allclose(found.points, wanted.points, atol=1e-12) and np.allclose(found.normals, wanted.normals)
+    assert not np.allclose(hand_over(in_arms, GRIP, GRIPPER).points, wanted.points, atol=1e-2)
+
+
+def test_feature_points_are_handed_over_with_the_target_and_alone():
+    features = FeaturePoints.of([[0.5, 0.5]], POINTS[:1], [3.0])
+    held, target, handed = Arms().handed_over(Shape.from_mesh(POINTS, FACES), features)
+    assert held.epoch == 7 and np.allclose(handed.positions, target.points[:1]) and handed.weights == [3.0]
+    _, target, alone = Arms().handed_over(None, features)
+    assert target is None and np.allclose(alone.positions, handed.positions)
+
+
+def test_a_gripper_is_left_or_right():
+    with pytest.raises(SoftformError, match="left or right"):
+        HoldingArms("arms", "tip", GRIP)
+
+
+MOVED = RigidTransform(GRIPPER.rotation, GRIPPER.translation + [0.0, 0.0, 0.002])
+TURNED = RigidTransform(Rotation.from_rotvec([0.0, 0.0, 0.01]).as_matrix() @ GRIPPER.rotation, GRIPPER.translation)
+
+
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        (Held(MOVED, 7), "2.0 mm"),
+        (Held(TURNED, 7), "0.010 rad"),
+        (Held(GRIPPER, 8), "stopped or reset"),
+        (SoftformError("The arms' driver is not heard."), "not heard"),
+    ],
+)
+def test_a_goal_is_cancelled_until_it_ends_once_the_arms_do_not_hold_as_they_did(now, words):
+    arms, beats, cancelled = Arms(), Beats(), threading.Semaphore(0)
+    hold = Hold(arms, Held(GRIPPER, 7), beats, cancelled.release)
+    hold.require()
+    arms.now = now
+    assert cancelled.acquire(timeout=5.0) and cancelled.acquire(timeout=5.0)
+    arms.now = Held(GRIPPER, 7)  # that they hold again does not count
+    with pytest.raises(SoftformError, match=words) as refused:
+        hold.require()
+    assert "stays where it is" in str(refused.value)
+    hold.end()
+    assert beats[0] == (True, True) and beats[-2:] == [(False, False), "closed"]
+
+
+def test_what_moves_less_than_the_encoders_noise_goes_on():
+    arms, beats = Arms(), Beats()
+    hold = Hold(arms, Held(GRIPPER, 7), beats, pytest.fail)
+    arms.now = Held(RigidTransform(GRIPPER.rotation, GRIPPER.translation + 2e-4), 7)
+    assert hold.look() == ""
+    hold.end()
+
+
+def test_it_is_told_where_the_base_is_held():
+    arms = Arms()
+    arms.now = Held(RigidTransform(translation=np.array([0.1, 0.0, 0.0])), 7)
+    assert arms.line() == "the robot's base is held at 100.0, 10.0, 50.0 mm, turned by 90.0 degrees"
+
+
+@pytest.mark.parametrize("name", ["SAFE", "RUNNING", "FAULT", "OFFLINE", "MAKING_SAFE"])
+def test_arms_that_do_not_hold_with_brakes_are_named_by_their_drivers_state(name):
+    arms = HoldingArms("arms", "left", GRIP)
+    arms._note(DriverState(state=getattr(DriverState, name), reason="why", epoch=1))
+    with pytest.raises(SoftformError, match=rf"do not hold.*{name} \(why\)"):
+        arms.held()
