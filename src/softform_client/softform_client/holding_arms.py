@@ -262,4 +262,4 @@ class Hold:
 
 def _turn(motion: RigidTransform) -> float:
     """Angle by which a motion turns, rad."""
-    return float(2.0 * np.arcsin(min(np.linalg.norm(motion.quaternion()[:3]), 1.0)))
+    return 2.0 * float(np.arcsin(min(float(np.linalg.norm(motion.quaternion()[:3])), 1.0)))

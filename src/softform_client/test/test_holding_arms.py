@@ -4,7 +4,6 @@ import threading
 
 import numpy as np
 import pytest
-from scipy.spatial.transform import Rotation
 
 from softform_client.holding_arms import Held, Hold, HoldingArms, hand_over
 from softform_core.errors import SoftformError
@@ -13,8 +12,8 @@ from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.shape import Shape
 from softform_interfaces.msg import DriverState
 
-GRIPPER = RigidTransform(Rotation.from_rotvec([0.3, -0.2, 0.5]).as_matrix(), np.array([0.1, -0.2, 0.4]))
-GRIP = RigidTransform(Rotation.from_rotvec([np.pi / 2, 0.0, 0.0]).as_matrix(), np.array([0.0, 0.01, 0.05]))
+GRIPPER = RigidTransform().moved(np.array([0.3, -0.2, 0.5]), np.array([0.1, -0.2, 0.4]), np.zeros(3))
+GRIP = RigidTransform().moved(np.array([np.pi / 2, 0.0, 0.0]), np.array([0.0, 0.01, 0.05]), np.zeros(3))
 POINTS = np.array([[0.0, 0.0, 0.1], [0.02, 0.0, 0.1], [0.0, 0.03, 0.1], [0.01, 0.01, 0.12]])
 FACES = np.array([[0, 1, 3], [1, 2, 3], [2, 0, 3]])
 
@@ -65,7 +64,7 @@ def test_a_gripper_is_left_or_right():
 
 
 MOVED = RigidTransform(GRIPPER.rotation, GRIPPER.translation + [0.0, 0.0, 0.002])
-TURNED = RigidTransform(Rotation.from_rotvec([0.0, 0.0, 0.01]).as_matrix() @ GRIPPER.rotation, GRIPPER.translation)
+TURNED = GRIPPER.moved(np.array([0.0, 0.0, 0.01]), np.zeros(3), GRIPPER.translation)
 
 
 @pytest.mark.parametrize(
