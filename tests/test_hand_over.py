@@ -1,5 +1,6 @@
 """A robot whose base a gripper holds, on two stacks: its own `reach` does the rest of a target while the arms hold."""
 
+import importlib
 import json
 import signal
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from std_srvs.srv import Trigger
 
 from softform_client.client import Code, GoalFailedError, Mode, ShapeClient
 from softform_client.holding_arms import HoldingArms
-from softform_client.object_client import ObjectClient
+from softform_client.object_client import ObjectClient, ShapeCode
 from softform_core.cli.main import main
 from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
@@ -91,11 +93,9 @@ class InArms(threading.Thread):
         self._robot, self._arms, self._moves, self.failure = robot, arms, threading.Event(), None
 
     def run(self) -> None:
-        try:
-            target, options = in_arms(self._arms.held().gripper), {"on_feedback": self._note}
-            self._robot.reach(target, Mode.CLOSED_LOOP, held_by=self._arms, max_rounds=20, tolerance=1e-6, **options)
-        except SoftformError as failure:
-            self.failure = failure
+        target = in_arms(self._arms.held(2.0).gripper)
+        options = {"max_rounds": 20, "tolerance": 1e-6, "on_feedback": self._note}
+        self.failure = failure_of(self._robot.reach, target, Mode.CLOSED_LOOP, held_by=self._arms, **options)
 
     def _note(self, told) -> None:
         if told.stage == "verifying":
@@ -108,6 +108,13 @@ class InArms(threading.Thread):
         yield
         self.join(30.0)
         assert isinstance(self.failure, GoalFailedError) and self.failure.code == Code.CANCELLED, self.failure
+
+
+def failure_of(call, *words, **options) -> SoftformError | None:
+    try:
+        call(*words, **options)
+    except SoftformError as failure:
+        return failure
 
 
 def in_arms(gripper: RigidTransform):
@@ -142,17 +149,30 @@ def test_what_the_arms_leave_is_reached_by_the_robot_that_they_hold(finger, hear
     assert failed.value.code == Code.UNREACHABLE
 
 
+def test_the_arms_place_the_robot_and_the_robot_does_the_rest(finger, heard, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "examples"))
+    example = importlib.import_module("hand_over")
+    assert example.main("softform", SPACE) < 1.0
+    assert 10.0 < float(capsys.readouterr().out.split("the arms go ")[1].split()[0]) < 50.0
+    heard.wait_for_rest()
+
+
 def test_nothing_is_handed_over_while_the_arms_move_and_a_goal_ends_when_they_begin(finger, heard, robot, arms):
     goal = InArms(robot, arms)
-    moving = threading.Thread(target=shaped, args=(heard, -1.0), daemon=True)
-    with goal.midway():
-        moving.start()
-    assert "The arms do not hold" in str(goal.failure) and "stays where it is" in str(goal.failure)
-    sent = finger.commands[-1].value
-    heard.wait_until(lambda: heard.driver.state == DriverState.RUNNING, "the arms to go on")
-    with pytest.raises(SoftformError, match="RUNNING"):
-        robot.reach(TARGET, Mode.PLAN_AND_MOVE, held_by=arms)
-    moving.join(120.0)
+    with ObjectClient("/softform", timeout=30.0) as client:
+        long = {"controller": "printed", "iterations": 100}  # it goes on until its looks are used up
+        moving = threading.Thread(target=lambda: ended.append(failure_of(client.shape, -BEND, **long)), daemon=True)
+        ended: list[SoftformError | None] = []
+        with goal.midway():
+            moving.start()
+        assert "The arms do not hold" in str(goal.failure) and "stays where it is" in str(goal.failure)
+        sent = finger.commands[-1].value
+        with pytest.raises(SoftformError, match="RUNNING"):
+            robot.reach(TARGET, Mode.PLAN_AND_MOVE, held_by=arms)
+        assert not ended
+        client.cancel()
+        moving.join(30.0)
+    assert ended and ended[0].code == ShapeCode.CANCELLED
     assert max(sent) > 300.0 and np.allclose(finger.commands[-1].value, sent)  # held as it was, not vented
     assert np.allclose(finger.measured, sent, atol=100.0) and finger.driver.state == DriverState.RUNNING
 

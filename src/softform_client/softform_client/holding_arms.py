@@ -30,6 +30,7 @@ from softform_core.shapes.shape import Shape
 from softform_interfaces.msg import DriverState
 from softform_ros import qos
 from softform_ros.action_caller import NotConnectedError
+from softform_ros.asked import ASKED_SECONDS
 from softform_ros.background_node import BackgroundNode
 from softform_ros.frames import Frames
 from softform_ros.service_calls import asked_parameters
@@ -139,12 +140,17 @@ class HoldingArms:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def held(self) -> Held:
+    def held(self, patience: float = 0.0) -> Held:
         """Return where the gripper holds, while the arms hold still with brakes.
+
+        Arms that come to rest now, as at the end of `shape_object`, are waited for up to `patience` s.
 
         Raises:
             SoftformError: If they do not, or if it is not known: their driver or the gripper's pose is not heard.
         """
+        deadline = time.monotonic() + patience
+        while self._may_come_to_rest and time.monotonic() < deadline:
+            time.sleep(_PERIOD)
         state = self._state
         if state is None or time.monotonic() - self._heard_at > _SILENCE:
             raise SoftformError("The arms' driver is not heard.", "See whether it runs: ./softform status.")
@@ -161,9 +167,13 @@ class HoldingArms:
                 raise SoftformError(f"Where the gripper stands is lost: {error.message}", error.next_step) from error
         return Held(self._place, state.epoch)
 
+    @property
+    def _may_come_to_rest(self) -> bool:
+        return self._state is not None and self._state.state in (DriverState.RUNNING, DriverState.MAKING_SAFE)
+
     def line(self) -> str:
         """Tell where the base is held, for people; raises as `held` does."""
-        base = self.held().gripper.after(self.grip)
+        base = self.held(ASKED_SECONDS).gripper.after(self.grip)
         x, y, z = 1e3 * base.translation
         turned = np.degrees(_turn(base))
         return f"the robot's base is held at {x:.1f}, {y:.1f}, {z:.1f} mm, turned by {turned:.1f} degrees"
@@ -172,7 +182,7 @@ class HoldingArms:
         self, target: Shape | None, features: FeaturePoints | None
     ) -> tuple[Held, Shape | None, FeaturePoints | None]:
         """Return where the gripper holds, and target and feature points in the base's frame; raises as `held` does."""
-        held = self.held()
+        held = self.held(ASKED_SECONDS)
         if target is not None:
             target = hand_over(target, held.gripper, self.grip)
         if features is not None:

@@ -1,6 +1,7 @@
 """A target is handed over to the frame of a held base, and a goal goes on only while the arms hold as they did."""
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ class Arms(HoldingArms):
         super().__init__("arms", "left", GRIP)
         self.now: Held | SoftformError = Held(GRIPPER, 7)
 
-    def held(self) -> Held:
+    def held(self, patience: float = 0.0) -> Held:
         if isinstance(self.now, SoftformError):
             raise self.now
         return self.now
@@ -110,3 +111,15 @@ def test_arms_that_do_not_hold_with_brakes_are_named_by_their_drivers_state(name
     arms._note(DriverState(state=getattr(DriverState, name), reason="why", epoch=1))
     with pytest.raises(SoftformError, match=rf"do not hold.*{name} \(why\)"):
         arms.held()
+
+
+def test_arms_that_come_to_rest_are_waited_for_and_others_are_not():
+    arms = HoldingArms("arms", "left", GRIP)
+    arms._note(DriverState(state=DriverState.MAKING_SAFE))
+    threading.Timer(0.3, lambda: arms._note(DriverState(state=DriverState.FAULT))).start()
+    began = time.monotonic()
+    with pytest.raises(SoftformError, match="FAULT"):
+        arms.held(20.0)
+    with pytest.raises(SoftformError, match="FAULT"):
+        arms.held(20.0)
+    assert 0.25 < time.monotonic() - began < 10.0
