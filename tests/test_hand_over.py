@@ -75,7 +75,7 @@ def finger(stack, tmp_path_factory):
 
 @pytest.fixture
 def arms(heard):
-    with HoldingArms("softform", "right", RigidTransform.from_pose([float(one) for one in GRIP.split(",")])) as one:
+    with HoldingArms("softform", "right", [float(one) for one in GRIP.split(",")]) as one:
         yield one
 
 

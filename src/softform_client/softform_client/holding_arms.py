@@ -3,7 +3,7 @@
 from softform_client.client import Mode, ShapeClient
 from softform_client.holding_arms import HoldingArms
 
-with HoldingArms("softform", "right", grip) as arms, ShapeClient("held") as robot:
+with HoldingArms("softform", "right", [0.01, 0.02, 0.05, 0, 0, 0, 1]) as arms, ShapeClient("held") as robot:
     robot.reach(target, Mode.PLAN_AND_MOVE, held_by=arms)  # target: m, in the frame of the arms
 
 The arms are moved before, by `shape_object`: the base's six degrees of freedom are theirs, the rest is the robot's.
@@ -19,14 +19,19 @@ from dataclasses import replace
 from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from rclpy.node import Node
+from scipy.spatial.transform import Rotation
 
+from softform_client.reach_messages import pose_from_message
 from softform_client.steering_beats import SteeringBeats
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import load_robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.shape import Shape
+from softform_interfaces.action import ReachShape
 from softform_interfaces.msg import DriverState
 from softform_ros import qos
 from softform_ros.action_caller import NotConnectedError
@@ -83,17 +88,20 @@ class HoldingArms:
     Args:
         namespace: ROS namespace of the arms' stack.
         gripper: `left` or `right`.
-        grip: Pose of the robot's base in the gripper's frame, m. At the grasp that frame has the axes of the arms'.
+        grip: Pose of the robot's base in the gripper's frame, x, y, z (m), qx, qy, qz, qw. At the grasp that frame has
+            the axes of the arms'.
         frame: Frame of the targets, any that TF connects with the arms'; empty: the arms' own.
         timeout: Time to wait for the arms' nodes, s.
+
+    Raises:
+        SoftformError: If there is no such gripper, or `grip` is no pose.
     """
 
-    def __init__(
-        self, namespace: str, gripper: str, grip: RigidTransform, frame: str = "", timeout: float = 10.0
-    ) -> None:
+    def __init__(self, namespace: str, gripper: str, grip: ArrayLike, frame: str = "", timeout: float = 10.0) -> None:
         if gripper not in GRIPPERS:
             raise SoftformError(f"There is no gripper '{gripper}'.", f"Name {' or '.join(GRIPPERS)}.")
-        self._name, self.grip, self._frame, self._timeout = gripper, grip, frame, timeout
+        self._name, self._frame, self._timeout = gripper, frame, timeout
+        self.grip = RigidTransform.from_pose(grip)
         self._background = BackgroundNode(f"holding_arms_{os.getpid()}_{next(_NUMBERS)}", namespace)
         self._state: DriverState | None = None
         self._heard_at = self._seen_at = -np.inf
@@ -120,8 +128,8 @@ class HoldingArms:
                 f"No {_SERVER} node in {node.get_namespace()} answered within {self._timeout:g} s.",
                 "Launch the arms first (./softform launch shaping), and check their namespace.",
             )
-        arms = load_robot(values["robot"]).in_namespace(node.get_namespace())
-        self._frame, self._gripper = self._frame or arms.base_frame, arms.frame_of(self._name)
+        self._arms = load_robot(values["robot"]).in_namespace(node.get_namespace())
+        self._frame = self._frame or self._arms.base_frame
         self._frames = Frames(node).listen()
         node.create_subscription(DriverState, "driver_state", self._note, qos.LATCHED_STATE)
         deadline = time.monotonic() + self._timeout
@@ -175,8 +183,34 @@ class HoldingArms:
         """Tell where the base is held, for people; raises as `held` does."""
         base = self.held(ASKED_SECONDS).gripper.after(self.grip)
         x, y, z = 1e3 * base.translation
-        turned = np.degrees(_turn(base))
+        turned = np.degrees(Rotation.from_matrix(base.rotation).magnitude())
         return f"the robot's base is held at {x:.1f}, {y:.1f}, {z:.1f} mm, turned by {turned:.1f} degrees"
+
+    def carry(self, plan: ReachShape.Result, poses: ArrayLike) -> Array:
+        """Return poses (12,) of the grippers for `shape_object` by which the base comes to where a free plan wants it.
+
+        Both grippers make the same motion, so that what is between them keeps its shape.
+
+        Args:
+            plan: Of `reach` with `fix_pose=False`, by the place where the base is held now.
+            poses: (12,) of the grippers now, as the last goal of `shape_object` told them.
+
+        Raises:
+            As `held` does.
+        """
+        self.held(ASKED_SECONDS)
+        own, now = self._arms.base_frame, time.time()
+        places = {name: self._frames.lookup(own, self._arms.frame_of(name), now) for name in GRIPPERS}
+        base = places[self._name].after(self.grip)
+        motion = base.after(pose_from_message(plan.solve.target_pose).inverse()).after(base.inverse())
+        found = []
+        for pose, place in zip(np.reshape(poses, (2, 6)), places.values(), strict=True):
+            there = motion.after(place)
+            found += [
+                pose[:3] + there.translation - place.translation,
+                Rotation.from_matrix(there.rotation).as_rotvec(),
+            ]
+        return np.concatenate(found)
 
     def handed_over(
         self, target: Shape | None, features: FeaturePoints | None
@@ -208,7 +242,7 @@ class HoldingArms:
             hold.end()
 
     def _look(self) -> None:
-        self._place = self._frames.lookup(self._frame, self._gripper, time.time())
+        self._place = self._frames.lookup(self._frame, self._arms.frame_of(self._name), time.time())
         self._seen_at = time.monotonic()
 
     def _note(self, message: DriverState) -> None:
@@ -236,7 +270,7 @@ class Hold:
                 now = self._arms.held()
                 moved = self._held.gripper.inverse().after(now.gripper)
                 shift = float(np.linalg.norm(moved.translation))
-                turn = _turn(moved)
+                turn = float(Rotation.from_matrix(moved.rotation).magnitude())
                 if now.epoch != self._held.epoch or shift > _STILL[0] or turn > _STILL[1]:
                     raise SoftformError(
                         f"The arms were moved, stopped or reset meanwhile: by {1e3 * shift:.1f} mm and {turn:.3f} rad.",
@@ -268,8 +302,3 @@ class Hold:
             if self.look():
                 with suppress(SoftformError):  # its node is gone, which who waits for the goal is told
                     self._cancel()  # again and again: one that is not accepted yet cannot be cancelled
-
-
-def _turn(motion: RigidTransform) -> float:
-    """Angle by which a motion turns, rad."""
-    return 2.0 * float(np.arcsin(min(float(np.linalg.norm(motion.quaternion()[:3])), 1.0)))

@@ -2,15 +2,18 @@
 
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from softform_client.holding_arms import Held, Hold, HoldingArms, hand_over
+from softform_client.reach_messages import pose_to_message
 from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.shape import Shape
+from softform_interfaces.action import ReachShape
 from softform_interfaces.msg import DriverState
 
 GRIPPER = RigidTransform().moved(np.array([0.3, -0.2, 0.5]), np.array([0.1, -0.2, 0.4]), np.zeros(3))
@@ -23,7 +26,7 @@ class Arms(HoldingArms):
     """Hold as they are told."""
 
     def __init__(self) -> None:
-        super().__init__("arms", "left", GRIP)
+        super().__init__("arms", "left", GRIP.pose)
         self.now: Held | SoftformError = Held(GRIPPER, 7)
 
     def held(self, patience: float = 0.0) -> Held:
@@ -59,9 +62,27 @@ def test_feature_points_are_handed_over_with_the_target_and_alone():
     assert target is None and np.allclose(alone.positions, handed.positions)
 
 
+def test_where_the_arms_carry_the_base_a_target_lies_as_a_free_plan_has_it():
+    free = RigidTransform().moved(np.array([0.1, 0.2, -0.1]), np.array([0.01, 0.02, 0.03]), np.zeros(3))
+    plan, target, arms = ReachShape.Result(), Shape.from_mesh(POINTS, FACES), Arms()
+    plan.solve.target_pose = pose_to_message(free)
+    other = RigidTransform(GRIPPER.rotation, GRIPPER.translation - [0.0, 0.0, 0.2])
+    arms._arms = SimpleNamespace(base_frame="arms", frame_of=str)
+    arms._frames = SimpleNamespace(lookup=lambda frame, of, stamp: {"left": GRIPPER, "right": other}[of])
+    centre, here = np.array([0.3, 0.2, 0.1]), np.zeros(12)  # where the left gripper grasped: it turns about that
+    here[:3] = GRIPPER.translation - centre
+    left, right = np.reshape(arms.carry(plan, here), (2, 6))
+    carried = RigidTransform(RigidTransform().moved(left[3:], left[:3], centre).rotation, centre + left[:3])
+    found, before = (hand_over(target, gripper, GRIP).points for gripper in (carried, GRIPPER))
+    assert np.allclose(found, free.apply(before), atol=1e-9) and not np.allclose(found, before, atol=1e-3)
+    motion = carried.after(GRIPPER.inverse())
+    assert np.allclose(right[:3], motion.apply(other.translation) - other.translation, atol=1e-12)
+    assert np.allclose(right[3:], left[3:], atol=1e-12)
+
+
 def test_a_gripper_is_left_or_right():
     with pytest.raises(SoftformError, match="left or right"):
-        HoldingArms("arms", "tip", GRIP)
+        HoldingArms("arms", "tip", GRIP.pose)
 
 
 MOVED = RigidTransform(GRIPPER.rotation, GRIPPER.translation + [0.0, 0.0, 0.002])
@@ -107,14 +128,14 @@ def test_it_is_told_where_the_base_is_held():
 
 @pytest.mark.parametrize("name", ["SAFE", "RUNNING", "FAULT", "OFFLINE", "MAKING_SAFE"])
 def test_arms_that_do_not_hold_with_brakes_are_named_by_their_drivers_state(name):
-    arms = HoldingArms("arms", "left", GRIP)
+    arms = HoldingArms("arms", "left", GRIP.pose)
     arms._note(DriverState(state=getattr(DriverState, name), reason="why", epoch=1))
     with pytest.raises(SoftformError, match=rf"do not hold.*{name} \(why\)"):
         arms.held()
 
 
 def test_arms_that_come_to_rest_are_waited_for_and_others_are_not():
-    arms = HoldingArms("arms", "left", GRIP)
+    arms = HoldingArms("arms", "left", GRIP.pose)
     arms._note(DriverState(state=DriverState.MAKING_SAFE))
     threading.Timer(0.3, lambda: arms._note(DriverState(state=DriverState.FAULT))).start()
     began = time.monotonic()

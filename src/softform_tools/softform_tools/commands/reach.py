@@ -116,6 +116,5 @@ def _arms(held_by: str | None, grip: Any, frame: str, pose: str) -> AbstractCont
             "Give --held-by softform/right and --grip x,y,z,qx,qy,qz,qw, and no --pose place.",
         )
     from softform_client.holding_arms import HoldingArms
-    from softform_core.geometry.rigid import RigidTransform
 
-    return HoldingArms(space, gripper, RigidTransform.from_pose(grip), frame, goals.PATIENCE)
+    return HoldingArms(space, gripper, grip, frame, goals.PATIENCE)
