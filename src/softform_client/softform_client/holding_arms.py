@@ -104,8 +104,7 @@ class HoldingArms:
         self.grip = RigidTransform.from_pose(grip)
         self._background = BackgroundNode(f"holding_arms_{os.getpid()}_{next(_NUMBERS)}", namespace)
         self._state: DriverState | None = None
-        self._heard_at = self._seen_at = -np.inf
-        self._place = RigidTransform()
+        self._heard_at = -np.inf
 
     def connect(self) -> Self:
         """Listen to the arms, and wait until their driver and the gripper's pose are heard, or the time is up.
@@ -132,11 +131,12 @@ class HoldingArms:
         self._frame = self._frame or self._arms.base_frame
         self._frames = Frames(node).listen()
         node.create_subscription(DriverState, "driver_state", self._note, qos.LATCHED_STATE)
-        deadline = time.monotonic() + self._timeout
-        while time.monotonic() < deadline and (self._state is None or self._seen_at < 0.0):
+        deadline, is_known = time.monotonic() + self._timeout, False
+        while time.monotonic() < deadline and (self._state is None or not is_known):
             time.sleep(_PERIOD)
             with suppress(SoftformError):
-                self._look()
+                self.gripper()
+                is_known = True
 
     def close(self) -> None:
         """Listen no more; the arms hold on."""
@@ -157,8 +157,17 @@ class HoldingArms:
             SoftformError: If they do not, or if it is not known: their driver or the gripper's pose is not heard.
         """
         deadline = time.monotonic() + patience
-        while self._may_come_to_rest and time.monotonic() < deadline:
+        while True:
+            try:
+                epoch = self.epoch()  # before the pose, which is then of arms that hold
+                return Held(self.gripper(), epoch)
+            except SoftformError:
+                if time.monotonic() >= deadline:
+                    raise
             time.sleep(_PERIOD)
+
+    def epoch(self) -> int:
+        """Return the epoch of the arms' driver, which holds them with brakes; raises as `held` does."""
         state = self._state
         if state is None or time.monotonic() - self._heard_at > _SILENCE:
             raise SoftformError("The arms' driver is not heard.", "See whether it runs: ./softform status.")
@@ -168,16 +177,14 @@ class HoldingArms:
                 f"The arms do not hold with brakes: their driver is {_STATES.get(state.state, state.state)}{told}.",
                 "Wait until what moves them has ended; after a stop or fault look at them and reset.",
             )
-        try:
-            self._look()
-        except SoftformError as error:
-            if time.monotonic() - self._seen_at > _SILENCE:
-                raise SoftformError(f"Where the gripper stands is lost: {error.message}", error.next_step) from error
-        return Held(self._place, state.epoch)
+        return int(state.epoch)
 
-    @property
-    def _may_come_to_rest(self) -> bool:
-        return self._state is not None and self._state.state in (DriverState.RUNNING, DriverState.MAKING_SAFE)
+    def gripper(self) -> RigidTransform:
+        """Return where the gripper stands in the frame of the targets now, m; raises as `held` does."""
+        try:
+            return self._frames.lookup(self._frame, self._arms.frame_of(self._name), time.time())
+        except SoftformError as error:
+            raise SoftformError(f"Where the gripper stands is lost: {error.message}", error.next_step) from error
 
     def line(self) -> str:
         """Tell where the base is held, for people; raises as `held` does."""
@@ -241,10 +248,6 @@ class HoldingArms:
         finally:
             hold.end()
 
-    def _look(self) -> None:
-        self._place = self._frames.lookup(self._frame, self._arms.frame_of(self._name), time.time())
-        self._seen_at = time.monotonic()
-
     def _note(self, message: DriverState) -> None:
         self._state, self._heard_at = message, time.monotonic()
 
@@ -259,6 +262,7 @@ class Hold:
     def __init__(self, arms: HoldingArms, held: Held, beats: SteeringBeats, cancel: Callable[[], object]) -> None:
         self._arms, self._held, self._beats, self._cancel = arms, held, beats, cancel
         self.reason, self._ends, self._looking = "", threading.Event(), threading.Lock()
+        self._place, self._seen_at = held.gripper, time.monotonic()
         self._thread = threading.Thread(target=self._run, name="hold", daemon=True)
         self._beats.beat(True, of_goal=True)
         self._thread.start()
@@ -267,11 +271,11 @@ class Hold:
         """Look at the arms now, and return the reason."""
         with self._looking:
             try:
-                now = self._arms.held()
-                moved = self._held.gripper.inverse().after(now.gripper)
+                is_moved = self._arms.epoch() != self._held.epoch
+                moved = self._held.gripper.inverse().after(self._seen())
                 shift = float(np.linalg.norm(moved.translation))
                 turn = float(Rotation.from_matrix(moved.rotation).magnitude())
-                if now.epoch != self._held.epoch or shift > _STILL[0] or turn > _STILL[1]:
+                if is_moved or shift > _STILL[0] or turn > _STILL[1]:
                     raise SoftformError(
                         f"The arms were moved, stopped or reset meanwhile: by {1e3 * shift:.1f} mm and {turn:.3f} rad.",
                         "Look at both, and hand the target over again once the arms hold.",
@@ -279,6 +283,15 @@ class Hold:
             except SoftformError as error:
                 self.reason = self.reason or f"{error} The held robot stays where it is."
             return self.reason
+
+    def _seen(self) -> RigidTransform:
+        """The gripper's pose, or for a moment the last one: a busy machine is late with it now and then."""
+        try:
+            self._place, self._seen_at = self._arms.gripper(), time.monotonic()
+        except SoftformError:
+            if time.monotonic() - self._seen_at > _SILENCE:
+                raise
+        return self._place
 
     def require(self) -> None:
         """Require that the arms hold the base as it was handed over, now and since.

@@ -27,12 +27,19 @@ class Arms(HoldingArms):
 
     def __init__(self) -> None:
         super().__init__("arms", "left", GRIP.pose)
+        self.is_lost = False
         self.now: Held | SoftformError = Held(GRIPPER, 7)
 
-    def held(self, patience: float = 0.0) -> Held:
+    def epoch(self) -> int:
         if isinstance(self.now, SoftformError):
             raise self.now
-        return self.now
+        return self.now.epoch
+
+    def gripper(self) -> RigidTransform:
+        assert isinstance(self.now, Held)
+        if self.is_lost:
+            raise SoftformError("Where the gripper stands is lost.")
+        return self.now.gripper
 
 
 class Beats(list):
@@ -134,13 +141,24 @@ def test_arms_that_do_not_hold_with_brakes_are_named_by_their_drivers_state(name
         arms.held()
 
 
-def test_arms_that_come_to_rest_are_waited_for_and_others_are_not():
-    arms = HoldingArms("arms", "left", GRIP.pose)
-    arms._note(DriverState(state=DriverState.MAKING_SAFE))
-    threading.Timer(0.3, lambda: arms._note(DriverState(state=DriverState.FAULT))).start()
-    began = time.monotonic()
-    with pytest.raises(SoftformError, match="FAULT"):
-        arms.held(20.0)
-    with pytest.raises(SoftformError, match="FAULT"):
-        arms.held(20.0)
-    assert 0.25 < time.monotonic() - began < 10.0
+def test_arms_that_come_to_rest_are_waited_for():
+    arms = Arms()
+    arms.now = SoftformError("They move.")
+    with pytest.raises(SoftformError, match="They move"):
+        arms.held()
+    threading.Timer(0.3, lambda: setattr(arms, "now", Held(GRIPPER, 7))).start()
+    assert arms.held(20.0).epoch == 7
+    arms.is_lost = True
+    with pytest.raises(SoftformError, match="lost"):
+        arms.held(0.2)
+
+
+def test_a_pose_that_is_late_for_a_moment_ends_nothing_and_one_that_is_lost_does():
+    arms = Arms()
+    hold = Hold(arms, Held(GRIPPER, 7), Beats(), lambda: None)
+    arms.is_lost = True
+    time.sleep(0.3)
+    assert hold.look() == ""
+    time.sleep(1.0)
+    assert "lost" in hold.look()
+    hold.end()
