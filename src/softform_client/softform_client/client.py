@@ -21,6 +21,7 @@ from softform_client.client_inputs import as_mode, as_path, as_shape, as_shape_o
 from softform_client.client_stream import Target, streamed
 from softform_client.follow_messages import ActuatorPath, FollowGoal, Path, PointPath, ShapePath
 from softform_client.follow_messages import goal_to_message as follow_message
+from softform_client.holding_arms import HoldingArms
 from softform_client.reach_goal import Mode, ReachGoal
 from softform_client.reach_messages import goal_to_message as reach_message
 from softform_client.reach_messages import target_to_message
@@ -189,6 +190,7 @@ class ShapeClient:
         without_sim_to_real: bool = False,
         accept_unreachable: bool = False,
         epoch: int = 0,
+        held_by: HoldingArms | None = None,
         on_feedback: Callable[[ReachShape.Feedback], None] | None = None,
     ) -> ReachShape.Result:
         """Bring the robot to a target shape and wait until it is there.
@@ -212,6 +214,8 @@ class ShapeClient:
             without_sim_to_real: Plan with the simulated shape alone, to compare.
             accept_unreachable: Take the nearest shape even if it misses the target widely.
             epoch: `epoch` of the time at which this was meant: it is rejected if that is over; 0: now.
+            held_by: Arms that hold the robot's base: target and feature points are in their frame then, and the goal
+                is sent, and goes on, only while they hold still with brakes.
             on_feedback: Called with each feedback message, from the client's thread.
 
         Returns:
@@ -220,10 +224,16 @@ class ShapeClient:
         Raises:
             NotConnectedError: If `connect` was not called, or the node disappears.
             GoalFailedError: If the goal ended with an error code: bad target, cancelled, preempted, driver fault ...
-            SoftformError: If what is given cannot be meant, as a path instead of a shape.
+            SoftformError: If what is given cannot be meant, as a path instead of a shape; or if the arms that hold the
+                robot do not, or did not until its end: it was cancelled then, and stays where it is.
         """
+        shape = None if target is None else as_shape(target)
+        held = None
+        if held_by is not None:
+            self._require_own_frame()
+            held, shape, features = held_by.handed_over(shape, features)
         goal = ReachGoal(
-            None if target is None else as_shape(target),
+            shape,
             as_mode(mode),
             fix_pose,
             max_rounds,
@@ -239,7 +249,22 @@ class ShapeClient:
             without_sim_to_real=without_sim_to_real,
             accept_unreachable=accept_unreachable,
         )
-        return self._call(self._reaching, lambda stamp: reach_message(goal, self._frame, stamp), on_feedback, epoch)
+
+        def pack(stamp: Time) -> ReachShape.Goal:
+            return reach_message(goal, self._frame, stamp)
+
+        if held_by is None or held is None or not goal.mode.moves:
+            return self._call(self._reaching, pack, on_feedback, epoch)
+        with held_by.holding(held, self._reaching.node, self._reaching.cancel) as hold:
+            try:
+                result, code = self._call(self._reaching, pack, on_feedback, epoch, hold.require), Code.CANCELLED
+            except GoalFailedError as failure:
+                if not hold.reason:
+                    raise
+                result, code = failure.result, failure.code
+            if reason := hold.look():
+                raise GoalFailedError(reason, code, result)
+            return result
 
     def capture(
         self,
@@ -402,14 +427,24 @@ class ShapeClient:
         """
         return streamed(self._reaching, targets, rate, self._frame)
 
+    def _require_own_frame(self) -> None:
+        if self._frame != (own := self.robot().base_frame):
+            raise SoftformError(
+                f"What is handed over comes in the robot's frame '{own}', and this client names '{self._frame}'.",
+                "Name the frame of the target to HoldingArms.",
+            )
+
     def _call(
         self,
         caller: ActionCaller,
         pack: Callable[[Any], Any],
         on_feedback: Callable[[Any], None] | None,
         epoch: int = 0,
+        require: Callable[[], None] = lambda: None,
     ) -> Any:
         """Send a goal, packed with its stamp and asked for in an epoch, and wait for its end.
+
+        Right before it is sent `require` is called; it is not, if that raises.
 
         Raises:
             NotConnectedError: If `connect` was not called, or the node is not there.
@@ -420,7 +455,12 @@ class ShapeClient:
         goal = pack(caller.now())
         if epoch:
             goal.asked = asked_now(caller.node, epoch)
-        result = caller.call(goal, on_feedback, self._permit)
+
+        def permit() -> None:
+            self._permit()
+            require()
+
+        result = caller.call(goal, on_feedback, permit)
         if result.error_code != NO_ERROR:
             raise GoalFailedError(result.error_msg, result.error_code, result)
         return result

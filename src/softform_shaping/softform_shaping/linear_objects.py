@@ -155,7 +155,7 @@ def _geodesic(mask: NDArray[np.bool_]) -> Array:
 
 
 def _depth_along(middle: Array, mask: NDArray[np.bool_], depth: NDArray[np.float32]) -> Array:
-    """Depth (K,) m of the skin along a line of pixels (K, 2), a cubic over it: noise and holes do not lengthen it."""
+    """Depth (K,) m of the skin along a line of pixels (K, 2), a quintic over it: noise and holes do not lengthen it."""
     near = np.clip(np.round(middle).astype(int), 0, np.array(mask.shape)[::-1] - 1)
     values = np.zeros(len(middle))
     for dx, dy in ((0, 0), (1, 0), (-1, 0), (0, 1), (0, -1)):
@@ -167,7 +167,9 @@ def _depth_along(middle: Array, mask: NDArray[np.bool_], depth: NDArray[np.float
         raise SoftformError(
             "The object hardly has a depth along its middle.", "It is thinner than the camera resolves."
         )
-    share = np.linspace(-1.0, 1.0, len(middle))
+    # By the way along the line, not by its samples, which are closer together near the ends.
+    way = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(middle, axis=0), axis=1)))
+    share = 2.0 * way / way[-1] - 1.0
     for _ in range(2):  # once more without what is far off
         fit = np.polynomial.Polynomial.fit(share[known], values[known], 5, domain=[-1.0, 1.0])
         off = np.abs(values - fit(share))

@@ -1,12 +1,17 @@
 """`softform reach`: a shape to a running stack."""
 
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from softform_core.errors import SoftformError
 from softform_tools.commands import goals
 from softform_tools.target_options import FREE, PLACE, POSE_ADVICE, POSE_OPTION
+
+if TYPE_CHECKING:  # commands are listed without ROS
+    from softform_client.holding_arms import HoldingArms
 
 MODES = ("plan-only", "plan-and-move", "plan-move-and-verify", "closed-loop")
 
@@ -27,9 +32,24 @@ MODES = ("plan-only", "plan-and-move", "plan-move-and-verify", "closed-loop")
 @goals.MODEL_OPTION
 @goals.SIMULATED_OPTION
 @goals.ACCEPT_OPTION
+@click.option(
+    "--held-by",
+    metavar="ARMS/left|right",
+    help="Namespace of arms that hold still, and the gripper that holds the robot's base: FILE is in their frame.",
+)
+@goals.values_option("--grip", "x, y, z (m), qx, qy, qz, qw of the base in that gripper's frame.")
 @goals.stack_options
 def reach(
-    target: Path, unit: Any, mode: str, pose: str, namespace: str, frame: str, json_path: str | None, **options: Any
+    target: Path,
+    unit: Any,
+    mode: str,
+    pose: str,
+    held_by: str | None,
+    grip: Any,
+    namespace: str,
+    frame: str,
+    json_path: str | None,
+    **options: Any,
 ) -> None:
     """Bring the robot of a running stack to a shape; it holds the shape afterwards.
 
@@ -42,6 +62,7 @@ def reach(
       ./softform reach target.ply --unit mm
       ./softform reach target.ply --mode plan-only --json - | jq .solve.mean_error
       ./softform reach part.stl --unit mm --pose place --mode closed-loop
+      ./softform reach target.ply --namespace finger --held-by softform/right --grip 0,0,0.05,0,0,0,1
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from softform_client.client import Mode
     from softform_core.evaluation.look import look_at
@@ -52,10 +73,15 @@ def reach(
 
     shape = read_shape(target, unit)
     chosen = Mode[mode.upper().replace("-", "_")]
-    with goals.connected(namespace, frame) as client, goals.Progress() as bar:
+    with ExitStack() as opened:
+        arms = opened.enter_context(_arms(held_by, grip, frame, pose))
+        client = opened.enter_context(goals.connected(namespace, frame if arms is None else ""))
+        bar = opened.enter_context(goals.Progress())
         if pose == PLACE:
             shape = placed(shape, client.robot())
-        if not frame:
+        if arms is not None:
+            click.echo(arms.line(), err=True)
+        elif not frame:
             click.echo(look_at(shape, client.robot(), pose).line(), err=True)
 
         def note(feedback: ReachShape.Feedback) -> None:
@@ -63,7 +89,7 @@ def reach(
             bar.note(f"{feedback.stage}{place}, predicted {feedback.mean_error * MM_PER_M:.2f} mm")
 
         result = goals.carried_out(
-            lambda: client.reach(shape, chosen, fix_pose=pose != FREE, on_feedback=note, **options),
+            lambda: client.reach(shape, chosen, fix_pose=pose != FREE, held_by=arms, on_feedback=note, **options),
             client.cancel,
             {ReachShape.Result.UNREACHABLE: POSE_ADVICE[pose]},
         )
@@ -73,3 +99,22 @@ def reach(
         for name, one in errors
     ]
     goals.tell([*lines, goals.values_line(result.actuators)], result, json_path)
+
+
+def _arms(held_by: str | None, grip: Any, frame: str, pose: str) -> AbstractContextManager["HoldingArms | None"]:
+    """Arms as the options name them, if they do.
+
+    Raises:
+        SoftformError: If that is not all that it takes.
+    """
+    if held_by is None and grip is None:
+        return nullcontext()
+    space, slash, gripper = (held_by or "").rpartition("/")
+    if not slash or grip is None or pose == PLACE:
+        raise SoftformError(
+            "To hand a target over takes the arms' namespace and gripper, the base's pose there, and a target's place.",
+            "Give --held-by softform/right and --grip x,y,z,qx,qy,qz,qw, and no --pose place.",
+        )
+    from softform_client.holding_arms import HoldingArms
+
+    return HoldingArms(space, gripper, grip, frame, goals.PATIENCE)
