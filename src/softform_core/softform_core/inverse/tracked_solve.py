@@ -209,12 +209,13 @@ class TrackedSolve:
         promised = -float(gradient @ step + 0.5 * step @ hessian @ step)
         if efforts.slack_mm < self._least_slack_mm - _TAKEN_UP_MM:
             self._least_slack_mm, self._idle = efforts.slack_mm, 0
-        promises = promised > _RELATIVE / share * merit + _RESOLVED_MM**2 and self._radius > _LEAST_RADIUS
+        ends = self._growth < _GROWTH and self._radius < _LEAST_RADIUS
+        promises = promised > _RELATIVE / share * merit + _RESOLVED_MM**2 and not ends
         is_slack = efforts.slack_mm > _TAKEN_UP_MM
         most_idle = _MOST_SLACK if is_slack else _MOST_IDLE if at.max_error_mm > _NEAR_MM else 0
         of_targets = -float(first.gradient @ step + 0.5 * step @ first.hessian @ step)
-        # Where all is slack nothing moves; what takes it up moves the arm, be it a little away from the target.
-        takes_up = is_slack and not promises and abs(of_targets) <= _RESOLVED_MM**2
+        # Far from a target what takes up slack may move the arm a little away: later steps make more than good for it.
+        takes_up = is_slack and not promises and at.max_error_mm > _NEAR_MM
         if takes_up and tracker.lack_mm > _RESTING_MM:
             self._balance(start)
             return
@@ -223,7 +224,7 @@ class TrackedSolve:
             self._rest(start)
         else:
             step = problem.clip(start + step * problem.range) - start
-            most = _AWAY * at.merit if takes_up else (1.0 - _LEAST_GAIN) * abs(of_targets)
+            most = max((1.0 - _LEAST_GAIN) * abs(of_targets), _AWAY * at.merit if takes_up else 0.0)
             self._take(aim, at, step, of_targets, most)
 
     def _take(self, aim: FeaturePoints | None, at: Evaluation, step: Array, promised: float, most: float) -> None:
