@@ -62,7 +62,7 @@ def reach(
       ./softform reach target.ply --unit mm
       ./softform reach target.ply --mode plan-only --json - | jq .solve.mean_error
       ./softform reach part.stl --unit mm --pose place --mode closed-loop
-      ./softform reach target.ply --namespace finger --held-by softform/right --grip 0,0,0.05,0,0,0,1
+      ./softform reach target.ply --unit mm --namespace finger --held-by softform/right --grip 0,0,0.05,0,0,0,1
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from softform_client.client import Mode
     from softform_core.evaluation.look import look_at
