@@ -1,43 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """Have two arms place a soft robot that the right gripper holds, and the robot do the rest of a target by itself.
 
-Start the arms (`./softform launch shaping`) and the robot (`./softform launch softform namespace:=finger`) first, then
+Start arms and robot first (`./softform launch shaping`, `./softform launch softform namespace:=finger`), then
 `./softform python examples/hand_over.py [ARMS ROBOT]`.
 """
 
 import sys
-
-import numpy as np
-from scipy.spatial.transform import Rotation
+from math import dist
 
 from softform_client.client import GoalFailedError, Mode, ShapeClient
 from softform_client.holding_arms import HoldingArms
 from softform_client.object_client import ObjectClient
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.shapes.random import random_target
-from softform_core.shapes.shape import Shape
 
 GRIP = [0.01, 0.02, 0.05, 0.0, 0.0, 0.0, 1.0]  # of the robot's base in the gripper's frame: x, y, z (m), quaternion
-BESIDE = Rotation.from_rotvec([0.05, -0.1, 0.05]).as_matrix(), np.array([0.01, 0.015, -0.01])
+BESIDE = RigidTransform.from_pose([0.01, 0.015, -0.01, 0.025, -0.05, 0.025, 0.998])  # of the target, from the base
 
 
-def main(arms_space: str = "softform", robot_space: str = "finger", target: Shape | None = None) -> float:
-    """Return the mean distance of the measured robot from its target, mm; the target is m, in the arms' frame."""
-    with (
-        ObjectClient(arms_space, timeout=30.0) as shaping,
-        HoldingArms(arms_space, "right", GRIP) as arms,
-        ShapeClient(robot_space, timeout=30.0) as robot,
-    ):
-        here = np.array(shaping.shape(np.zeros(12)).gripper_poses)  # back to the grasp
-        if target is None:  # one that the robot can take, but not where it is
-            base = arms.held(2.0).gripper.after(arms.grip)
-            target = random_target(robot.robot(), seed=3).transformed(*BESIDE)
-            target = target.transformed(base.rotation, base.translation)
-        poses = arms.carry(robot.reach(target, fix_pose=False, held_by=arms), here)
-        print(f"the arms go {1e3 * np.linalg.norm(poses[6:9] - here[6:9]):.0f} mm with the robot")
-        shaping.shape(poses)
-        result = robot.reach(target, Mode.CLOSED_LOOP, held_by=arms)
-    print(f"{1e3 * result.measured.mean_error:.2f} mm from the target where the arms hold the robot")
-    return 1e3 * float(result.measured.mean_error)
+def main(arms: str = "softform", robot: str = "finger") -> float:
+    """Return the mean distance of the measured robot from a target that it does not reach alone, mm."""
+    with ObjectClient(arms) as shaping, HoldingArms(arms, "right", GRIP) as holding, ShapeClient(robot) as held:
+        here = shaping.shape([0.0] * 12).gripper_poses  # back to the grasp
+        place = holding.base().after(BESIDE)
+        target = random_target(held.robot(), seed=3).transformed(place.rotation, place.translation)
+        there = holding.carry(held.reach(target, fix_pose=False, held_by=holding), here)
+        shaping.shape(there)
+        error = 1e3 * float(held.reach(target, Mode.CLOSED_LOOP, held_by=holding).measured.mean_error)
+    print(f"{error:.2f} mm are left, after the arms went {1e3 * dist(there[6:9], here[6:9]):.0f} mm with the robot")
+    return error
 
 
 if __name__ == "__main__":

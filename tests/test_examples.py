@@ -29,7 +29,7 @@ def among_examples(monkeypatch, tmp_path):
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_an_example_is_short_and_has_a_test(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 40
-    tests = "".join(test.read_text(encoding="utf-8") for test in Path(__file__).parent.glob("test_examples*.py"))
+    tests = "".join(test.read_text(encoding="utf-8") for test in Path(__file__).parent.glob("test_*.py"))
     assert f'example("{path.stem}")' in tests
 
 

@@ -1,6 +1,5 @@
 """A robot whose base a gripper holds, on two stacks: its own `reach` does the rest of a target while the arms hold."""
 
-import importlib
 import json
 import signal
 import subprocess
@@ -8,6 +7,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -110,6 +110,11 @@ class InArms(threading.Thread):
         assert isinstance(self.failure, GoalFailedError) and self.failure.code == Code.CANCELLED, self.failure
 
 
+def example(name):
+    """The module of an example."""
+    return import_module(name)
+
+
 def failure_of(call, *words, **options) -> SoftformError | None:
     try:
         call(*words, **options)
@@ -151,9 +156,8 @@ def test_what_the_arms_leave_is_reached_by_the_robot_that_they_hold(finger, hear
 
 def test_the_arms_place_the_robot_and_the_robot_does_the_rest(finger, heard, monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "examples"))
-    example = importlib.import_module("hand_over")
-    assert example.main("softform", SPACE) < 1.0
-    assert 10.0 < float(capsys.readouterr().out.split("the arms go ")[1].split()[0]) < 50.0
+    assert example("hand_over").main("softform", SPACE) < 1.0
+    assert 10.0 < float(capsys.readouterr().out.split("the arms went ")[1].split()[0]) < 50.0
     heard.wait_for_rest()
 
 

@@ -186,9 +186,13 @@ class HoldingArms:
         except SoftformError as error:
             raise SoftformError(f"Where the gripper stands is lost: {error.message}", error.next_step) from error
 
+    def base(self) -> RigidTransform:
+        """Return where the gripper holds the robot's base, in the frame of the targets, m; raises as `held` does."""
+        return self.held(ASKED_SECONDS).gripper.after(self.grip)
+
     def line(self) -> str:
         """Tell where the base is held, for people; raises as `held` does."""
-        base = self.held(ASKED_SECONDS).gripper.after(self.grip)
+        base = self.base()
         x, y, z = 1e3 * base.translation
         turned = np.degrees(Rotation.from_matrix(base.rotation).magnitude())
         return f"the robot's base is held at {x:.1f}, {y:.1f}, {z:.1f} mm, turned by {turned:.1f} degrees"
