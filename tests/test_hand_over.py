@@ -171,7 +171,7 @@ def test_nothing_is_handed_over_while_the_arms_move_and_a_goal_ends_when_they_be
             moving.start()
         assert "The arms do not hold" in str(goal.failure) and "stays where it is" in str(goal.failure)
         sent = finger.commands[-1].value
-        with pytest.raises(SoftformError, match="RUNNING"):
+        with pytest.raises(SoftformError, match="running"):
             robot.reach(TARGET, Mode.PLAN_AND_MOVE, held_by=arms)
         assert not ended
         client.cancel()

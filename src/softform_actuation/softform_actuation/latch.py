@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
-from softform_ros.stopped import STOPPED
+from softform_ros.driver_words import STOPPED
 
 LEFT_ACTIVE = "the driver ended without making safe in order while it was active"
 LEFT_UNCONFIRMED = "the driver was closed, and a device did not confirm that it is safe"

@@ -33,7 +33,7 @@ from softform_actuation.states import ActuatorRest, DriverReport, DriverSettings
 from softform_actuation.statistics import LoopStatistics
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_ros import stopped
+from softform_ros import driver_words
 from softform_ros.standstill import Standstill
 
 _log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ _LOOK_SECONDS = 0.05
 _MOST_FAULTS = 16
 
 _UNSAFE_STEP = "Keep away, and cut the supply if it stays so; then reset."
-STOPPED = f"{stopped.STOPPED}; call 'reset' to go on"
+STOPPED = f"{driver_words.STOPPED}; call 'reset' to go on"
 
 
 class Supervisor:

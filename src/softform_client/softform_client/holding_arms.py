@@ -37,6 +37,7 @@ from softform_ros import qos
 from softform_ros.action_caller import NotConnectedError
 from softform_ros.asked import ASKED_SECONDS
 from softform_ros.background_node import BackgroundNode
+from softform_ros.driver_words import state_word
 from softform_ros.frames import Frames
 from softform_ros.service_calls import asked_parameters
 
@@ -52,9 +53,6 @@ _SILENCE = 1.0
 """Time after which the arms' driver (5 Hz), the gripper's pose (10 Hz) or this process (10 Hz) counts as lost, s."""
 _STILL = 1e-3, 5e-3
 """m and rad by which the gripper may be measured elsewhere than at the hand-over: noise of the joints' encoders."""
-_STATES = {
-    getattr(DriverState, name): name for name in ("SAFE", "RUNNING", "FAULT", "OFFLINE", "HOLDING", "MAKING_SAFE")
-}
 _NUMBERS = itertools.count(1)
 
 
@@ -174,7 +172,7 @@ class HoldingArms:
         if state.state != DriverState.HOLDING:
             told = f" ({state.reason})" if state.reason else ""
             raise SoftformError(
-                f"The arms do not hold with brakes: their driver is {_STATES.get(state.state, state.state)}{told}.",
+                f"The arms do not hold with brakes: their driver is {state_word(state.state)}{told}.",
                 "Wait until what moves them has ended; after a stop or fault look at them and reset.",
             )
         return int(state.epoch)

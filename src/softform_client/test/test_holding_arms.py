@@ -133,11 +133,11 @@ def test_it_is_told_where_the_base_is_held():
     assert arms.line() == "the robot's base is held at 100.0, 10.0, 50.0 mm, turned by 90.0 degrees"
 
 
-@pytest.mark.parametrize("name", ["SAFE", "RUNNING", "FAULT", "OFFLINE", "MAKING_SAFE"])
-def test_arms_that_do_not_hold_with_brakes_are_named_by_their_drivers_state(name):
+@pytest.mark.parametrize("word", ["safe", "running", "fault", "offline", "making safe"])
+def test_arms_that_do_not_hold_with_brakes_are_named_by_their_drivers_state(word):
     arms = HoldingArms("arms", "left", GRIP.pose)
-    arms._note(DriverState(state=getattr(DriverState, name), reason="why", epoch=1))
-    with pytest.raises(SoftformError, match=rf"do not hold.*{name} \(why\)"):
+    arms._note(DriverState(state=getattr(DriverState, word.replace(" ", "_").upper()), reason="why", epoch=1))
+    with pytest.raises(SoftformError, match=rf"do not hold.*{word} \(why\)"):
         arms.held()
 
 

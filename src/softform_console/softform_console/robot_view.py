@@ -18,8 +18,8 @@ from softform_core.errors import SoftformError
 from softform_core.forward.history import History
 from softform_core.robots import Robot
 from softform_interfaces.msg import ActuationHistory, ActuatorCommand, ActuatorState, DriverState, ServoState
+from softform_ros.driver_words import is_stopped
 from softform_ros.histories import history_from_message
-from softform_ros.stopped import is_stopped
 
 SILENT_SECONDS = 1.0
 """Silence of the driver after which it counts as gone, s: it speaks at 5 Hz."""

@@ -22,11 +22,11 @@ from rclpy.task import Future
 from softform_core.paths import data_dir, runs_dir
 from softform_interfaces.msg import ActuationHistory, BringupState, DriverState
 from softform_recording.qos_profiles import reader_of
+from softform_ros.driver_words import state_word
 from softform_ros.stack_state import state_in_words
 from softform_ros.timers import create_steady_timer
 from softform_tools.status.stack_status import (
     DRIVER,
-    DRIVER_STATES,
     GONE,
     LEVELS,
     NO_ANSWER,
@@ -278,9 +278,8 @@ class StackObserver:
 
 def driver_status(message: DriverState) -> DriverStatus:
     """Return the status of a driver from what it says of itself."""
-    number = message.state
     return DriverStatus(
-        state=DRIVER_STATES[number] if number < len(DRIVER_STATES) else f"in state {number}",
+        state=state_word(message.state),
         reason=message.reason,
         holder=message.holder,
         held_for=message.held_for,

@@ -17,7 +17,6 @@ UNMANAGED = ""
 
 LEVELS = ("OK", "WARN", "ERROR", "STALE")
 DRIVER = "actuation"
-DRIVER_STATES = ("safe", "running", "fault", "offline", "holding", "making safe")
 
 SILENT_AFTER = 3.5
 """Time without diagnostics, which come once a second, after which a node's health is stale, s."""
@@ -108,7 +107,7 @@ class DriverStatus:
     """The driver.
 
     Attributes:
-        state: One of `DRIVER_STATES`.
+        state: Word of its state, as of `softform_ros.driver_words`.
         reason: Reason of the state.
         holder: Holder of the lease; empty without one.
         held_for: Time for which the robot has been held, s.
