@@ -41,6 +41,7 @@ STACK = {"launch": "shaping", "console": "false"}
 SPACE = "finger"
 BEND = np.array([0.0, 0.0, 0.012, -0.3, 0.0, 0.0, 0.0, 0.0, -0.012, 0.3, 0.0, 0.0])
 GRIP = "0.01,0.02,0.05,0,0.6,0,0.8"  # x, y, z (m), quaternion of the base in the gripper's frame
+SETTLED = 250.0  # Pa, within which a value counts as settled
 TARGET = random_target(load_robot("membrane"), seed=3)  # in the base's frame
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.long]
@@ -147,7 +148,7 @@ def test_what_the_arms_leave_is_reached_by_the_robot_that_they_hold(finger, hear
     alone = robot.reach(TARGET)
     assert told["solve"]["mean_error"] == pytest.approx(alone.solve.mean_error, abs=1e-4)
     assert np.allclose(told["actuators"]["value"], alone.actuators.value, atol=50.0)
-    assert np.allclose(finger.measured, told["actuators"]["value"], atol=100.0)
+    assert np.allclose(finger.measured, told["actuators"]["value"], atol=SETTLED)
     assert heard.driver.state == DriverState.HOLDING
     with pytest.raises(GoalFailedError) as failed:  # what is not handed over lies beside it
         robot.reach(in_arms(gripper), Mode.PLAN_AND_MOVE)
@@ -178,31 +179,22 @@ def test_nothing_is_handed_over_while_the_arms_move_and_a_goal_ends_when_they_be
         moving.join(30.0)
     assert ended and ended[0].code == ShapeCode.CANCELLED
     assert max(sent) > 300.0 and np.allclose(finger.commands[-1].value, sent)  # held as it was, not vented
-    assert np.allclose(finger.measured, sent, atol=100.0) and finger.driver.state == DriverState.RUNNING
+    assert np.allclose(finger.measured, sent, atol=SETTLED) and finger.driver.state == DriverState.RUNNING
 
 
-def test_a_driver_of_arms_that_is_frozen_ends_the_goal_and_nothing_is_handed_over(stack, finger, robot, arms):
-    goal, driver = InArms(robot, arms), stack.process("actuation_node")
+@pytest.mark.parametrize(
+    ("node", "words"), [("actuation_node", "driver is not heard"), ("object_shaper_node", "gripper stands is lost")]
+)
+def test_arms_that_fall_silent_end_the_goal_and_nothing_is_handed_over(stack, finger, robot, arms, node, words):
+    goal, process = InArms(robot, arms), stack.process(node)
     try:
         with goal.midway():
-            driver.suspend()
-        assert "driver is not heard" in str(goal.failure)
-        with pytest.raises(SoftformError, match="not heard"):
+            process.suspend()
+        assert words in str(goal.failure)
+        with pytest.raises(SoftformError, match=words):
             robot.reach(TARGET, held_by=arms)
     finally:
-        driver.resume()
-
-
-def test_a_pose_that_is_lost_ends_the_goal_and_nothing_is_handed_over(stack, finger, robot, arms):
-    goal, teller = InArms(robot, arms), stack.process("object_shaper_node")
-    try:
-        with goal.midway():
-            teller.suspend()
-        assert "gripper stands is lost" in str(goal.failure)
-        with pytest.raises(SoftformError, match="gripper stands is lost"):
-            robot.reach(TARGET, held_by=arms)
-    finally:
-        teller.resume()
+        process.resume()
 
 
 def test_a_watch_that_is_frozen_lets_go_of_the_robot(finger, heard, arms, tmp_path):
