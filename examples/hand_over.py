@@ -8,22 +8,24 @@ Start arms and robot first (`./softform launch shaping`, `./softform launch soft
 import sys
 from math import dist
 
+import numpy as np
+from scipy.spatial.transform import Rotation
+
 from softform_client.client import GoalFailedError, Mode, ShapeClient
 from softform_client.holding_arms import HoldingArms
 from softform_client.object_client import ObjectClient
-from softform_core.geometry.rigid import RigidTransform
 from softform_core.shapes.random import random_target
 
 GRIP = [0.01, 0.02, 0.05, 0.0, 0.0, 0.0, 1.0]  # of the robot's base in the gripper's frame: x, y, z (m), quaternion
-BESIDE = RigidTransform.from_pose([0.01, 0.015, -0.01, 0.025, -0.05, 0.025, 0.998])  # of the target, from the base
+BESIDE = Rotation.from_rotvec([0.05, -0.1, 0.05]).as_matrix(), np.array([0.01, 0.015, -0.01])  # of the target
 
 
 def main(arms: str = "softform", robot: str = "finger") -> float:
     """Return the mean distance of the measured robot from a target that it does not reach alone, mm."""
     with ObjectClient(arms) as shaping, HoldingArms(arms, "right", GRIP) as holding, ShapeClient(robot) as held:
         here = shaping.shape([0.0] * 12).gripper_poses  # back to the grasp
-        place = holding.base().after(BESIDE)
-        target = random_target(held.robot(), seed=3).transformed(place.rotation, place.translation)
+        base = holding.base()
+        target = random_target(held.robot(), seed=3).transformed(*BESIDE).transformed(base.rotation, base.translation)
         there = holding.carry(held.reach(target, fix_pose=False, held_by=holding), here)
         shaping.shape(there)
         error = 1e3 * float(held.reach(target, Mode.CLOSED_LOOP, held_by=holding).measured.mean_error)
