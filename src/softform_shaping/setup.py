@@ -23,7 +23,8 @@ setup(
         "softform.bodies": ["two_arms = softform_shaping.arms_body:TwoArmsBody"],
         "softform.bench": ["shaping = softform_shaping.cli_shaping:shaping"],
         "softform.demos.objects": [
-            f"{name} = softform_shaping.demo:show" for name in ("sponge", "thin_foam", "convoluted_foam", "noodle")
+            f"{name} = softform_shaping.demo:show"
+            for name in ("sponge", "thin_foam", "convoluted_foam", "noodle", "rope")
         ],
     },
 )

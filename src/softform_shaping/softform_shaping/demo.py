@@ -13,7 +13,7 @@ from softform_shaping.preparation import CONTROLLERS, prepared_task
 from softform_shaping.report import draw_report
 from softform_shaping.scene import make_scene
 from softform_shaping.session import Iteration, shape_object
-from softform_shaping.tasks import TASKS
+from softform_shaping.tasks import TASKS_OF_OBJECTS
 
 __all__ = ["Shown", "show"]
 
@@ -55,11 +55,11 @@ def show(object_name: str, reality_name: str, seed: int, say: Say) -> Iterator[S
         raise SoftformError(
             f"Objects have no reality '{reality_name}': their truth stands in config/objects.", "Leave --reality out."
         )
-    name = next((key for key, task in TASKS.items() if task.object == object_name), None)
+    name = next((key for key, task in TASKS_OF_OBJECTS.items() if task.object == object_name), None)
     if name is None:
         raise SoftformError(f"There is no task with '{object_name}'.", "Take sponge.")
     described, task = prepared_task(name)
-    say(f"{described.title}: {TASKS[name].what}; judged by the true object, which no controller sees")
+    say(f"{described.title}: {TASKS_OF_OBJECTS[name].what}; judged by the true object, which no controller sees")
     shaped, scenes = {}, {}
     with one_thread():
         for which, make in CONTROLLERS.items():
@@ -75,7 +75,7 @@ def show(object_name: str, reality_name: str, seed: int, say: Say) -> Iterator[S
         report = new_run_folder("demo") / "report.png"
         if shaped["ours"].iterations:
             scene = scenes["ours"]
-            title = f"{described.title}: {TASKS[name].what}"
+            title = f"{described.title}: {TASKS_OF_OBJECTS[name].what}"
             links = scene.arms.links if scene.arms else []
             draw_report(report, title, task, scene, scene.look(), shaped, links)
             found["reachable_mm"] = best_reachable(scene.truth, task.target)[0]

@@ -19,7 +19,7 @@ from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import kabsch
 from softform_core.simulation.factor import Factor
 from softform_core.simulation.hessian import SparseHessian
-from softform_core.simulation.newton import NoEquilibriumError
+from softform_core.simulation.newton import NoEquilibriumError, newton
 from softform_shaping.poses import pose_of, turn_jacobian
 
 __all__ = ["HeldModel", "HeldShape", "Pins", "is_quasi_static"]
@@ -200,10 +200,19 @@ class HeldModel:
             found = self._followed(start, poses, pins)
             if found is not None:
                 return found
-        if not self._refactor(start.unknowns, start.poses, pins):
+        if self._refactor(start.unknowns, start.poses, pins):
+            found = self._followed(start, poses, pins)
+            if found is not None:
+                return replace(found, factors=found.factors + 1)
+        return self._buckled(start, poses) if pins is None else None
+
+    def _buckled(self, start: HeldShape, poses: Array) -> HeldShape | None:
+        """The shape down from `start`, guarded by its energy: what is slender buckles, and is found by no other way."""
+        found = newton(self.body, start.unknowns[None], poses[None])
+        if not found.found[0]:
             return None
-        found = self._followed(start, poses, pins)
-        return None if found is None else replace(found, factors=found.factors + 1)
+        x, steps = found.unknowns[0], int(found.iterations[0])
+        return HeldShape(x, self.body.nodes(x), poses, None, steps, steps)
 
     def _followed(self, start: HeldShape, poses: Array, pins: Pins | None) -> HeldShape | None:
         values, x, factors = poses[None], np.array(start.unknowns), 0

@@ -11,7 +11,7 @@ from softform_shaping.model import HeldModel
 from softform_shaping.objects import ShapedObject, load_object
 from softform_shaping.ours import Ours, OursController
 from softform_shaping.printed import Printed, PrintedController
-from softform_shaping.tasks import TASKS
+from softform_shaping.tasks import TASKS_OF_OBJECTS
 from softform_shaping.visual_mesh import VisualMesh
 
 __all__ = ["CONTROLLERS", "prepared", "prepared_task"]
@@ -28,15 +28,15 @@ def prepared(name: str) -> tuple[ShapedObject, HeldModel, VisualMesh]:
 
 
 def prepared_task(name: str) -> tuple[ShapedObject, Task]:
-    """The object and the task of a name in `TASKS`.
+    """The object and the task of a name in `TASKS_OF_OBJECTS`.
 
     Raises:
         SoftformError: If there is no such task, or its object is wrong.
     """
-    if name not in TASKS:
-        raise SoftformError(f"There is no task '{name}'.", f"Known: {', '.join(TASKS)}.")
-    described, model, visual = prepared(TASKS[name].object)
-    return described, Task(model, visual, model.shape(TASKS[name].poses).nodes)
+    if name not in TASKS_OF_OBJECTS:
+        raise SoftformError(f"There is no task '{name}'.", f"Known: {', '.join(TASKS_OF_OBJECTS)}.")
+    described, model, visual = prepared(TASKS_OF_OBJECTS[name].object)
+    return described, Task(model, visual, model.shape(TASKS_OF_OBJECTS[name].poses).nodes)
 
 
 def _printed(task: Task, seed: int) -> Controller:

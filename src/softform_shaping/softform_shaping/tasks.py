@@ -10,7 +10,7 @@ import numpy as np
 
 from softform_core.arrays import Array
 
-__all__ = ["TASKS", "ShapingTask"]
+__all__ = ["TASKS", "TASKS_OF_OBJECTS", "ShapingTask"]
 
 
 class ShapingTask(NamedTuple):
@@ -65,3 +65,9 @@ TASKS = {
         [0.03, 0.0, 0.05, -0.5, 0.6, 0.1], [0.0, 0.05, -0.06, 0.4, 0.2, 0.3],
     ),
 }  # fmt: skip
+
+TASKS_OF_OBJECTS = {
+    **TASKS,
+    "rope_1": _task("hanging", "rope", [0.0, 0.0, 0.03, 0.0, -0.5, 0.0], [0.0, 0.0, -0.03, 0.0, 0.5, 0.0]),
+}
+"""Those of the paper, and of the rope, of which it only measures length and radius."""

@@ -13,6 +13,7 @@ from softform_shaping.model import HeldModel
 from softform_shaping.object_faults import FAULTS, checked_fault, spoilt
 from softform_shaping.objects import ShapedObject
 from softform_shaping.ours import Ours, OursController
+from softform_shaping.preparation import prepared_task
 from softform_shaping.printed import Printed, PrintedController
 from softform_shaping.scene import Scene, make_scene
 from softform_shaping.segmentation import cloud_of, dominant_hue
@@ -73,6 +74,15 @@ def test_an_object_that_tears_midway_is_not_moved_on(block, task):
     shaped = shape_object(OursController(task, Ours()), rig, 5)
     assert isinstance(shaped.error, SightingError) and [len(shaped.iterations), rig.moves] == [1, 1]
     assert np.abs(rig.truth.poses).max() > 0.0
+
+
+def test_a_torn_rope_is_told_though_it_shows_few_pixels():
+    described, task = prepared_task("rope_1")
+    rig = Spoilt(make_scene(described, task.model, 3), partial(spoilt, "object_torn"), sound=3)
+    shaped = shape_object(OursController(task, Ours()), rig, 8)
+    assert [len(shaped.iterations), rig.moves] == [3, 3]
+    with pytest.raises(SightingError, match="nothing of the object"):
+        raise shaped.error
 
 
 def test_the_printed_controller_is_told_before_it_is_drawn_to_another_object(scene, task):

@@ -24,7 +24,8 @@ SMALLEST_LOAD_STEP = 1.0 / 128.0
 ARMIJO = 1e-4
 SMALLEST_SCALE = 1e-10
 _LEAST_SHARE = 0.1  # of a step of a mixed problem
-_FIRST_SHIFT = 1e-3  # of the mean diagonal
+_FIRST_SHIFT, _LARGER = 1e-7, 100.0
+"""Of the mean diagonal, and ratio of the next shift to it: what is slender has modes that much softer than others."""
 RELATIVE_ROUNDING = 1e-12  # of the energy
 _MARGIN = 10.0  # by which a step with the last factor must be expected to end below the tolerance
 
@@ -181,7 +182,7 @@ def _descent(
         if not upward.any():
             return step, factors
         part = hessian.part(upward)
-        shift[upward] = np.maximum(10.0 * shift[upward], _FIRST_SHIFT * part.mean_diagonal())
+        shift[upward] = np.maximum(_LARGER * shift[upward], _FIRST_SHIFT * part.mean_diagonal())
         factor = part.shifted(shift[upward]).factorised()
         step[upward] = _step(factor, gradient[upward])
         factors.append((samples[upward], factor))
