@@ -19,8 +19,8 @@ _FEWEST = 30
 _HIDDEN = 0.03
 """Beside a gripper, m, what it may hide as it turns, and as the object slips in it."""
 _SLICE, _MOST_SLICES = 0.01, 24
-_ENOUGH = 16
-"""Points of a slice that one missing patch of depth does not hide; slices of fewer are joined: of a rope, say."""
+_ENOUGH = 10
+"""Points that one missing patch of depth does not hide: where slices have fewer, neighbours count together."""
 _FACING = 0.7
 """Cosine between the normals of what is turned to the camera and their mean."""
 _COVERED, _BESIDE = 0.75, 0.5
@@ -87,19 +87,18 @@ class Sighting:
 
     def _require_whole(self, slices: NDArray[np.int64]) -> None:
         counts = np.bincount(slices[slices >= 0], minlength=self.slices)
-        joined = int(np.clip(np.ceil(_ENOUGH / max(float(np.median(counts)), 1e-9)), 1, self.slices))
-        number = self.slices // joined
-        counts = np.bincount(slices[slices >= 0] * number // self.slices, minlength=number)
-        empty = np.flatnonzero(counts < _LEAST * np.median(counts)) if counts.any() else np.arange(number)
+        joined = int(np.clip(np.ceil(_ENOUGH / max(float(np.median(counts)), 1e-9)), 1, max(self.slices, 1)))
+        counts = np.convolve(counts, np.ones(joined), "valid")
+        empty = np.flatnonzero(counts < _LEAST * np.median(counts)) if counts.any() else np.arange(len(counts))
         if not len(empty):
             return
         first, last = empty[0], empty[-1]
-        if first == 0 and last < number - 1:
+        if first == 0 and last < len(counts) - 1:
             where, what = "beside the left gripper", "it is held there"
-        elif last == number - 1 and first > 0:
+        elif last == len(counts) - 1 and first > 0:
             where, what = "beside the right gripper", "it is held there"
         else:
-            where, what = f"{(first + 0.5) / number:.0%} of the way between the grippers", "it is whole"
+            where, what = f"{(first + 0.5 * joined) / self.slices:.0%} of the way between the grippers", "it is whole"
         raise SightingError(
             f"The camera sees nothing of the object {where}.",
             f"Look whether {what}, whether something covers it, and whether it is the object that is described.",
