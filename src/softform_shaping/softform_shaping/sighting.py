@@ -87,7 +87,7 @@ class Sighting:
 
     def _require_whole(self, slices: NDArray[np.int64]) -> None:
         counts = np.bincount(slices[slices >= 0], minlength=self.slices)
-        joined = int(np.clip(np.ceil(_ENOUGH / max(float(np.median(counts)), 1e-9)), 1, max(self.slices, 1)))
+        joined = int(np.clip(np.ceil(_ENOUGH / max(float(np.median(counts)), 1e-9)), 1, self.slices))
         counts = np.convolve(counts, np.ones(joined, dtype=counts.dtype), "valid")
         empty = np.flatnonzero(counts < _LEAST * np.median(counts)) if counts.any() else np.arange(len(counts))
         if not len(empty):

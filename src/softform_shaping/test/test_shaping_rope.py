@@ -13,8 +13,10 @@ def test_it_is_found_where_its_grippers_come_nearer(nearer, turn):
     _, model, _ = prepared("rope")
     shape = model.shape(np.array([0.0, 0.0, nearer, 0.0, turn, 0.0, 0.0, 0.0, -nearer, 0.0, -turn, 0.0]))
     slices = np.round(model.rest_nodes[:, 2] / 0.02).astype(int)
-    line = np.array([shape.nodes[slices == number].mean(axis=0) for number in range(slices.max() + 1)])
-    at_rest = np.array([model.rest_nodes[slices == number].mean(axis=0) for number in range(slices.max() + 1)])
+    at_rest, line = (
+        np.array([nodes[slices == number].mean(axis=0) for number in range(slices.max() + 1)])
+        for nodes in (model.rest_nodes, shape.nodes)
+    )
     length, before = (np.linalg.norm(np.diff(one, axis=0), axis=1).sum() for one in (line, at_rest))
     assert length == pytest.approx(before, rel=0.01)
     assert np.ptp(line[:, 0]) > 0.09  # it bends aside
