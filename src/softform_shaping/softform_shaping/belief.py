@@ -69,13 +69,15 @@ class Belief:
         self._doubts, self._middle = doubts, middle
         self.camera, self.skin, self.theta = RigidTransform(), 0.0, np.zeros(len(spreads))
         self._information = np.diag(1.0 / np.concatenate([np.repeat(doubts.camera, 3), [doubts.skin], spreads]) ** 2)
+        self._before, self._change = self._information, np.zeros(len(self._information))
 
-    def update(self, seen: Seen, by_theta: Array) -> tuple[Array, Array]:
+    def update(self, seen: Seen, by_theta: Array, again: bool = False) -> tuple[Array, Array]:
         """Take in a cloud.
 
         Args:
             seen: It; its gaps are to the shape as simulated with theta.
             by_theta: (V, 3, k), how nodes move with theta.
+            again: Whether it is the last one, seen from the shape of the theta that this said (iterated filter).
 
         Returns:
             (k,) the change of theta; and (N,) m, what is left of the gaps, to the skin.
@@ -85,8 +87,11 @@ class Belief:
         rows = np.column_stack([seen.normals, turned, -np.ones(len(turned)), -by_material])
         gaps = seen.gaps + self.skin
         weights = self._weights(gaps)
-        self._information += (rows * weights[:, None]).T @ rows
-        change = np.linalg.solve(self._information, rows.T @ (weights * gaps))
+        if not again:
+            self._before, self._change = self._information, np.zeros(len(self._information))
+        self._information = self._before + (rows * weights[:, None]).T @ rows
+        change = np.linalg.solve(self._information, rows.T @ (weights * gaps) - self._before @ self._change)
+        self._change = self._change + change
         turn = Rotation.from_rotvec(change[3:6]).as_matrix()
         self.camera = RigidTransform(turn, self._middle + change[:3] - turn @ self._middle).after(self.camera)
         self.skin, self.theta = self.skin + float(change[6]), self.theta + change[7:]

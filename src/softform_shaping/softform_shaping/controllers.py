@@ -90,7 +90,8 @@ class Controller(ABC):
         """Take in where the grippers are, (12,), and what the camera sees of the object, (N, 3) m.
 
         Raises:
-            SoftformError: If the cloud shows too little or something else, or no shape explains it.
+            SightingError: If the cloud shows too little or something else; another one may be given.
+            SoftformError: If no shape explains it.
         """
 
     @abstractmethod

@@ -19,7 +19,8 @@ from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import kabsch
 from softform_core.simulation.factor import Factor
 from softform_core.simulation.hessian import SparseHessian
-from softform_core.simulation.newton import NoEquilibriumError, newton
+from softform_core.simulation.newton import NoEquilibriumError
+from softform_shaping.fall import fallen, stable_factor
 from softform_shaping.poses import pose_of, turn_jacobian
 
 __all__ = ["HeldModel", "HeldShape", "Pins", "is_quasi_static"]
@@ -204,15 +205,15 @@ class HeldModel:
             found = self._followed(start, poses, pins)
             if found is not None:
                 return replace(found, factors=found.factors + 1)
-        return self._buckled(start, poses) if pins is None else None
+        return self._fallen(start, poses) if pins is None else None
 
-    def _buckled(self, start: HeldShape, poses: Array) -> HeldShape | None:
-        """The shape down from `start`, guarded by its energy: what is slender buckles, and is found by no other way."""
-        found = newton(self.body, start.unknowns[None], poses[None])
-        if not found.found[0]:
+    def _fallen(self, start: HeldShape, poses: Array) -> HeldShape | None:
+        """The shape down from `start`: what is slender buckles or snaps, and is found by no other way."""
+        found = fallen(self.body, start.unknowns, poses)
+        if found is None:
             return None
-        x, steps = found.unknowns[0], int(found.iterations[0])
-        return HeldShape(x, self.body.nodes(x), poses, None, steps, steps)
+        x, steps, factors = found
+        return HeldShape(x, self.body.nodes(x), poses, None, steps, factors)
 
     def _followed(self, start: HeldShape, poses: Array, pins: Pins | None) -> HeldShape | None:
         values, x, factors = poses[None], np.array(start.unknowns), 0
@@ -323,9 +324,10 @@ class HeldModel:
         pulled = rows.multiply(stiffness[:, None]).tocsr()
         hessian = self._hessian(shape.unknowns, shape.poses)
         added = (pulled.T @ rows).tocsc()[self._order][:, self._order]
-        factor = SparseHessian(csc_matrix(hessian.matrix + added), None).factorised()
+        factor = stable_factor(SparseHessian(csc_matrix(hessian.matrix + added), None))[0]
         moves = np.zeros(self.rest_nodes.size)
-        moves[self._order] = factor.solve((pulled.T @ wanted)[self._order][None, :, None])[0, :, 0]
+        load = (pulled.T @ wanted)[self._order] - self._gradient(shape.unknowns, shape.poses[None], None)
+        moves[self._order] = factor.solve(load[None, :, None])[0, :, 0]
         if not np.abs(moves).max() < self.size:  # not even a number
             raise NoEquilibriumError("The object cannot be drawn to what was seen.", "Look at the camera's pose.")
         return moves.reshape(-1, 3)

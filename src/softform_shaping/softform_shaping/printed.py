@@ -110,10 +110,11 @@ class PrintedController(Controller):
         """Figs. 2 and 8: simulate, align, correct, and take the corrected shape into M."""
         task, before = self.task, self._simulated.poses
         began = time.process_time()
-        self._simulated = task.model.shape(poses, self._simulated)
+        simulated = task.model.shape(poses, self._simulated)
         simulating = time.process_time() - began
         # Not the cloud that ICP has moved: along flat sides it slides, and an end of the object would seem to be gone.
-        self.sighting.require(task.visual.places(self._simulated.nodes), cloud)
+        self.sighting.require(task.visual.places(simulated.nodes), cloud)
+        self._simulated = simulated
         found = corrected(
             task.model, task.visual, self._simulated, cloud,
             reach=task.reach, fitness=self.printed.fitness, start=self._motion,

@@ -16,6 +16,7 @@ from softform_shaping.controllers import Controller, Estimate
 from softform_shaping.guard import StressError, StressGuard
 from softform_shaping.poses import moved
 from softform_shaping.segmentation import cloud_of, dominant_hue
+from softform_shaping.sighting import SightingError
 
 __all__ = ["Iteration", "Rig", "Shaped", "shape_object"]
 
@@ -99,6 +100,8 @@ class Shaped:
         return self.iterations[-1]
 
 
+_PICTURES = 3
+"""That have to show something else than the object at one place before that is believed."""
 _SHARES = (1.0, 0.5, 0.25, 0.125)
 """Of a move that are tried, if the guard does not allow the whole."""
 
@@ -145,9 +148,16 @@ def shape_object(
     for number in range(most):
         began = time.process_time()
         try:
-            cloud = cloud_of(picture, hue, rig.intrinsics, rig.believed, rig.random)
-            seen = time.process_time()
-            estimate = controller.observe(poses, cloud)
+            for pictures in range(_PICTURES, 0, -1):
+                cloud = cloud_of(picture, hue, rig.intrinsics, rig.believed, rig.random)
+                seen = time.process_time()
+                try:
+                    estimate = controller.observe(poses, cloud)
+                    break
+                except SightingError:  # a patch without depth is elsewhere in the next picture
+                    if pictures == 1:
+                        raise
+                    picture = rig.look()
             corrected = time.process_time()
             variation = controller.variation()
             ended_at = time.process_time()

@@ -13,7 +13,7 @@ from softform_core.errors import SoftformError
 from softform_shaping.model import HeldModel
 from softform_shaping.visual_mesh import VisualMesh
 
-__all__ = ["Sighting", "SightingError"]
+__all__ = ["ElsewhereError", "Sighting", "SightingError"]
 
 _FEWEST = 30
 _HIDDEN = 0.03
@@ -31,6 +31,10 @@ _LEAST = 0.1
 
 class SightingError(SoftformError):
     """What is seen is not the object where it should be."""
+
+
+class ElsewhereError(SightingError):
+    """It is, at least in part, not where it should be."""
 
 
 class Sighting:
@@ -65,7 +69,8 @@ class Sighting:
             cloud: (N, 3) m, of the pixels of the object's colour.
 
         Raises:
-            SightingError: If it shows too little, too much elsewhere, or nothing of a part of the object.
+            ElsewhereError: If it shows too much elsewhere.
+            SightingError: If it shows too little, or nothing of a part of the object.
         """
         if len(cloud) < _FEWEST:
             raise SightingError(
@@ -75,10 +80,10 @@ class Sighting:
         distance, which = cKDTree(places).query(cloud)
         near = distance < self.reach
         if 1.0 - near.mean() > self._strange:
-            raise SightingError(
+            raise ElsewhereError(
                 f"{1.0 - near.mean():.0%} of what the camera sees is not where the object should be.",
-                "Look whether it slipped out of a gripper or tore, whether something else of its colour is in view, "
-                "and whether it is the object that is described.",
+                "Look whether it slipped out of a gripper, tore or snapped over, whether something else of its colour "
+                "is in view, and whether it is the object that is described.",
             )
         if self.slices:
             self._require_whole(self._slice[which[near]])

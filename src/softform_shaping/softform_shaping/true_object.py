@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.simulation.newton import NoEquilibriumError, find_equilibria
+from softform_core.simulation.newton import NoEquilibriumError, find_equilibria, newton
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
 from softform_shaping.control import shape_errors
+from softform_shaping.fall import fallen
 from softform_shaping.objects import ShapedObject
 from softform_shaping.poses import moved, turn_jacobian
 
@@ -59,9 +60,11 @@ class TrueObject:
     def _found(self, poses: Array, start: Array | None) -> Array:
         values = moved(poses, self.slipped)[None]
         if start is not None:
-            found = find_equilibria(self._body, values, start[None])
+            found = newton(self._body, start[None], values)
             if not found.failures[0]:
                 return np.asarray(found.unknowns[0])
+            if (snapped := fallen(self._body, self._unknowns, values[0])) is not None:
+                return snapped[0]
         found = find_equilibria(self._body, values)
         if found.failures[0]:
             raise NoEquilibriumError("The true object finds no shape there.", "Move the grippers less.")

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
+from scipy.spatial.transform import Rotation
 
 from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
-from softform_shaping.alignment import align
+from softform_shaping.alignment import align, swung
 from softform_shaping.belief import Belief, Doubts, Seen
 from softform_shaping.control import command, intermediate_target, shape_error, shape_errors
 from softform_shaping.correction import farthest_pair, slice_nodes
@@ -155,3 +156,40 @@ def test_clouds_of_two_shapes_part_what_one_does_not():
             assert abs(belief.theta[0] - theta) > 0.2, "one cloud says which it is"
     assert belief.theta[0] == pytest.approx(theta, abs=0.05)
     assert belief.camera.apply(np.zeros(3))[2] == pytest.approx(shift, abs=2e-4)
+
+
+def test_a_cloud_that_is_looked_at_again_counts_once():
+    """Of what is linear the second look says what the first did; of what is not, it comes nearer."""
+    points = np.zeros((50, 3))
+    points[:, 0] = np.linspace(-0.1, 0.1, 50)
+    normals = np.tile([0.0, 0.0, 1.0], (50, 1))
+    doubts = Doubts(depth_noise=0.001, independent=50, camera=(1e-6, 1e-6), skin=1e-6)
+
+    def looked(law, slope, looks, target):
+        belief = Belief(doubts, np.array([1.0]), np.zeros(3))
+        for look in range(looks):
+            here = belief.theta[0]
+            by_theta = np.tile(np.array([[0.0], [0.0], [slope(here)]]), (50, 1, 1))
+            belief.update(_seen(points, normals, np.full(50, law(here) - target)), by_theta, look > 0)
+        return belief.theta[0], belief._information
+
+    once, twice = (looked(lambda theta: 2e-4 * theta, lambda theta: 2e-4, looks, 1e-4) for looks in (1, 2))
+    assert twice[0] == pytest.approx(once[0], rel=0.01)
+    assert twice[1] == pytest.approx(once[1], rel=0.01, abs=1e-6)
+
+    def bent(theta):
+        return 0.02 * np.tanh(theta)
+
+    found, better = (looked(bent, lambda theta: 0.02 / np.cosh(theta) ** 2, looks, 0.01)[0] for looks in (1, 5))
+    assert abs(bent(found) - 0.01) > 4e-4
+    assert bent(better) == pytest.approx(0.01, abs=1e-4)
+
+
+def test_what_swung_over_is_found_by_the_line_between_the_grippers(model, task):
+    line = [model.rest_nodes[held].mean(axis=0) for held in model.held]
+    along = (line[1] - line[0]) / np.linalg.norm(line[1] - line[0])
+    shape = task.target + [0.1, 0.0, 0.0]  # aside of the line, so that a swing is seen
+    shape[np.concatenate(model.held)] = model.rest_nodes[np.concatenate(model.held)]
+    over = line[0] + Rotation.from_rotvec(2.0 * along).apply(shape - line[0])
+    found = swung([task.target, shape], model.held, task.visual, task.visual.places(over))
+    assert np.linalg.norm(found - over, axis=1).max() < 0.15 * 2.0 * 0.5 * np.ptp(shape, axis=0).max()
