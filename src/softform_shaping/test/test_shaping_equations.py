@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
-from scipy.spatial.transform import Rotation
 
 from softform_core.errors import SoftformError
 from softform_core.geometry.rigid import RigidTransform
-from softform_shaping.alignment import align, swung
+from softform_shaping.alignment import align
 from softform_shaping.belief import Belief, Doubts, Seen
 from softform_shaping.control import command, intermediate_target, shape_error, shape_errors
 from softform_shaping.correction import farthest_pair, slice_nodes
@@ -183,13 +182,3 @@ def test_a_cloud_that_is_looked_at_again_counts_once():
     found, better = (looked(bent, lambda theta: 0.02 / np.cosh(theta) ** 2, looks, 0.01)[0] for looks in (1, 5))
     assert abs(bent(found) - 0.01) > 4e-4
     assert bent(better) == pytest.approx(0.01, abs=1e-4)
-
-
-def test_what_swung_over_is_found_by_the_line_between_the_grippers(model, task):
-    line = [model.rest_nodes[held].mean(axis=0) for held in model.held]
-    along = (line[1] - line[0]) / np.linalg.norm(line[1] - line[0])
-    shape = task.target + [0.1, 0.0, 0.0]  # aside of the line, so that a swing is seen
-    shape[np.concatenate(model.held)] = model.rest_nodes[np.concatenate(model.held)]
-    over = line[0] + Rotation.from_rotvec(2.0 * along).apply(shape - line[0])
-    found = swung([task.target, shape], model.held, task.visual, task.visual.places(over))
-    assert np.linalg.norm(found - over, axis=1).max() < 0.15 * 2.0 * 0.5 * np.ptp(shape, axis=0).max()
