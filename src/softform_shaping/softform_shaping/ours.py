@@ -32,8 +32,8 @@ __all__ = ["InteractionFilter", "Ours", "OursController"]
 
 _DAMPING = 1e-3
 """Of a step, over the largest sensitivity."""
-_PROGRESS = 0.05
-"""Of a move: what comes less near is held by something."""
+_PROGRESS, _ARRIVED = 0.05, 0.02
+"""Of a move: what comes less near is held by something; and what is as near as this, is there."""
 _AGAIN, _LINEAR = 4, 0.004
 """Looks at one cloud, and how far a belief may move the nodes at the last one, m."""
 _DRAWN = 12
@@ -106,6 +106,7 @@ class OursController(Controller):
         self._ends = task.model.poses_in(task.target)
         self._moves_left = np.inf  # to there; nil, once it goes by what it sees
         self._best, self._looks_since = (np.inf, self._ends), 0
+        self._moves_back = np.inf  # to there, once nothing brings it nearer
 
     def _new_filter(self) -> InteractionFilter:
         return InteractionFilter(self.ours.spread, self.ours.doubts.depth_noise / 3.0)
@@ -139,9 +140,13 @@ class OursController(Controller):
         if self._moves_left or (rms < self._best[0] - _GAIN and self._looks_since <= _PATIENCE):
             self._best, self._looks_since = (rms, poses), 0
         step = self._wanted()
-        shift, turned = np.linalg.norm(step.reshape(2, 2, 3), axis=2).max(axis=0)
-        least = (0.0002, 0.002) if self._looks_since > _PATIENCE else ours.moved
-        is_done = bool(shift < least[0] and turned < least[1])
+        if self._looks_since > _PATIENCE:
+            moves = moves_of(step, *task.limits[:2])
+            is_done = bool(moves < _ARRIVED or moves > self._moves_back - _PROGRESS)
+            self._moves_back = moves
+        else:
+            shift, turned = np.linalg.norm(step.reshape(2, 2, 3), axis=2).max(axis=0)
+            is_done = bool(shift < ours.moved[0] and turned < ours.moved[1])
         return Estimate(
             self._nodes, self._simulated, error, rms, float(near.mean()), 1, is_done, rms <= _NEAR, simulating
         )

@@ -36,8 +36,9 @@ def test_it_is_hung_as_it_is_wanted_though_patches_of_depth_are_missing():
     described, task = prepared_task("rope_1")
     scene = make_scene(described, task.model, 0)
     seen: list[float] = []
-    shape_object(CONTROLLERS["ours"](task, 0), scene, 12, watch=lambda one: seen.append(one.true_rms))
-    assert seen[0] > 40.0 and min(seen) < 2.0 and seen[-1] < 2.0
+    shaped = shape_object(CONTROLLERS["ours"](task, 0), scene, 30, watch=lambda one: seen.append(one.true_rms))
+    assert seen[0] > 40.0 and min(seen[:12]) < 2.0 and seen[-1] < 2.0
+    assert shaped.ended == "done" and seen[-1] < min(seen) + 0.5, "it does not end where it was nearest"
 
 
 UP = np.array([0.0, 0.0, 0.03, 0.0, 0.5, 0.0, 0.0, 0.0, -0.03, 0.0, -0.5, 0.0])
