@@ -27,6 +27,10 @@ _COVERED, _BESIDE = 0.75, 0.5
 """Least share of that which has a point of the cloud nearby, and how near, over the reach."""
 _LEAST = 0.1
 """Points of a slice, over the median of all, below which the object counts as not there."""
+_ELSEWHERE = (
+    "Look whether it slipped out of a gripper, tore or snapped over, whether something else of its colour is in view, "
+    "and whether it is the object that is described."
+)
 
 
 class SightingError(SoftformError):
@@ -81,22 +85,25 @@ class Sighting:
         near = distance < self.reach
         if 1.0 - near.mean() > self._strange:
             raise ElsewhereError(
-                f"{1.0 - near.mean():.0%} of what the camera sees is not where the object should be.",
-                "Look whether it slipped out of a gripper, tore or snapped over, whether something else of its colour "
-                "is in view, and whether it is the object that is described.",
+                f"{1.0 - near.mean():.0%} of what the camera sees is not where the object should be.", _ELSEWHERE
             )
         if self.slices:
-            self._require_whole(self._slice[which[near]])
+            self._require_whole(self._slice[which], near)
             beside = (cloud[near] - places[which[near]]).mean(axis=0)  # by which the camera's pose is off, mostly
             self._require_wide(places, cloud - beside, which[near])
 
-    def _require_whole(self, slices: NDArray[np.int64]) -> None:
-        counts = np.bincount(slices[slices >= 0], minlength=self.slices)
+    def _require_whole(self, slices: NDArray[np.int64], near: NDArray[np.bool_]) -> None:
+        """Raise if slices have hardly a point that is near, of a cloud whose points (N,) are of these `slices`."""
+        counts = self._counts(slices[near])
         joined = int(np.clip(np.ceil(_ENOUGH / max(float(np.median(counts)), 1e-9)), 1, self.slices))
-        counts = np.convolve(counts, np.ones(joined, dtype=counts.dtype), "valid")
-        empty = np.flatnonzero(counts < _LEAST * np.median(counts)) if counts.any() else np.arange(len(counts))
+        window = np.ones(joined, dtype=counts.dtype)
+        seen, counts = np.convolve(self._counts(slices), window, "valid"), np.convolve(counts, window, "valid")
+        least = _LEAST * np.median(counts)
+        empty = np.flatnonzero(counts < least) if counts.any() else np.arange(len(counts))
         if not len(empty):
             return
+        if (seen[empty] >= max(least, 1.0)).all():
+            raise ElsewhereError("A part of what the camera sees is not where the object should be.", _ELSEWHERE)
         first, last = empty[0], empty[-1]
         if first == 0 and last < len(counts) - 1:
             where, what = "beside the left gripper", "it is held there"
@@ -108,6 +115,9 @@ class Sighting:
             f"The camera sees nothing of the object {where}.",
             f"Look whether {what}, whether something covers it, and whether it is the object that is described.",
         )
+
+    def _counts(self, slices: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.bincount(slices[slices >= 0], minlength=self.slices)
 
     def _require_wide(self, places: Array, cloud: Array, seen: NDArray[np.int64]) -> None:
         """Raise if much of the side that the camera sees has no points: the object is thinner than its model."""
