@@ -18,7 +18,7 @@ from softform_shaping.printed import Printed, PrintedController
 from softform_shaping.scene import Scene, make_scene
 from softform_shaping.segmentation import cloud_of, dominant_hue
 from softform_shaping.session import shape_object
-from softform_shaping.sighting import Sighting, SightingError
+from softform_shaping.sighting import ElsewhereError, Sighting, SightingError
 
 Spoil = Callable[[list[Solid]], list[Solid]]
 
@@ -106,6 +106,19 @@ def test_the_object_is_believed_though_it_is_softer_and_heavier_than_its_model(s
         sighting.require(places, cloud + off)
     with pytest.raises(SightingError, match="12 points of the object"):
         sighting.require(places, cloud[:12])
+
+
+def test_a_part_of_the_object_that_is_elsewhere_is_not_taken_for_missing(scene, task):
+    sighting = OursController(task, Ours()).sighting
+    picture = scene.look()
+    cloud = cloud_of(picture, dominant_hue(picture), scene.intrinsics, scene.believed, scene.random)
+    part = np.abs(cloud[:, 2] - 0.5 * LENGTH) < 0.08 * LENGTH
+    places = task.visual.places(task.model.rest_nodes)
+    aside = cloud + np.where(part, 0.15, 0.0)[:, None] * [1.0, 0.0, 0.0]
+    with pytest.raises(ElsewhereError, match="A part of what the camera sees is not where"):
+        sighting.require(places, aside)
+    with pytest.raises(SightingError, match="nothing of the object"):
+        sighting.require(places, cloud[~part])
 
 
 def test_a_short_object_has_no_slices_and_is_judged_all_the_same(task):
