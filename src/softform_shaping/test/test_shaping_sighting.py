@@ -76,6 +76,19 @@ def test_an_object_that_tears_midway_is_not_moved_on(block, task):
     assert np.abs(rig.truth.poses).max() > 0.0
 
 
+@pytest.mark.parametrize(("bad", "is_told"), [(2, False), (3, True)])
+def test_three_pictures_in_turn_have_to_show_something_else(bad, is_told, block, task):
+    pictures = iter([False, *[True] * bad])
+
+    def torn_for_a_while(solids: list[Solid]) -> list[Solid]:
+        return spoilt("object_torn", solids) if next(pictures, False) else solids
+
+    rig = Spoilt(make_scene(block, task.model, 3), torn_for_a_while, sound=0)
+    shaped = shape_object(OursController(task, Ours()), rig, 4)
+    assert (shaped.error is not None) == is_told
+    assert [len(shaped.iterations), rig.moves] == ([1, 1] if is_told else [4, 3])
+
+
 def test_a_torn_rope_is_told_though_it_shows_few_pixels():
     described, task = prepared_task("rope_1")
     rig = Spoilt(make_scene(described, task.model, 3), partial(spoilt, "object_torn"), sound=3)
