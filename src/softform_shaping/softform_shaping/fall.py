@@ -34,27 +34,27 @@ def fallen(body: Any, unknowns: Array, values: Array) -> tuple[Array, int, int] 
         mean = float(hessian.mean_diagonal()[0])
         if not np.isfinite(energy) or not np.isfinite(mean):
             return None
-        is_balanced = np.linalg.norm(gradient) <= tolerance
-        if is_balanced:
-            shift = 0.0
-        while True:
-            factor, shift, tried = stable_factor(hessian, shift)
+        if np.linalg.norm(gradient) <= tolerance:
+            factor, shift, tried = stable_factor(hessian)
             factors += tried
-            if not shift <= _LARGEST_SHIFT * mean:
-                return None
-            if is_balanced:
-                break
-            step = -factor.solve(gradient[..., None])[..., 0]
-            if np.abs(step).max() <= body.largest_step:
-                reached = body.energy(x + step, values)[0]
-                if reached <= energy + max(RELATIVE_ROUNDING * abs(energy), body.rounding):
-                    break
-            shift = max(_LEAST_SHIFT * mean, _RATIO * shift)
-        if is_balanced:
             if not shift:
                 return x[0], count, factors
+            if shift > _LARGEST_SHIFT * mean:
+                return None
             step = _KICK * body.largest_step * _softest(factor, x.shape[1])
             reached = body.energy(x + step, values)[0]
+        else:
+            while True:
+                factor, shift, tried = stable_factor(hessian, shift)
+                factors += tried
+                if shift > _LARGEST_SHIFT * mean:
+                    return None
+                step = -factor.solve(gradient[..., None])[..., 0]
+                if np.abs(step).max() <= body.largest_step:
+                    reached = body.energy(x + step, values)[0]
+                    if reached <= energy + max(RELATIVE_ROUNDING * abs(energy), body.rounding):
+                        break
+                shift = max(_LEAST_SHIFT * mean, _RATIO * shift)
         x, energy = x + step, reached
         shift = shift / _RATIO if shift > _LEAST_SHIFT * mean else 0.0
     return None

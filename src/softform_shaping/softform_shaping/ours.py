@@ -9,7 +9,6 @@ small and unknown, is followed by a Kalman filter from what each move was seen t
 """
 
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -100,7 +99,7 @@ class OursController(Controller):
         self._belief = Belief(ours.doubts, self._material.prior, task.model.rest_nodes.mean(axis=0))
         self._model = task.model.of(task.model.body)
         self._simulated: HeldShape = task.model.rest
-        self._nodes, self._seen = task.model.rest_nodes, False
+        self._nodes = task.model.rest_nodes
         self._filter = self._new_filter()
         self._jacobian: Array | None = None
         self._ends = task.model.poses_in(task.target)
@@ -118,17 +117,16 @@ class OursController(Controller):
         began = time.process_time()
         self._simulated = self._found(poses)
         simulating = time.process_time() - began
-        carried = self._simulated.nodes + (nodes_before - before.nodes if self._seen else 0.0)
+        carried = self._simulated.nodes + (nodes_before - before.nodes)
         try:
             by_poses, near = self._explained(before, carried, cloud)
         except SightingError:
             self._simulated = before  # as if that cloud had not been given
             raise
-        if self._jacobian is not None and self._seen:
+        if self._jacobian is not None:
             variation = pose_variation(poses, before.poses)
             if np.abs(variation).max() > 1e-6:
                 self._filter.update(self._jacobian, variation, (self._nodes - nodes_before).ravel())
-        self._seen = True
         self._jacobian = by_poses.reshape(-1, 12)
         rms = shape_errors(task.target, self._nodes)[0]
         error = float(np.linalg.norm(task.target - self._nodes))
@@ -210,17 +208,19 @@ class OursController(Controller):
             starts.insert(0, self._nodes + moves)
         visual, held = self.task.visual, self.task.model.held
         nodes = swung(starts, held, visual, self._belief.camera.apply(cloud))
-        for step in range(_DRAWN):
+        for left in range(_DRAWN - 1, -1, -1):
             self._simulated = self._unbalanced(nodes, poses)
             seen, near = self._matched(nodes, cloud, np.inf)
             gaps = seen.gaps + self._belief.skin
-            with suppress(NoEquilibriumError):
+            try:
                 nodes = nodes + self._model.drawn(self._simulated, seen.rows, -gaps, self._springs(seen.rows))
+            except NoEquilibriumError:
+                left = 0  # another step would be the same
             try:
                 self._require(nodes, cloud)
                 break
             except SightingError:
-                if step == _DRAWN - 1:
+                if not left:
                     raise
         self._simulated, self._nodes = self._unbalanced(nodes, poses), nodes
         return self._model.sensitivity(self._simulated), near
